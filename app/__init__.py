@@ -1,0 +1,1 @@
+"""The console and the command line: asking and showing, nothing else."""

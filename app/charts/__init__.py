@@ -1,0 +1,1 @@
+"""Figures: from a model to Plotly, without a look at the world."""

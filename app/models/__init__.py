@@ -1,0 +1,1 @@
+"""What a page shows, as pure values made from core values."""

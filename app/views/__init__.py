@@ -1,0 +1,1 @@
+"""The pages: each reads, makes a model, draws it, and sends commands."""
