@@ -1,4 +1,4 @@
-"""What a writer hands to the commit: files that exist in the store and that nothing refers to yet."""
+"""What a writer hands to the commit: files in the store that nothing refers to yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,0 +1,105 @@
+"""What can be seen of a job, as values: no store, no engine, no clock."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.errors import ErrorKind
+
+
+class JobState(StrEnum):
+    """Where a job is on its way."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PUBLISHING = "publishing"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self in _OVER
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether a cancel still leaves the target untouched."""
+        return self in _BEFORE_PUBLISH
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the job may go on from its last finished step."""
+        return self in _RESUMABLE
+
+
+_OVER = frozenset({JobState.DONE, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED})
+_BEFORE_PUBLISH = frozenset(
+    {JobState.QUEUED, JobState.RUNNING, JobState.WAITING, JobState.INTERRUPTED}
+)
+_RESUMABLE = frozenset({JobState.CANCELLED, JobState.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStep:
+    """One finished step of a job, in the order they ran."""
+
+    name: str
+    started_millis: int | None
+    finished_millis: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as a page shows it.
+
+    Attributes:
+        id: The operation id.
+        statement: The call as one line of SQL.
+        step: What runs now, or ran last.
+        message: A sentence: how far it is, or why it ended.
+        done: Units of the running step that are finished.
+        total: Units of the running step, once known.
+        error: The code of what ended it, where something did.
+        receipt_id: The operation whose receipt can be read, once done.
+    """
+
+    id: str
+    statement: str
+    step: str
+    message: str
+    state: JobState
+    done: int
+    total: int | None
+    error: ErrorKind | None
+    started_millis: int
+    finished_millis: int | None
+    receipt_id: str | None
+    name: str
+    actor: str
+    table: str | None
+    created_millis: int
+    steps: tuple[JobStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerView:
+    """The worker that executes the jobs of a store.
+
+    Attributes:
+        is_alive: Whether its last heartbeat is fresh.
+        spark: `cold`, `starting` or `warm`.
+        job: The id of the job it runs now.
+    """
+
+    id: str
+    process_id: int
+    host: str
+    started_millis: int
+    heartbeat_millis: int
+    is_alive: bool
+    spark: str
+    job: str | None

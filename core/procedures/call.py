@@ -1,0 +1,109 @@
+"""The one command of the product: button, command line, SQL and jobs all make a ProcedureCall."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from core.errors import FormatError, InvalidInput
+
+type Argument = str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcedureCall:
+    """A verb with its arguments, said by somebody.
+
+    Attributes:
+        name: The procedure, as `core.procedures.registry` knows it.
+        arguments: JSON scalars by name.
+        actor: Who asked; kept in the ledger and on the receipt.
+        operation_id: The idempotency key: two calls with one id are the same operation.
+        role: The role of the actor when the call was made.
+    """
+
+    name: str
+    arguments: Mapping[str, Argument] = field(default_factory=lambda: MappingProxyType({}))
+    actor: str
+    operation_id: str
+    role: str = "operator"
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.operation_id))
+
+    def text(self, argument: str) -> str:
+        """Return a required text argument."""
+        value = self.arguments.get(argument)
+        if not isinstance(value, str) or not value:
+            raise InvalidInput(
+                f"{self.name} needs the argument {argument!r}. Name it and call again.",
+                argument=argument,
+            )
+        return value
+
+    def find_text(self, argument: str) -> str | None:
+        """Return a text argument, or None where it was left out."""
+        value = self.arguments.get(argument)
+        if value is None or isinstance(value, str):
+            return value or None
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be text.")
+
+    def find_number(self, argument: str) -> int | None:
+        """Return a whole number, or None where it was left out."""
+        value = self.arguments.get(argument)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be a whole number.")
+
+    def flag(self, argument: str) -> bool:
+        """Return a yes-or-no argument; left out means no."""
+        value = self.arguments.get(argument, False)
+        if isinstance(value, bool):
+            return value
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
+
+    def to_json(self) -> str:
+        """Encode; `from_json` reads it back."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "arguments": dict(self.arguments),
+                "actor": self.actor,
+                "operation_id": self.operation_id,
+                "role": self.role,
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "ProcedureCall":
+        """Decode what `to_json` wrote."""
+        try:
+            raw = json.loads(text)
+            return cls(
+                name=raw["name"],
+                arguments=MappingProxyType(dict(raw["arguments"])),
+                actor=raw["actor"],
+                operation_id=raw["operation_id"],
+                role=raw.get("role", "operator"),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"A stored procedure call cannot be read: {error}.") from error
+
+    @property
+    def statement(self) -> str:
+        """The same call as one line of SQL, for lists and receipts."""
+        arguments = ", ".join(
+            f"{name} => {_literal(value)}"
+            for name, value in sorted(self.arguments.items())
+            if value is not None
+        )
+        return f"CALL sys.{self.name}({arguments})"
+
+
+def _literal(value: Argument) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return "'" + str(value).replace("'", "''") + "'"
