@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
 
 from core.errors import FormatError, InvalidInput
 
-type Argument = str | int | bool | None
+Argument: TypeAlias = str | int | bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

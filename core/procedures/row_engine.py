@@ -1,14 +1,14 @@
 """What a procedure needs from an engine that touches rows; `core.spark` implements it."""
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
 from core.table.file_store_table import FileStoreTable
 
-type Progress = Callable[[int, int | None], None]
+Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
 
 FILES_TO_VERIFY: Final = pa.schema(
