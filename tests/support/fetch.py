@@ -1,0 +1,133 @@
+"""Fetches what other implementations need: the Paimon jars and the pypaimon environment.
+
+All of it lands in `.peers/` beside the project, on first use, once however many processes ask.
+`python -m tests.support.fetch` does it beforehand.
+"""
+
+import fcntl
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+PEERS: Final = Path(__file__).resolve().parents[2] / ".peers"
+
+JARS: Final = {
+    "1.4.2": "org.apache.paimon:paimon-bundle:1.4.2",
+    "2.0.0": "org.apache.paimon:paimon-flink-2.0:2.0.0",
+}
+PYPAIMON: Final = "pypaimon==2.1.0"
+
+# 2.0.0 names modules that do not resolve, and a Maven cache that holds poms without jars stops Ivy.
+_EXCLUDES: Final = (
+    "org.apache.paimon:paimon-service-*",
+    "org.xerial.snappy:*",
+    "at.yawk.lz4:*",
+    "org.slf4j:*",
+    "com.google.code.findbugs:jsr305",
+)
+
+_IVY_CHILD: Final = """
+import sys
+from pyspark.sql import SparkSession
+coordinate, folder, excludes = sys.argv[1:]
+SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(
+    "spark.jars.packages", coordinate).config("spark.jars.ivy", folder).config(
+    "spark.jars.excludes", excludes).getOrCreate().stop()
+"""
+
+
+class FetchError(Exception):
+    """Something could not be fetched; the message ends with what the tool said last."""
+
+
+def jar_path(version: str) -> Path:
+    """Where the jar of this Paimon version lies, fetched or not."""
+    _, artifact, number = JARS[version].split(":")
+    return PEERS / "jars" / f"{artifact}-{number}.jar"
+
+
+def pypaimon_python() -> Path:
+    """The interpreter of the pypaimon environment, made or not."""
+    return PEERS / "pypaimon" / "bin" / "python"
+
+
+def fetch_jar(version: str) -> Path:
+    """Fetch the jar of a Paimon version unless it is there."""
+    target = jar_path(version)
+    with _locked(target.name):
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=PEERS) as scratch:
+                fetched = (_with_maven if shutil.which("mvn") else _with_ivy)(
+                    JARS[version], Path(scratch)
+                )
+                fetched.replace(target)
+    return target
+
+
+def fetch_pypaimon() -> Path:
+    """Make the pypaimon environment unless it is there; it pins what we must not."""
+    python = pypaimon_python()
+    environment = python.parents[1]
+    ready = environment / f"ready-{PYPAIMON}"
+    with _locked(environment.name):
+        if not ready.exists():
+            _run([sys.executable, "-m", "venv", "--clear", str(environment)])
+            _run([str(python), "-m", "pip", "install", "--quiet", PYPAIMON])
+            ready.touch()
+    return python
+
+
+def _with_maven(coordinate: str, folder: Path) -> Path:
+    wanted = (f"-Dartifact={coordinate}", f"-DoutputDirectory={folder}")
+    _run(["mvn", "-B", "-q", "dependency:copy", *wanted])
+    return _only_jar(folder, coordinate)
+
+
+def _with_ivy(coordinate: str, folder: Path) -> Path:
+    artifact = coordinate.split(":")[1]
+    bundle = () if artifact == "paimon-bundle" else ("org.apache.paimon:paimon-bundle",)
+    excludes = ",".join((*bundle, *_EXCLUDES))
+    _run([sys.executable, "-c", _IVY_CHILD, coordinate, str(folder), excludes])
+    return _only_jar(folder / "jars", coordinate)
+
+
+def _only_jar(folder: Path, coordinate: str) -> Path:
+    _, artifact, number = coordinate.split(":")
+    found = list(folder.glob(f"*{artifact}-{number}.jar"))
+    if len(found) != 1:
+        raise FetchError(f"{coordinate} resolved, but its jar is not in {folder}.")
+    return found[0]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()[-2000:]
+        raise FetchError(f"{' '.join(command[:4])} … failed with {done.returncode}: {said}")
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    PEERS.mkdir(exist_ok=True)
+    with (PEERS / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> None:
+    """Fetch everything and say where it is."""
+    for version in JARS:
+        print(fetch_jar(version))
+    print(fetch_pypaimon())
+
+
+if __name__ == "__main__":
+    main()

