@@ -1,0 +1,96 @@
+"""An entry of a table's ledger: what happened to a branch, and from what to what.
+
+Paimon records neither parents nor fork points; the ledger does.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.format.json_text import JsonObject, to_pretty_json, without_nulls
+from core.format.receipt import Receipt, identity_from, identity_to
+from core.format.snapshot import SnapshotIdentity
+
+
+class LineageKind(StrEnum):
+    """What an event records."""
+
+    CREATED = "created"
+    FORKED = "forked"
+    MERGED = "merged"
+    FAST_FORWARDED = "fast-forwarded"
+    REPLACED = "replaced"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    REVERTED = "reverted"
+    RESCUED = "rescued"
+    PINNED = "pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineageEvent:
+    """One immutable event; `parents` are the snapshots that `after` builds on, first one first."""
+
+    id: str
+    branch: str
+    operation_id: str
+    actor: str
+    kind: LineageKind
+    source_branch: str | None = None
+    time_millis: int
+    before: SnapshotIdentity | None = None
+    after: SnapshotIdentity | None = None
+    parents: tuple[SnapshotIdentity, ...] = ()
+    owner: str | None = None
+    reason: str | None = None
+    base_tag: str | None = None
+    receipt: Receipt | None = None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "LineageEvent":
+        """Decode an event file.
+
+        Raises:
+            FormatError: The text is not an event.
+        """
+        raw = JsonObject.parse(text, "lineage event")
+        parents = (identity_from(dict(p.values), raw.what) for p in raw.objects("parents"))
+        receipt = raw.find("receipt", dict)
+        return cls(
+            id=raw.get("id", str),
+            branch=raw.get("branch", str),
+            operation_id=raw.get("operationId", str),
+            actor=raw.get("actor", str),
+            kind=raw.choice("kind", LineageKind),
+            source_branch=raw.find("sourceBranch", str),
+            time_millis=raw.get("timeMillis", int),
+            before=identity_from(raw.find("before", dict), raw.what),
+            after=identity_from(raw.find("after", dict), raw.what),
+            parents=tuple(parent for parent in parents if parent is not None),
+            owner=raw.find("owner", str),
+            reason=raw.find("reason", str),
+            base_tag=raw.find("baseTag", str),
+            receipt=None if receipt is None else Receipt.from_object(JsonObject(receipt, raw.what)),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        return to_pretty_json(
+            without_nulls(
+                {
+                    "id": self.id,
+                    "branch": self.branch,
+                    "operationId": self.operation_id,
+                    "actor": self.actor,
+                    "kind": str(self.kind),
+                    "sourceBranch": self.source_branch,
+                    "timeMillis": self.time_millis,
+                    "before": identity_to(self.before),
+                    "after": identity_to(self.after),
+                    "parents": [identity_to(parent) for parent in self.parents],
+                    "owner": self.owner,
+                    "reason": self.reason,
+                    "baseTag": self.base_tag,
+                    "receipt": None if self.receipt is None else self.receipt.to_object(),
+                }
+            )
+        )

@@ -1,0 +1,140 @@
+"""What an operation did, kept for people and for undo."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from core.format.json_text import JsonObject, to_pretty_json, without_nulls
+from core.format.snapshot import SnapshotIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadMove:
+    """A branch's head before and after; ids are for people, identities tell the snapshots."""
+
+    branch: str
+    before: SnapshotIdentity | None
+    before_id: int | None
+    after: SnapshotIdentity | None
+    after_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much an operation moved; sizes in bytes."""
+
+    snapshots_added: int = 0
+    snapshots_removed: int = 0
+    schemas_added: int = 0
+    schemas_removed: int = 0
+    tags_added: int = 0
+    tags_removed: int = 0
+    files_verified: int = 0
+    rows_added: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The lasting record of one operation; `statement` is the command that repeats it."""
+
+    operation_id: str
+    statement: str
+    actor: str
+    plan_id: str
+    rescue_branch: str | None = None
+    moves: tuple[HeadMove, ...] = ()
+    counts: Counts = field(default_factory=Counts)
+    notes: tuple[str, ...] = ()
+    started_millis: int
+    finished_millis: int
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Receipt":
+        """Decode a receipt.
+
+        Raises:
+            FormatError: The text is not a receipt.
+        """
+        return cls.from_object(JsonObject.parse(text, "receipt"))
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "Receipt":
+        """Decode a receipt from a parsed object."""
+        counts = JsonObject(raw.find("counts", dict) or {}, raw.what)
+        return cls(
+            operation_id=raw.get("operationId", str),
+            statement=raw.get("statement", str),
+            actor=raw.get("actor", str),
+            plan_id=raw.get("planId", str),
+            rescue_branch=raw.find("rescueBranch", str),
+            moves=tuple(_move_from(move) for move in raw.objects("moves")),
+            counts=Counts(**{key: counts.get(key, int) for key in _known_counts(counts.values)}),
+            notes=raw.texts("notes"),
+            started_millis=raw.get("startedMillis", int),
+            finished_millis=raw.get("finishedMillis", int),
+        )
+
+    def to_object(self) -> dict[str, object]:
+        """Return the JSON object."""
+        return without_nulls(
+            {
+                "operationId": self.operation_id,
+                "statement": self.statement,
+                "actor": self.actor,
+                "planId": self.plan_id,
+                "rescueBranch": self.rescue_branch,
+                "moves": [_move_to(move) for move in self.moves],
+                "counts": {key: count for key, count in asdict(self.counts).items() if count},
+                "notes": list(self.notes),
+                "startedMillis": self.started_millis,
+                "finishedMillis": self.finished_millis,
+            }
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        return to_pretty_json(self.to_object())
+
+
+def identity_from(raw: dict[str, Any] | None, what: str) -> SnapshotIdentity | None:
+    """Decode a snapshot identity of our own files; None stays None."""
+    if raw is None:
+        return None
+    content = JsonObject(raw, what)
+    lists = (content.get("baseManifestList", str), content.get("deltaManifestList", str))
+    return SnapshotIdentity(uuid=content.find("uuid", str), manifest_lists=lists)
+
+
+def identity_to(identity: SnapshotIdentity | None) -> dict[str, object] | None:
+    """Encode a snapshot identity for our own files; None stays None."""
+    if identity is None:
+        return None
+    base, delta = identity.manifest_lists
+    content = {"uuid": identity.uuid, "baseManifestList": base, "deltaManifestList": delta}
+    return without_nulls(content)
+
+
+def _known_counts(values: Any) -> list[str]:
+    return [key for key in values if key in Counts.__dataclass_fields__]
+
+
+def _move_from(raw: JsonObject) -> HeadMove:
+    return HeadMove(
+        branch=raw.get("branch", str),
+        before=identity_from(raw.find("before", dict), raw.what),
+        before_id=raw.find("beforeId", int),
+        after=identity_from(raw.find("after", dict), raw.what),
+        after_id=raw.find("afterId", int),
+    )
+
+
+def _move_to(move: HeadMove) -> dict[str, object]:
+    return without_nulls(
+        {
+            "branch": move.branch,
+            "before": identity_to(move.before),
+            "beforeId": move.before_id,
+            "after": identity_to(move.after),
+            "afterId": move.after_id,
+        }
+    )
