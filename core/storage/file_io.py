@@ -1,0 +1,468 @@
+"""FileIO: one door to every store, and all calls of fsspec.
+
+Readers are handed a `FileReader`, which holds no way to change anything; publishing and removing
+are built on the other half. Local stores skip fsspec where a system call says more.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import fsspec
+
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, StorageError
+
+_T = TypeVar("_T")
+
+_PARALLEL_READS: Final = 16
+
+# The optional dependency that brings the fsspec package of a scheme.
+_EXTRAS: Final = {
+    "s3": "s3",
+    "s3a": "s3",
+    "gs": "gcs",
+    "gcs": "gcs",
+    "abfs": "abfs",
+    "abfss": "abfs",
+    "az": "abfs",
+    "oss": "oss",
+}
+_CREATES_EXCLUSIVELY: Final = frozenset(
+    {"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStatus:
+    """What a listing tells of a file or directory; `etag` only where the store has one."""
+
+    path: str
+    name: str
+    size: int
+    is_directory: bool
+    modified_millis: int
+    etag: str | None = None
+
+
+class FileReader(Protocol):
+    """The reading half of a store."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the operating system can open the paths of this store."""
+
+    def native_path(self, path: str) -> str:
+        """The path as the operating system takes it; only for a local store."""
+
+    def url(self, path: str) -> str:
+        """The path with its scheme, as Spark and Arrow take it."""
+
+    def read(self, path: str) -> bytes:
+        """The whole file.
+
+        Raises:
+            NotFound: There is no such file.
+            StorageError: The store did not answer.
+        """
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of the file; shorter than `length` only at its end."""
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """Whole files in the order of the paths, fetched in parallel."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory of that path."""
+
+    def status(self, path: str) -> FileStatus | None:
+        """What the store knows of the path, None if there is nothing."""
+
+    def list(self, path: str) -> list[FileStatus]:
+        """The direct children by name, temporary ones too; empty if there is no such directory."""
+
+
+class FileIO:
+    """A store through fsspec, rooted at a warehouse.
+
+    Paths are the store's own, without a scheme (`/tmp/wh/db.db/t`, `bucket/wh/db.db/t`). Anything
+    may be read, as data files can lie outside the warehouse; changes stay below `root`.
+    """
+
+    def __init__(self, filesystem: Any, scheme: str, root: str) -> None:
+        self._filesystem = filesystem
+        self._scheme = scheme
+        self.root = root
+
+    @staticmethod
+    def for_url(url: str, options: Mapping[str, object] | None = None) -> FileIO:
+        """Open the store of a warehouse URL.
+
+        Args:
+            url: A plain path, `file://…`, `memory://…` or any scheme that fsspec knows.
+            options: Passed on to fsspec, such as `key`, `secret` and `endpoint_url`.
+
+        Raises:
+            InvalidInput: The URL is empty, has `..`, an unknown scheme, or needs an extra.
+        """
+        if not url.strip():
+            raise InvalidInput("The warehouse has no URL. Give a folder or a store's URL.")
+        scheme, separator, _ = url.partition("://")
+        if not separator:
+            scheme = "file"
+        _refuse_parent_segments(url)
+        if scheme in ("file", "local"):
+            root = _local_root(url)
+            return LocalFileIO(fsspec.filesystem("file"), "file", root)
+        filesystem = _open_filesystem(scheme, url, options or {})
+        root = str(filesystem._strip_protocol(url)).rstrip("/")
+        kind = MemoryFileIO if scheme == "memory" else FileIO
+        return kind(filesystem, scheme, root)
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the store's URLs."""
+        return self._scheme
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the operating system can open the paths of this store."""
+        return False
+
+    @property
+    def creates_exclusively(self) -> bool:
+        """Whether `create` is one request that an existing file makes fail."""
+        return self._scheme in _CREATES_EXCLUSIVELY
+
+    def native_path(self, path: str) -> str:
+        """The path as the operating system takes it; only for a local store."""
+        raise InvalidInput(f"{self.url(path)} is not on this machine. Fetch it first.", path=path)
+
+    def url(self, path: str) -> str:
+        """The path with its scheme, as Spark and Arrow take it."""
+        return f"{self._scheme}://{path}"
+
+    def path_of(self, location: str) -> str:
+        """The path of a URL that a table's metadata holds, such as an external data file."""
+        return str(self._filesystem._strip_protocol(location))
+
+    def read(self, path: str) -> bytes:
+        """The whole file; raises NotFound or StorageError."""
+        return self._ask(path, lambda: bytes(self._filesystem.cat_file(_checked(path))))
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of the file; shorter than `length` only at its end."""
+        return self._ask(
+            path,
+            lambda: bytes(
+                self._filesystem.cat_file(_checked(path), start=offset, end=offset + length)
+            ),
+        )
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """Whole files in the order of the paths, fetched in parallel."""
+        if len(paths) < 2:
+            return [self.read(path) for path in paths]
+        with ThreadPoolExecutor(min(_PARALLEL_READS, len(paths))) as pool:
+            return list(pool.map(self.read, paths))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory of that path."""
+        return self.status(path) is not None
+
+    def status(self, path: str) -> FileStatus | None:
+        """What the store knows of the path, None if there is nothing."""
+        try:
+            return _status(self._ask(path, lambda: self._filesystem.info(_checked(path))))
+        except NotFound:
+            return None
+
+    def list(self, path: str) -> list[FileStatus]:
+        """The direct children by name, temporary ones too; empty if there is no such directory."""
+        try:
+            rows = self._ask(path, lambda: self._filesystem.ls(_checked(path), detail=True))
+        except NotFound:
+            return []
+        own = path.rstrip("/")
+        found = (_status(row) for row in rows)
+        return sorted((each for each in found if each.path != own), key=lambda each: each.name)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Make a file that must not exist yet.
+
+        Raises:
+            FileExistsError: The path is taken.
+        """
+        self.check_inside(path)
+        self._filesystem.pipe_file(_checked(path), data, mode="create")
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file, in place of another if there is one."""
+        self.check_inside(path)
+        self._ask(path, lambda: self._filesystem.pipe_file(_checked(path), data))
+
+    def remove(self, path: str) -> bool:
+        """Remove one file; False if there was none."""
+        self.check_inside(path)
+        try:
+            self._ask(path, lambda: self._filesystem.rm_file(_checked(path)))
+        except NotFound:
+            return False
+        return True
+
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a directory that holds nothing; object stores have none and answer False."""
+        self.check_inside(path)
+        return False
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; nothing to do on object stores."""
+        self.check_inside(path)
+        self._ask(path, lambda: self._filesystem.makedirs(_checked(path), exist_ok=True))
+
+    def check_inside(self, path: str) -> None:
+        """Raise InvalidInput if a change of that path would leave the warehouse."""
+        if not _checked(path).startswith(f"{self.root}/") and path != self.root:
+            raise InvalidInput(
+                f"{path} lies outside the warehouse {self.root}. Nothing was changed.",
+                path=path,
+            )
+
+    def _ask(self, path: str, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except PaimonError:
+            raise
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise _not_found(path) from error
+        except Exception as error:  # a store's package raises its own classes
+            raise _no_answer(path, error) from error
+
+
+class MemoryFileIO(FileIO):
+    """The store of fsspec's `memory://`, which lives and dies with the process."""
+
+    # fsspec asks and then creates; writers of one process are its only writers.
+    _creating = threading.Lock()
+
+    def create(self, path: str, data: bytes) -> None:
+        """Make a file that must not exist yet; raises FileExistsError."""
+        with self._creating:
+            super().create(path, data)
+
+
+class LocalFileIO(FileIO):
+    """The file system of this machine, by system calls."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the operating system can open the paths of this store."""
+        return True
+
+    @property
+    def creates_exclusively(self) -> bool:
+        """A local file is published by a link instead, which also makes it appear whole."""
+        return False
+
+    def native_path(self, path: str) -> str:
+        """The path as the operating system takes it."""
+        return _checked(path)
+
+    def read(self, path: str) -> bytes:
+        """The whole file; raises NotFound or StorageError."""
+        return self._ask(path, lambda: Path(_checked(path)).read_bytes())
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of the file; shorter than `length` only at its end."""
+
+        def read() -> bytes:
+            with Path(_checked(path)).open("rb") as file:
+                file.seek(offset)
+                return file.read(length)
+
+        return self._ask(path, read)
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """Whole files in the order of the paths."""
+        # Small files come from the page cache; threads cost more than they save.
+        return [self.read(path) for path in paths]
+
+    def status(self, path: str) -> FileStatus | None:
+        """What the store knows of the path, None if there is nothing."""
+        try:
+            found = self._ask(path, lambda: Path(_checked(path)).stat())
+        except NotFound:
+            return None
+        return _local_status(path, Path(path).name, found)
+
+    def list(self, path: str) -> list[FileStatus]:
+        """The direct children by name, temporary ones too; empty if there is no such directory."""
+
+        def scan() -> Iterable[FileStatus]:
+            with os.scandir(_checked(path)) as entries:
+                for entry in entries:
+                    try:
+                        found = entry.stat()
+                    except FileNotFoundError:
+                        continue  # removed since the listing began, or a dangling link
+                    yield _local_status(f"{path.rstrip('/')}/{entry.name}", entry.name, found)
+
+        try:
+            return self._ask(path, lambda: sorted(scan(), key=lambda each: each.name))
+        except NotFound:
+            return []
+
+    def create(self, path: str, data: bytes) -> None:
+        """Make a file that must not exist yet; raises FileExistsError."""
+        self.check_inside(path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("xb") as file:
+            file.write(data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file, in place of another if there is one, so that readers see either."""
+        self.check_inside(path)
+
+        def write() -> None:
+            target = Path(path)
+            temporary = temporary_sibling(target)
+            try:
+                temporary.write_bytes(data)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+        self._ask(path, write)
+
+    def remove(self, path: str) -> bool:
+        """Remove one file; False if there was none."""
+        self.check_inside(path)
+        try:
+            self._ask(path, lambda: Path(path).unlink())
+        except NotFound:
+            return False
+        return True
+
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a directory that holds nothing; False if it holds something or is not there."""
+        self.check_inside(path)
+        try:
+            Path(path).rmdir()
+        except OSError:
+            return False
+        return True
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it."""
+        self.check_inside(path)
+        self._ask(path, lambda: Path(path).mkdir(parents=True, exist_ok=True))
+
+
+def temporary_sibling(path: Path) -> Path:
+    """A name beside `path` that every Paimon reader ignores."""
+    return path.with_name(f".{path.name}.{uuid.uuid4()}.tmp")
+
+
+def _checked(path: str) -> str:
+    _refuse_parent_segments(path)
+    return path
+
+
+def _refuse_parent_segments(path: str) -> None:
+    if (".." in path and ".." in path.split("/")) or "\0" in path:
+        raise InvalidInput(
+            f"The path {path!r} would leave the warehouse. Use a name without '..'.",
+            kind=ErrorKind.INVALID_NAME,
+            path=path,
+        )
+
+
+def _local_root(url: str) -> str:
+    path = url
+    for prefix in ("file://", "local://"):
+        path = path.removeprefix(prefix)
+    return str(Path(path).expanduser().absolute()).rstrip("/")
+
+
+def _open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any:
+    extra = _EXTRAS.get(scheme)
+    try:
+        # A cached listing would hide what other writers published.
+        return fsspec.filesystem(scheme, use_listings_cache=False, **options)
+    except ImportError as error:
+        remedy = f'pip install "paimon-branch-console[{extra}]"' if extra else str(error)
+        raise InvalidInput(
+            f"{url} needs a package that is not installed. Install it: {remedy}.",
+            kind=ErrorKind.UNSUPPORTED,
+            scheme=scheme,
+            extra=extra,
+        ) from error
+    except ValueError as error:
+        raise InvalidInput(
+            f"No store has the scheme {scheme!r} of {url}. Use a path, s3, gs, abfs or oss.",
+            kind=ErrorKind.UNSUPPORTED,
+            scheme=scheme,
+        ) from error
+    except Exception as error:
+        raise _no_answer(url, error) from error
+
+
+def _status(row: Mapping[str, Any]) -> FileStatus:
+    path = str(row["name"]).rstrip("/")
+    modified = next(
+        (
+            row[key]
+            for key in ("mtime", "LastModified", "last_modified", "updated", "created")
+            if row.get(key) is not None
+        ),
+        0,
+    )
+    etag = next((row[key] for key in ("ETag", "etag", "md5Hash") if row.get(key)), None)
+    return FileStatus(
+        path=path,
+        name=path.rsplit("/", 1)[-1],
+        size=int(row.get("size") or 0),
+        is_directory=row["type"] == "directory",
+        modified_millis=_millis(modified),
+        etag=None if etag is None else str(etag),
+    )
+
+
+def _millis(modified: Any) -> int:
+    # Stores answer with seconds, a datetime, or RFC 3339 text.
+    if hasattr(modified, "timestamp"):
+        return int(modified.timestamp() * 1000)
+    if isinstance(modified, str):
+        return int(datetime.fromisoformat(modified).timestamp() * 1000)
+    return int(modified * 1000)
+
+
+def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:
+    return FileStatus(
+        path=path,
+        name=name,
+        size=found.st_size,
+        is_directory=stat.S_ISDIR(found.st_mode),
+        modified_millis=found.st_mtime_ns // 1_000_000,
+        etag=f"{found.st_ino:x}-{found.st_mtime_ns:x}",
+    )
+
+
+def _not_found(path: str) -> NotFound:
+    return NotFound(f"There is no file {path}.", kind=ErrorKind.FILE_NOT_FOUND, path=path)
+
+
+def _no_answer(path: str, error: Exception) -> StorageError:
+    reason = str(error) or type(error).__name__
+    return StorageError(
+        f"The store did not answer for {path}: {reason}. Check access and connection.",
+        path=path,
+    )

@@ -1,0 +1,256 @@
+"""Making files appear: whole, and never in place of another.
+
+A snapshot exists once its file does, so two writers that both believe they made it have lost a
+commit. Every publisher here has one outcome more than yes and no: not known.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Protocol
+
+from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
+from core.storage.file_io import FileIO, temporary_sibling
+
+_log = logging.getLogger(__name__)
+_PARALLEL_SYNCS: Final = 16
+
+
+class Published(StrEnum):
+    """How a publish ended."""
+
+    WON = "WON"
+    LOST = "LOST"
+    UNKNOWN = "UNKNOWN"
+
+
+class FilePublisher(Protocol):
+    """Makes a file appear whole, and never in place of another."""
+
+    def publish(self, path: str, data: bytes) -> Published:
+        """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again).
+
+        Raises:
+            StorageError: Nothing was published, and trying again as is will not help.
+            NotAllowed: The store cannot publish safely.
+        """
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        """Publish files one after the other, up to and with the first that is not WON.
+
+        No file appears before those ahead of it.
+        """
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write a hint over what is there; False if it could not be written, which is no harm."""
+
+
+class LocalPublisher:
+    """Publishes on the local file system: a synced temporary file gets its name by `link`.
+
+    `link` refuses a taken name in one step, between processes too (C02), and the name shows a
+    finished file from the first moment. The directory is synced before a file counts as published.
+    """
+
+    def __init__(self, file_io: FileIO, link: Callable[[Path, Path], None] = os.link) -> None:
+        self._file_io = file_io
+        self._link = link
+
+    def publish(self, path: str, data: bytes) -> Published:
+        """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
+        return self.publish_in_order([(path, data)])[0]
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        """Publish files one after the other, up to and with the first that is not WON."""
+        for path, _ in files:
+            self._file_io.check_inside(path)
+        targets = [Path(self._file_io.native_path(path)) for path, _ in files]
+        temporaries = [temporary_sibling(target) for target in targets]
+        try:
+            for folder in dict.fromkeys(target.parent for target in targets):
+                _make_directory(folder)
+            self._write_all(temporaries, [data for _, data in files])
+            outcomes = self._link_all(temporaries, targets)
+        finally:
+            for temporary in temporaries:
+                temporary.unlink(missing_ok=True)
+        return _sync_directories(targets, outcomes)
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write a hint over what is there; False if it could not be written, which is no harm."""
+        return _replace_hint(self._file_io, path, data)
+
+    def _write_all(self, temporaries: list[Path], contents: list[bytes]) -> None:
+        try:
+            if len(temporaries) == 1:
+                _write_synced(temporaries[0], contents[0])
+                return
+            # Syncs wait for the disk: many at once are one wait.
+            with ThreadPoolExecutor(_PARALLEL_SYNCS) as pool:
+                list(pool.map(_write_synced, temporaries, contents))
+        except OSError as error:
+            raise StorageError(
+                f"{temporaries[0].parent} cannot be written: {error}. Nothing was published.",
+                path=str(temporaries[0].parent),
+            ) from error
+
+    def _link_all(self, temporaries: list[Path], targets: list[Path]) -> list[Published]:
+        outcomes: list[Published] = []
+        for temporary, target in zip(temporaries, targets, strict=True):
+            outcomes.append(self._link_one(temporary, target))
+            if outcomes[-1] is not Published.WON:
+                break
+        return outcomes
+
+    def _link_one(self, temporary: Path, target: Path) -> Published:
+        try:
+            self._link(temporary, target)
+        except FileExistsError:
+            # A repeated request of a network file system may meet its own first success.
+            return Published.WON if _has_two_names(temporary) else Published.LOST
+        except OSError as error:
+            _log.warning("link of %s failed: %s", target, error)
+            return Published.WON if _has_two_names(temporary) else _after_failed_link(target, error)
+        return Published.WON
+
+
+class ExclusiveCreatePublisher:
+    """Publishes by one request that the store refuses when the name is taken.
+
+    Object stores: a conditional put; memory: a lock of the process.
+    """
+
+    def __init__(self, file_io: FileIO) -> None:
+        self._file_io = file_io
+
+    def publish(self, path: str, data: bytes) -> Published:
+        """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
+        try:
+            self._file_io.create(path, data)
+        except FileExistsError:
+            return Published.LOST
+        except PaimonError:
+            raise
+        except Exception as error:  # a store's package raises its own classes
+            # The request may have arrived although its answer did not.
+            _log.warning("publish of %s: outcome unknown: %s", path, error)
+            return Published.UNKNOWN
+        return Published.WON
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        """Publish files one after the other, up to and with the first that is not WON."""
+        outcomes: list[Published] = []
+        for path, data in files:
+            outcomes.append(self.publish(path, data))
+            if outcomes[-1] is not Published.WON:
+                break
+        return outcomes
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write a hint over what is there; False if it could not be written, which is no harm."""
+        return _replace_hint(self._file_io, path, data)
+
+
+class RefusingPublisher:
+    """Stands in for a store that cannot create a file only where there is none."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def publish(self, path: str, data: bytes) -> Published:
+        """Raise NotAllowed."""
+        raise NotAllowed(f"{path} was not written: {self.reason}", kind=ErrorKind.STORE_UNSAFE)
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        """Raise NotAllowed, unless there is nothing to publish."""
+        return [self.publish(path, data) for path, data in files]
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write nothing."""
+        return False
+
+
+def publisher_for(file_io: FileIO) -> FilePublisher:
+    """The publisher that suits the store; one that refuses where none is safe."""
+    if file_io.is_local:
+        return LocalPublisher(file_io)
+    if file_io.creates_exclusively:
+        return ExclusiveCreatePublisher(file_io)
+    return RefusingPublisher(
+        f"no way is known to create a file on {file_io.scheme}:// without overwriting another. "
+        "Open the warehouse for reading, or through a store with conditional writes."
+    )
+
+
+def _make_directory(folder: Path) -> None:
+    missing = []
+    above = folder
+    while not above.exists():
+        missing.append(above)
+        above = above.parent
+    for each in reversed(missing):
+        try:
+            each.mkdir(exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"{each} cannot be made: {error}. Nothing was published.", path=str(each)
+            ) from error
+        _sync_directory(each.parent)
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _has_two_names(temporary: Path) -> bool:
+    try:
+        return temporary.stat().st_nlink > 1
+    except OSError:
+        return False
+
+
+def _after_failed_link(target: Path, error: OSError) -> Published:
+    if target.exists():
+        return Published.UNKNOWN
+    raise StorageError(
+        f"{target} was not published: the file system refuses links ({error}). "
+        "Use a file system with hard links, or open the warehouse for reading.",
+        kind=ErrorKind.STORE_UNSAFE,
+        path=str(target),
+    ) from error
+
+
+def _sync_directories(targets: list[Path], outcomes: list[Published]) -> list[Published]:
+    won = [target for target, each in zip(targets, outcomes, strict=False) if each == Published.WON]
+    try:
+        for folder in dict.fromkeys(target.parent for target in won):
+            _sync_directory(folder)
+    except OSError as error:
+        _log.warning("sync of the folder of %s failed: %s", won[0], error)
+        return [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
+    return outcomes
+
+
+def _sync_directory(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace_hint(file_io: FileIO, path: str, data: bytes) -> bool:
+    try:
+        file_io.replace(path, data)
+    except StorageError as error:
+        _log.warning("hint %s was not written: %s", path, error)
+        return False
+    return True

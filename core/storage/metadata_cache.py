@@ -1,0 +1,185 @@
+"""Metadata that never changes is fetched once a machine.
+
+Manifests and their lists carry a uuid in their name: the path is the key. Snapshots, schemas and
+tags are known by path, size and time of one listing, as a rollback may reuse a path. A local store
+is read in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from core.storage.file_io import FileReader, FileStatus
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+_log = logging.getLogger(__name__)
+_DEFAULT_MAX_BYTES: Final = 4 << 30
+_PARALLEL_FETCHES: Final = 16
+_KEPT_AFTER_CLEANING: Final = 0.8
+# Another process may be about to open what it has just looked up.
+_UNTOUCHABLE_SECONDS: Final = 60.0
+
+
+class MetadataCache:
+    """A folder of fetched files, bounded by dropping what was used longest ago.
+
+    Several processes may share it: a file gets its name when it is whole, and one that vanishes
+    is fetched again.
+    """
+
+    def __init__(self, directory: str | Path, max_bytes: int = _DEFAULT_MAX_BYTES) -> None:
+        self._directory = Path(directory)
+        self._max_bytes = max_bytes
+        self._unaccounted = max_bytes  # the first fetch looks at what earlier processes left
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def temporary(max_bytes: int = _DEFAULT_MAX_BYTES) -> MetadataCache:
+        """A cache that goes with the process."""
+        directory = tempfile.mkdtemp(prefix="branch-console-")
+        cache = MetadataCache(directory, max_bytes)
+        weakref.finalize(cache, shutil.rmtree, directory, ignore_errors=True)
+        return cache
+
+    def get(self, key: str, fetch: Callable[[], bytes]) -> bytes:
+        """The bytes kept under the key, fetched if there are none."""
+        target = self._file(key)
+        try:
+            data = target.read_bytes()
+        except FileNotFoundError:
+            data = fetch()
+            self._keep(target, data)
+            return data
+        _touch(target)
+        return data
+
+    def file(self, key: str, fetch: Callable[[], bytes]) -> str:
+        """The path of a local file with the bytes of the key, fetched if there is none."""
+        target = self._file(key)
+        if target.exists():
+            _touch(target)
+        else:
+            self._keep(target, fetch())
+        return str(target)
+
+    def _file(self, key: str) -> Path:
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return self._directory / digest[:2] / digest
+
+    def _keep(self, target: Path, data: bytes) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4()}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        with self._lock:
+            self._unaccounted += len(data)
+            is_due = self._unaccounted > self._max_bytes * (1 - _KEPT_AFTER_CLEANING)
+            if is_due:
+                self._unaccounted = 0
+        if is_due:
+            self._clean(keep=target)
+
+    def _clean(self, keep: Path) -> None:
+        files = []
+        for path in self._directory.glob("??/*"):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            files.append((found.st_mtime, found.st_size, path))
+        total = sum(size for _, size, _ in files)
+        if total <= self._max_bytes:
+            return
+        newest_to_drop = time.time() - _UNTOUCHABLE_SECONDS
+        for used, size, path in sorted(files):
+            if total <= self._max_bytes * _KEPT_AFTER_CLEANING or used > newest_to_drop:
+                break
+            if path != keep:
+                path.unlink(missing_ok=True)
+                total -= size
+        _log.debug("metadata cache %s holds %d bytes", self._directory, total)
+
+
+class MetadataReader:
+    """A reader that knows which files never change, and fetches those once."""
+
+    def __init__(self, reader: FileReader, cache: MetadataCache | None = None) -> None:
+        self.files = reader
+        self._cache = cache
+        if cache is None and not reader.is_local:
+            self._cache = MetadataCache.temporary()
+
+    def read_immutable(self, path: str) -> bytes:
+        """A file whose name is never used twice, such as a manifest."""
+        return self._through(self._key(path), path)
+
+    def read_immutable_many(self, paths: Sequence[str]) -> list[bytes]:
+        """Such files in the order of the paths, fetched in parallel."""
+        if self.files.is_local:
+            return self.files.read_many(paths)
+        return self._parallel(self.read_immutable, paths)
+
+    def read_version(self, status: FileStatus) -> bytes:
+        """The version of a file that a listing saw."""
+        return self._through(self._version_key(status), status.path)
+
+    def read_versions(self, statuses: Sequence[FileStatus]) -> list[bytes]:
+        """The versions of files that a listing saw, fetched in parallel."""
+        if self.files.is_local:
+            return self.files.read_many([status.path for status in statuses])
+        return self._parallel(self.read_version, statuses)
+
+    def local_files(self, paths: Sequence[str]) -> list[str]:
+        """Paths on this machine with the bytes of immutable files: in place where they are."""
+        if self._cache is None or self.files.is_local:
+            return [self.files.native_path(path) for path in paths]
+        cache = self._cache
+        return self._parallel(
+            lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths
+        )
+
+    def _through(self, key: str, path: str) -> bytes:
+        if self._cache is None or self.files.is_local:
+            return self.files.read(path)
+        return self._cache.get(key, lambda: self.files.read(path))
+
+    def _key(self, path: str) -> str:
+        return self.files.url(path)
+
+    def _version_key(self, status: FileStatus) -> str:
+        version = f"{status.size}|{status.modified_millis}|{status.etag}"
+        return f"{self.files.url(status.path)}|{version}"
+
+    @staticmethod
+    def _parallel(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+        if len(items) < 2:
+            return [call(item) for item in items]
+        with ThreadPoolExecutor(min(_PARALLEL_FETCHES, len(items))) as pool:
+            return list(pool.map(call, items))
+
+
+def _touch(path: Path) -> None:
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        _log.debug("%s left the cache while it was used", path)
