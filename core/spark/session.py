@@ -1,0 +1,328 @@
+"""The warm Spark session and the runs on it: named, watched and stoppable.
+
+Starting Spark takes seconds, so a process opens one session and keeps it. A run happens on a thread
+of its own while the caller's thread hears its progress: whoever listens may stop it by raising.
+"""
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, TypeVar
+from uuid import uuid4
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
+from core.spark.java_home import find_java
+
+T = TypeVar("T")
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+_POLL_SECONDS: Final = 0.1
+_RUNS_AT_ONCE: Final = 4
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """How Spark is started or reached.
+
+    Attributes:
+        master: `local[*]`, or the master of a cluster.
+        remote: The address of a Spark Connect server (`sc://host:15002`); `master` is then unused.
+        memory: The heap of the driver, which in local mode does all the work.
+        python: The interpreter of the workers; on a cluster one that every node has.
+        cache: Where the shim of the packaged Java may be written.
+        conf: Further settings of Spark; they win over ours.
+    """
+
+    master: str = "local[*]"
+    remote: str | None = None
+    memory: str = "2g"
+    python: str = sys.executable
+    cache: Path | None = None
+    conf: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the tasks run in this very process and its children."""
+        return self.remote is None and self.master.startswith("local")
+
+
+class WarmSession:
+    """A Spark session with its running runs."""
+
+    def __init__(self, spark: SparkSession, settings: SparkSettings) -> None:
+        self.spark = spark
+        self.settings = settings
+        self._pool = ThreadPoolExecutor(_RUNS_AT_ONCE, thread_name_prefix="spark-run")
+        self._stops: dict[str, threading.Event] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def parallelism(self) -> int:
+        """Tasks worth having at once."""
+        if self.settings.remote is not None:
+            return int(str(self.spark.conf.get("spark.sql.shuffle.partitions", "8")))
+        return self.spark.sparkContext.defaultParallelism
+
+    def run(
+        self,
+        action: Callable[[SparkSession], T],
+        *,
+        description: str,
+        progress: Progress = lambda done, total: None,
+    ) -> T:
+        """Run an action of Spark under a job group of its own.
+
+        Args:
+            action: Called on another thread; whatever Spark jobs it starts belong to the run.
+            description: What Spark's own pages call it.
+            progress: Called on this thread with tasks done and tasks known. What it raises stops
+                the run and is raised from here.
+
+        Raises:
+            PaimonError: The tasks failed, or somebody called `cancel`.
+        """
+        group = f"branch-console-{uuid4()}"
+        stop = threading.Event()
+        with self._lock:
+            self._stops[group] = stop
+        watch = _Connect(self.spark) if self.settings.remote else _Classic(self.spark)
+        try:
+            future = self._pool.submit(watch.call, action, group, description)
+            try:
+                self._follow(future, watch, group, stop, progress)
+            except BaseException:
+                _give_up(future, watch, group)
+                raise
+            return _result_of(future, description)
+        finally:
+            with self._lock:
+                del self._stops[group]
+
+    def cancel(self) -> None:
+        """Stop all runs; each raises from where it was asked for."""
+        with self._lock:
+            for stop in self._stops.values():
+                stop.set()
+
+    def warm_up(self) -> None:
+        """Start a Python worker and let the JVM load what the first run would wait for."""
+        frame = self.spark.range(self.parallelism).mapInArrow(_same, "id long")
+        self.run(lambda _: frame.count(), description="warm up")
+
+    def close(self) -> None:
+        """Stop the runs, then Spark."""
+        self.cancel()
+        self._pool.shutdown(wait=True)
+        self.spark.stop()
+
+    @staticmethod
+    def _follow(
+        future: "Future[Any]",
+        watch: "_Classic | _Connect",
+        group: str,
+        stop: threading.Event,
+        progress: Progress,
+    ) -> None:
+        told: tuple[int, int | None] | None = None
+        while not wait_for([future], timeout=_POLL_SECONDS).done:
+            if stop.is_set():
+                raise PaimonError(
+                    "The run was cancelled. Nothing was published; start it again when you like.",
+                    kind=ErrorKind.CANCELLED,
+                )
+            counts = watch.counts(group)
+            if counts != told:
+                progress(*counts)
+                told = counts
+
+
+def open_session(settings: SparkSettings) -> WarmSession:
+    """Start Spark, or reach the Spark Connect server of the settings.
+
+    Raises:
+        NotFound: Spark has to be started here and there is no Java (NO_JAVA).
+        StorageError: Spark did not start, or the server did not answer.
+    """
+    if settings.remote is not None:
+        return WarmSession(_connect(settings), settings)
+    java = find_java(cache=settings.cache)
+    environment = {
+        "JAVA_HOME": str(java.home),
+        "PYSPARK_PYTHON": settings.python,
+        # Another Spark on this machine does not fit this PySpark.
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    }
+    if settings.is_local:
+        # The name of the machine need not resolve, and nobody outside has to reach the driver.
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    with _environment(environment):
+        try:
+            builder = SparkSession.builder.master(settings.master)
+            for key, value in _configuration(settings).items():
+                builder = builder.config(key, value)
+            return WarmSession(builder.getOrCreate(), settings)
+        except (PySparkException, Py4JError, OSError) as error:
+            raise StorageError(
+                f"Spark did not start with Java {java.version} ({java.home}) and master "
+                f"{settings.master}: {_first_line(error)}. Check memory and the settings.",
+                master=settings.master,
+            ) from error
+
+
+def _configuration(settings: SparkSettings) -> dict[str, str]:
+    conf = {
+        "spark.app.name": "Branch Console",
+        "spark.driver.memory": settings.memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.driver.extraJavaOptions": _java_options(),
+    }
+    if settings.is_local:
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.sql.warehouse.dir": str((settings.cache or Path.home() / ".cache") / "spark"),
+            "spark.task.maxFailures": "1",
+        }
+    return conf | dict(settings.conf)
+
+
+def _java_options() -> str:
+    quiet = (Path(__file__).parent / "log4j2.properties").as_uri()
+    return f"-Dlog4j2.configurationFile={quiet} -Dlog4j.configurationFile={quiet}"
+
+
+def _connect(settings: SparkSettings) -> SparkSession:
+    try:
+        builder = SparkSession.builder.remote(str(settings.remote))
+        for key, value in settings.conf.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise InvalidInput(
+            f"Spark Connect at {settings.remote} needs packages that are not installed: "
+            f'{error}. Install them: pip install "pyspark[connect]".',
+            kind=ErrorKind.UNSUPPORTED,
+            remote=settings.remote,
+        ) from error
+    except Exception as error:  # the client raises gRPC's classes, which may not be installed
+        raise StorageError(
+            f"Spark Connect at {settings.remote} did not answer: {_first_line(error)}. "
+            "Check the address and that the server runs.",
+            remote=settings.remote,
+        ) from error
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    # Spark's launcher and PySpark read these while they start, and never again.
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class _Classic:
+    """Watches runs through the driver in this process."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def call(self, action: Callable[[SparkSession], T], group: str, description: str) -> T:
+        self._spark.sparkContext.setJobGroup(group, description, interruptOnCancel=True)
+        return action(self._spark)
+
+    def cancel(self, group: str) -> None:
+        self._spark.sparkContext.cancelJobGroup(group)
+
+    def counts(self, group: str) -> tuple[int, int | None]:
+        tracker = self._spark.sparkContext.statusTracker()
+        jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)))
+        stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+        seen = [stage for stage in stages if stage is not None]
+        total = sum(stage.numTasks for stage in seen)
+        return sum(stage.numCompletedTasks for stage in seen), total or None
+
+
+class _Connect:
+    """Watches runs through the client of a Spark Connect server."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._counts: tuple[int, int | None] = (0, None)
+
+    def call(self, action: Callable[[SparkSession], T], group: str, description: str) -> T:
+        self._spark.addTag(group)
+        self._spark.registerProgressHandler(self._hear)  # type: ignore[arg-type]  # more may come
+        try:
+            return action(self._spark)
+        finally:
+            self._spark.removeProgressHandler(self._hear)  # type: ignore[arg-type]
+            self._spark.removeTag(group)
+
+    def cancel(self, group: str) -> None:
+        self._spark.interruptTag(group)
+
+    def counts(self, group: str) -> tuple[int, int | None]:
+        return self._counts
+
+    def _hear(self, stages: Any, **_: Any) -> None:
+        total = sum(stage.num_tasks for stage in stages or ())
+        done = sum(stage.num_completed_tasks for stage in stages or ())
+        self._counts = (done, total or None)
+
+
+def _give_up(future: "Future[Any]", watch: _Classic | _Connect, group: str) -> None:
+    # A job that is only about to be submitted is not in the group yet: ask until the run ended.
+    while not future.cancel():
+        watch.cancel(group)
+        if wait_for([future], timeout=_POLL_SECONDS).done:
+            break
+    if not future.cancelled() and (error := future.exception()) is not None:
+        _log.debug("A stopped run ended with %s", _first_line(error))
+
+
+def _result_of(future: "Future[T]", description: str) -> T:
+    try:
+        return future.result()
+    except PaimonError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        raise PaimonError(
+            f"Spark could not {description}: {_first_line(error)}. The worker's log has more.",
+            description=description,
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # A failed Python worker puts its own exception last, below its traceback.
+    told = [line for line in lines if not line.startswith(("File ", "at ", "Traceback"))]
+    return (told[-1] if told else type(error).__name__).rstrip(".")
+
+
+def _same(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
