@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings, absolute_warehouse
+from core.errors import ErrorKind, InvalidInput
+
+
+def settings(overrides: dict[str, str | None] | None = None, **environment: str) -> Settings:
+    return Settings.from_environment(overrides, environment)
+
+
+def test_an_empty_environment_is_enough() -> None:
+    found = settings()
+    assert found.warehouse is None
+    assert (found.role, found.host, found.port, found.log_level) == (
+        "operator",
+        "127.0.0.1",
+        0,
+        "warning",
+    )
+    assert found.actor
+    assert found.state_dir.is_absolute()
+    assert found.cache_dir.is_absolute()
+
+
+def test_an_option_wins_over_the_environment_and_an_absent_one_does_not() -> None:
+    environment = {"BRANCH_CONSOLE_WAREHOUSE": "s3://a/wh", "BRANCH_CONSOLE_ACTOR": "ann"}
+    found = settings({"warehouse": "s3://b/wh", "actor": None}, **environment)
+    assert (found.warehouse, found.actor) == ("s3://b/wh", "ann")
+
+
+def test_a_relative_folder_becomes_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for spelling in ("wh", "./wh/", f"file://{tmp_path}/wh", f"file:{tmp_path}/x/../wh"):
+        assert absolute_warehouse(spelling) == str(tmp_path / "wh")
+
+
+def test_a_url_is_kept_but_for_its_last_slash() -> None:
+    assert absolute_warehouse("s3://bucket/wh/") == "s3://bucket/wh"
+
+
+def test_each_warehouse_has_jobs_of_its_own(tmp_path: Path) -> None:
+    state = {"state_dir": str(tmp_path)}
+    one = settings({**state, "warehouse": "/a/wh"}).job_store
+    same = settings({**state, "warehouse": "/a/wh/"}).job_store
+    other = settings({**state, "warehouse": "/b/wh"}).job_store
+    assert one == same != other
+    assert one.startswith(f"sqlite:///{tmp_path}/jobs/wh-")
+
+
+def test_a_job_store_that_is_named_is_taken() -> None:
+    url = "postgresql://jobs.example/db"
+    assert settings(BRANCH_CONSOLE_JOB_STORE=url).job_store == url
+
+
+def test_the_folders_of_the_desktop_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    found = settings(XDG_STATE_HOME=f"{tmp_path}/s", XDG_CACHE_HOME=f"{tmp_path}/c")
+    assert found.state_dir == tmp_path / "s" / "branch-console"
+    assert found.cache_dir == tmp_path / "c" / "branch-console"
+
+
+def test_other_systems_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", staticmethod(lambda: tmp_path))
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert settings().state_dir == tmp_path / "Library/Application Support/branch-console"
+    monkeypatch.setattr("sys.platform", "win32")
+    assert settings(LOCALAPPDATA=str(tmp_path)).cache_dir == tmp_path / "branch-console" / "cache"
+
+
+def test_a_child_process_gets_the_same_settings(tmp_path: Path) -> None:
+    given = {"warehouse": "/a/wh", "state_dir": str(tmp_path), "port": "8600", "role": "viewer"}
+    parent = settings({**given, "cache_bytes": "2 GB", "spark_master": "local[1]"})
+    assert Settings.from_environment({}, parent.to_environment()) == parent
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("role", "king"), ("port", "http"), ("port", "70000"), ("cache_bytes", "a lot")],
+)
+def test_a_value_that_cannot_be_is_named(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"{name} \(BRANCH_CONSOLE_{name.upper()}\)") as caught:
+        settings({name: value})
+    assert caught.value.kind is ErrorKind.INVALID_OPTION
+
+
+def test_a_missing_warehouse_says_how_to_name_one() -> None:
+    with pytest.raises(InvalidInput, match="--warehouse PATH_OR_URL"):
+        settings().get_warehouse()
