@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +41,7 @@ def to_plain(value: Any) -> Any:
             return value.isoformat()
         case bytes():
             return value.hex()
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return str(value)
         case dict():
             return {str(key): to_plain(item) for key, item in value.items()}

@@ -155,8 +155,8 @@ class JavaTable:
         """Commit these rows as deletions."""
         self.write(rows, kind="-D")
 
-    def compact(self, *, options: Mapping[str, str] | None = None) -> None:
-        """Compact every bucket fully, also of an append table without buckets."""
+    def compact(self, *, full: bool = True, options: Mapping[str, str] | None = None) -> None:
+        """Compact every bucket, by default into one run; also tables without buckets."""
         table = self.load({"write-only": "false", **(options or {})})
         if str(table.bucketMode().name()) == "BUCKET_UNAWARE":
             self._compact_unaware(table)
@@ -167,7 +167,7 @@ class JavaTable:
                 for entry in table.store().newScan().plan().files()
             }
             for (_, bucket), partition in buckets.items():
-                write.compact(partition, bucket, True)
+                write.compact(partition, bucket, full)
             commit.commit(write.prepareCommit())
 
     def _compact_unaware(self, table: Any) -> None:
@@ -245,13 +245,13 @@ class JavaTable:
         change = java_class("schema.SchemaChange").updateColumnType
         self._alter(change(_path(path), data_type(written), False))
 
-    def set_options(self, **options: str) -> None:
-        """Set table options; write `_` for `-` and `__` for `.` in their names."""
+    def set_options(self, options: Mapping[str, str]) -> None:
+        """Set table options."""
         change = java_class("schema.SchemaChange").setOption
-        self._alter(*(change(_option(name), value) for name, value in options.items()))
+        self._alter(*(change(name, value) for name, value in options.items()))
 
     def remove_options(self, *names: str) -> None:
-        """Remove table options, named as Paimon names them."""
+        """Remove table options."""
         self._alter(*map(java_class("schema.SchemaChange").removeOption, names))
 
     def set_comment(self, comment: str) -> None:
@@ -329,10 +329,14 @@ class JavaTable:
     # ---- asking --------------------------------------------------------------------------------
 
     def rows(
-        self, *, snapshot: int | None = None, tag: str | None = None, **options: str
+        self,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> list[tuple[Value, ...]]:
         """What a batch reader returns at the head, a snapshot id or a tag name of main."""
-        wanted = {_option(name): value for name, value in options.items()}
+        wanted = dict(options or {})
         if snapshot is not None:
             wanted["scan.snapshot-id"] = str(snapshot)
         if tag is not None:
@@ -588,10 +592,6 @@ def _widen(
 
 def _path(dotted: str) -> Any:
     return jpype.JArray(java_class("java.lang.String"))(dotted.split("."))
-
-
-def _option(name: str) -> str:
-    return name.replace("__", ".").replace("_", "-")
 
 
 def _java_map(values: Mapping[str, str]) -> Any:
