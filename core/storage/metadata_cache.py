@@ -16,10 +16,11 @@ import threading
 import time
 import uuid
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from core.storage.file_io import FileReader, FileStatus
 
@@ -29,6 +30,7 @@ _R = TypeVar("_R")
 _log = logging.getLogger(__name__)
 _DEFAULT_MAX_BYTES: Final = 4 << 30
 _PARALLEL_FETCHES: Final = 16
+_MAX_DECODED: Final = 20_000
 _KEPT_AFTER_CLEANING: Final = 0.8
 # Another process may be about to open what it has just looked up.
 _UNTOUCHABLE_SECONDS: Final = 60.0
@@ -121,47 +123,61 @@ class MetadataCache:
 
 
 class MetadataReader:
-    """A reader that knows which files never change, and fetches those once."""
+    """A reader that knows which files never change: fetches those once, decodes those once."""
 
     def __init__(self, reader: FileReader, cache: MetadataCache | None = None) -> None:
         self.files = reader
         self._cache = cache
         if cache is None and not reader.is_local:
             self._cache = MetadataCache.temporary()
+        self._decoded: OrderedDict[tuple[str, object], object] = OrderedDict()
+        self._lock = threading.Lock()
 
     def read_immutable(self, path: str) -> bytes:
         """A file whose name is never used twice, such as a manifest."""
-        return self._through(self._key(path), path)
+        if self._cache is None or self.files.is_local:
+            return self.files.read(path)
+        return self._cache.get(self._key(path), lambda: self.files.read(path))
 
-    def read_immutable_many(self, paths: Sequence[str]) -> list[bytes]:
-        """Such files in the order of the paths, fetched in parallel."""
-        if self.files.is_local:
-            return self.files.read_many(paths)
-        return self._parallel(self.read_immutable, paths)
+    def decode(self, status: FileStatus, decoder: Callable[[bytes], _T]) -> _T:
+        """What `decoder` makes of the version of a file that a listing saw.
 
-    def read_version(self, status: FileStatus) -> bytes:
-        """The version of a file that a listing saw."""
-        return self._through(self._version_key(status), status.path)
+        `decoder` is a plain function of the bytes, whose results are immutable: each version is
+        decoded once a process. Errors are not remembered.
+        """
+        key = (self._version_key(status), decoder)
+        with self._lock:
+            known = self._decoded.get(key)
+            if known is not None:
+                self._decoded.move_to_end(key)
+                return cast(_T, known)
+        value = decoder(self._read_version(status))
+        with self._lock:
+            self._decoded[key] = value
+            if len(self._decoded) > _MAX_DECODED:
+                self._decoded.popitem(last=False)
+        return value
 
-    def read_versions(self, statuses: Sequence[FileStatus]) -> list[bytes]:
-        """The versions of files that a listing saw, fetched in parallel."""
-        if self.files.is_local:
-            return self.files.read_many([status.path for status in statuses])
-        return self._parallel(self.read_version, statuses)
+    def each(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+        """Call for each item, in parallel where the store is far away."""
+        if self.files.is_local or len(items) < 2:
+            return [call(item) for item in items]
+        with ThreadPoolExecutor(min(_PARALLEL_FETCHES, len(items))) as pool:
+            return list(pool.map(call, items))
 
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""
         if self._cache is None or self.files.is_local:
             return [self.files.native_path(path) for path in paths]
         cache = self._cache
-        return self._parallel(
+        return self.each(
             lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths
         )
 
-    def _through(self, key: str, path: str) -> bytes:
+    def _read_version(self, status: FileStatus) -> bytes:
         if self._cache is None or self.files.is_local:
-            return self.files.read(path)
-        return self._cache.get(key, lambda: self.files.read(path))
+            return self.files.read(status.path)
+        return self._cache.get(self._version_key(status), lambda: self.files.read(status.path))
 
     def _key(self, path: str) -> str:
         return self.files.url(path)
@@ -169,13 +185,6 @@ class MetadataReader:
     def _version_key(self, status: FileStatus) -> str:
         version = f"{status.size}|{status.modified_millis}|{status.etag}"
         return f"{self.files.url(status.path)}|{version}"
-
-    @staticmethod
-    def _parallel(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-        if len(items) < 2:
-            return [call(item) for item in items]
-        with ThreadPoolExecutor(min(_PARALLEL_FETCHES, len(items))) as pool:
-            return list(pool.map(call, items))
 
 
 def _touch(path: Path) -> None:

@@ -1,0 +1,48 @@
+"""What every catalog can tell: which databases and tables there are, and a handle on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.errors import PaimonError
+from core.format.identifier import Identifier
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
+    """A table of a listing.
+
+    A table that exists on branches only is listed once a branch, with that branch in its
+    identifier. `error` tells why one cannot be used; `table_type` is the option `type`, and any
+    other than "table" is shown and not touched.
+    """
+
+    identifier: Identifier
+    path: str
+    table_type: str = "table"
+    comment: str | None = None
+    error: PaimonError | None = None
+
+
+class Catalog(Protocol):
+    """The databases and tables of a warehouse."""
+
+    def databases(self) -> tuple[str, ...]:
+        """The names of all databases, sorted."""
+
+    def tables(self, database: str) -> tuple[TableEntry, ...]:
+        """The tables of a database by name, broken ones with their error.
+
+        Raises:
+            NotFound: There is no such database.
+        """
+
+    def open(self, identifier: Identifier) -> FileStoreTable:
+        """A handle on a table and branch.
+
+        Raises:
+            NotFound: There is no such database, table or branch.
+            InvalidInput: A name is more than one folder.
+        """

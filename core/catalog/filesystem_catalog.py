@@ -1,0 +1,146 @@
+"""A warehouse is a folder: databases are `<name>.db`, tables folders with a schema in them.
+
+Hive and JDBC catalogs keep the same layout by default, so their warehouses open as well.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.catalog.catalog import TableEntry
+from core.errors import ErrorKind, FormatError, NotAllowed, NotFound, PaimonError
+from core.format import options as table_options
+from core.format.identifier import MAIN_BRANCH, Identifier, check_object_name
+from core.storage.file_io import FileReader, FileStatus
+from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.table.file_store_table import FileStoreTable, check_branch_segment
+
+_DATABASE_SUFFIX: Final = ".db"
+# A materialized table keeps the same files; the other types are no tables of this format.
+_TYPES_WITH_BRANCHES: Final = frozenset({"table", "materialized-table"})
+
+
+class FilesystemCatalog:
+    """Finds databases and tables by listing folders [Paimon FileSystemCatalog]."""
+
+    def __init__(
+        self, file_io: FileReader, warehouse: str, cache: MetadataCache | None = None
+    ) -> None:
+        self._reader = MetadataReader(file_io, cache)
+        self._warehouse = warehouse.rstrip("/")
+
+    def databases(self) -> tuple[str, ...]:
+        """The names of all databases, sorted.
+
+        Raises:
+            NotFound: There is no such warehouse.
+        """
+        folders = self._folders(self._warehouse)
+        if not folders and self._reader.files.is_local:
+            self._check_warehouse()
+        names = (folder.name for folder in folders if folder.name.endswith(_DATABASE_SUFFIX))
+        return tuple(
+            name.removesuffix(_DATABASE_SUFFIX) for name in names if name != _DATABASE_SUFFIX
+        )
+
+    def tables(self, database: str) -> tuple[TableEntry, ...]:
+        """The tables of a database by name, broken ones with their error; raises NotFound."""
+        folders = self._folders(self._database_path(database))
+        if not folders:
+            self._check_database(database)
+        found = self._reader.each(lambda folder: self._entries(database, folder), folders)
+        return tuple(entry for entries in found for entry in entries)
+
+    def open(self, identifier: Identifier) -> FileStoreTable:
+        """A handle on a table and branch; raises NotFound or InvalidInput."""
+        path = self._table_path(identifier)
+        check_branch_segment(identifier.branch)
+        table = FileStoreTable(self._reader, path, identifier)
+        if table.schemas.ids():
+            self._check_type(table)
+            return table
+        if identifier.branch in table.branches.names():
+            return table  # broken: its readers say what is missing
+        self._check_database(identifier.database)
+        if table.branches.exists(MAIN_BRANCH) or table.branches.names():
+            raise NotFound(
+                f"Table {identifier.table_name} has no branch {identifier.branch!r}.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=identifier.branch,
+                path=table.paths.root,
+            )
+        raise NotFound(
+            f"There is no table {identifier.table_name}: {path} holds no schema.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            path=path,
+        )
+
+    def _entries(self, database: str, folder: FileStatus) -> list[TableEntry]:
+        identifier = Identifier(database=database, table=folder.name)
+        table = FileStoreTable(self._reader, folder.path, identifier)
+        try:
+            schema = table.schemas.find_latest()
+            if schema is not None:
+                return [
+                    TableEntry(
+                        identifier=identifier,
+                        path=folder.path,
+                        table_type=schema.options.read(table_options.TABLE_TYPE),
+                        comment=schema.comment,
+                    )
+                ]
+            branches = [name for name in table.branches.names() if table.on(name).schemas.ids()]
+        except PaimonError as error:
+            return [TableEntry(identifier=identifier, path=folder.path, error=error)]
+        if branches:
+            return [
+                TableEntry(identifier=identifier.on_branch(name), path=folder.path)
+                for name in branches
+            ]
+        missing = FormatError(
+            f"{folder.path} is no table: it holds no schema. Remove the folder, or restore its "
+            "schema files.",
+            path=folder.path,
+        )
+        return [TableEntry(identifier=identifier, path=folder.path, error=missing)]
+
+    def _check_type(self, table: FileStoreTable) -> None:
+        try:
+            kind = table.schema().options.read(table_options.TABLE_TYPE)
+        except PaimonError:
+            return  # broken: its readers say so
+        if kind not in _TYPES_WITH_BRANCHES:
+            raise NotAllowed(
+                f"{table.identifier} is a {kind}: only tables of type 'table' have snapshots and "
+                "branches.",
+                kind=ErrorKind.UNSUPPORTED,
+                table_type=kind,
+            )
+
+    def _folders(self, path: str) -> list[FileStatus]:
+        found = self._reader.files.list(path)
+        return [each for each in found if each.is_directory and not each.name.startswith(".")]
+
+    def _database_path(self, database: str) -> str:
+        check_object_name(database)
+        return f"{self._warehouse}/{database}{_DATABASE_SUFFIX}"
+
+    def _table_path(self, identifier: Identifier) -> str:
+        check_object_name(identifier.table)
+        return f"{self._database_path(identifier.database)}/{identifier.table}"
+
+    def _check_database(self, database: str) -> None:
+        path = self._database_path(database)
+        if not self._reader.files.exists(path):
+            raise NotFound(
+                f"There is no database {database!r}: {path} is missing.",
+                kind=ErrorKind.DATABASE_NOT_FOUND,
+                path=path,
+            )
+
+    def _check_warehouse(self) -> None:
+        if not self._reader.files.exists(self._warehouse):
+            raise NotFound(
+                f"There is no warehouse {self._warehouse}. Check the path.",
+                path=self._warehouse,
+            )

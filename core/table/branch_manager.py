@@ -1,0 +1,138 @@
+"""The branches of a table. A broken one is shown with its error and spoils no other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.errors import FormatError, NotFound, PaimonError
+from core.format.branch_ref import BranchRef
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.storage.file_io import FileStatus
+from core.storage.metadata_cache import MetadataReader
+from core.storage.table_paths import BRANCH_PREFIX, TablePaths
+from core.table.lineage_ledger import LineageLedger
+from core.table.schema_manager import SchemaManager
+from core.table.snapshot_manager import SnapshotManager
+
+_OWN_FOLDERS = frozenset({"schema", "snapshot", "tag", "changelog", "consumer"})
+_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchState:
+    """A branch as a listing found it: what it points at, or why that cannot be told.
+
+    `created_millis` is the time of the branch's directory, which is what Paimon shows.
+    """
+
+    name: str
+    path: str
+    created_millis: int
+    ref: BranchRef | None = None
+    error: PaimonError | None = None
+
+
+class BranchManager:
+    """Reads the branches of a table [Paimon BranchManager]."""
+
+    def __init__(self, reader: MetadataReader, paths: TablePaths, table: Identifier) -> None:
+        self._reader = reader
+        self._paths = paths.on(MAIN_BRANCH)
+        self._table = table.on_branch(MAIN_BRANCH)
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all branches but main, sorted."""
+        return tuple(self._listing())
+
+    def exists(self, name: str) -> bool:
+        """Whether the table has the branch; main exists where the table has a main schema."""
+        if name == MAIN_BRANCH:
+            return bool(self._reader.files.list(self._paths.schema_dir))
+        return name in self._listing()
+
+    def created(self) -> tuple[tuple[str, int], ...]:
+        """Name and time of the directory, in milliseconds, of each branch but main."""
+        return tuple((name, found.modified_millis) for name, found in self._listing().items())
+
+    def all(self) -> tuple[BranchRef, ...]:
+        """The branches that can be read, main first."""
+        return tuple(state.ref for state in self.states() if state.ref is not None)
+
+    def get(self, name: str) -> BranchRef:
+        """One branch.
+
+        Raises:
+            NotFound: It has no schema.
+            FormatError: Its head or schema cannot be decoded.
+        """
+        return self._ref(name, LineageLedger(self._reader, self._paths).events())
+
+    def states(self) -> tuple[BranchState, ...]:
+        """Main, where the table has one, then the branches by name; broken ones with an error."""
+        events = LineageLedger(self._reader, self._paths).events()
+        folders = list(self._listing().items())
+        if self.exists(MAIN_BRANCH):
+            main = self._reader.files.status(self._paths.table)
+            folders = [(MAIN_BRANCH, main), *folders] if main else folders
+        return tuple(self._reader.each(lambda item: self._state(*item, events), folders))
+
+    def _state(
+        self, name: str, folder: FileStatus, events: tuple[LineageEvent, ...]
+    ) -> BranchState:
+        ref, error = None, None
+        try:
+            ref = self._ref(name, events)
+        except PaimonError as caught:
+            error = self._explain(folder, caught)
+        return BranchState(
+            name=name,
+            path=folder.path,
+            created_millis=folder.modified_millis,
+            ref=ref,
+            error=error,
+        )
+
+    def _ref(self, name: str, events: tuple[LineageEvent, ...]) -> BranchRef:
+        paths = self._paths.on(name)
+        return BranchRef(
+            table=self._table,
+            branch=name,
+            schema=SchemaManager(self._reader, paths).latest(),
+            head=SnapshotManager(self._reader, paths).latest(),
+            base_tag=_base_tag(name, events),
+        )
+
+    def _explain(self, folder: FileStatus, error: PaimonError) -> PaimonError:
+        """Say so where the branch was made under a name with a slash, which Paimon lets through."""
+        if not isinstance(error, NotFound):
+            return error
+        inner = [
+            each.name
+            for each in self._reader.files.list(folder.path)
+            if each.is_directory and each.name not in _OWN_FOLDERS
+        ]
+        if not inner:
+            return error
+        shown = folder.name.removeprefix(BRANCH_PREFIX)
+        return FormatError(
+            f"{folder.path} holds no branch of its own but {inner}: it was made under the name "
+            f"{shown + '/' + inner[0]!r}, which Paimon lists as {shown!r}. Make it again under a "
+            "name without '/'.",
+            path=folder.path,
+            branch=shown,
+        )
+
+    def _listing(self) -> dict[str, FileStatus]:
+        return {
+            status.name.removeprefix(BRANCH_PREFIX): status
+            for status in self._reader.files.list(self._paths.branch_dir)
+            if status.is_directory and status.name.startswith(BRANCH_PREFIX)
+        }
+
+
+def _base_tag(name: str, events: tuple[LineageEvent, ...]) -> str | None:
+    tags = [
+        event.base_tag for event in events if event.branch == name and event.kind in _GIVES_BASE
+    ]
+    return tags[-1] if tags else None

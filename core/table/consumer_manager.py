@@ -1,0 +1,43 @@
+"""The consumers of a branch: streaming readers that keep snapshots from expiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.format.json_text import JsonObject
+from core.storage.metadata_cache import MetadataReader
+from core.storage.table_paths import CONSUMER_PREFIX, TablePaths
+from core.table.versioned_files import FileState, decode_states, list_prefixed, values_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """A streaming reader and the snapshot it reads next."""
+
+    id: str
+    next_snapshot_id: int
+
+
+class ConsumerManager:
+    """Reads the consumer files of one branch [Paimon ConsumerManager]."""
+
+    def __init__(self, reader: MetadataReader, paths: TablePaths) -> None:
+        self._reader = reader
+        self._paths = paths
+
+    def all(self) -> tuple[Consumer, ...]:
+        """All consumers by id; raises FormatError at the first broken one."""
+        return tuple(values_of(self.states()))
+
+    def states(self) -> tuple[FileState[Consumer], ...]:
+        """All consumer files by id, broken ones with their error."""
+        listing = list_prefixed(self._reader, self._paths.consumer_dir, CONSUMER_PREFIX)
+        return tuple(
+            replace(state, value=state.value and replace(state.value, id=state.name))
+            for state in decode_states(self._reader, listing, _unnamed)
+        )
+
+
+def _unnamed(data: bytes) -> Consumer:
+    raw = JsonObject.parse(data, "consumer file")
+    return Consumer(id="", next_snapshot_id=raw.get("nextSnapshot", int))

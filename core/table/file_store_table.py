@@ -1,0 +1,156 @@
+"""A table on one branch: the handle through which everything about it is read."""
+
+from __future__ import annotations
+
+from core.errors import ErrorKind, InvalidInput, NotFound
+from core.format import options as table_options
+from core.format.branch_ref import BranchRef
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
+from core.storage.file_io import FileReader
+from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.storage.table_paths import TablePaths
+from core.table.branch_manager import BranchManager
+from core.table.consumer_manager import ConsumerManager
+from core.table.lineage_ledger import LineageLedger
+from core.table.schema_manager import SchemaManager
+from core.table.snapshot_manager import SnapshotManager
+from core.table.tag_manager import TagManager
+
+
+class FileStoreTable:
+    """A table seen from one branch; immutable, and it holds no way to write.
+
+    Attributes:
+        reader: The metadata of the table's store.
+        identifier: The table and the branch.
+        paths: Where the files of this branch lie.
+        schemas, snapshots, tags, consumers: What belongs to this branch.
+        branches, ledger: What the table's branches share.
+    """
+
+    def __init__(self, reader: MetadataReader, table_path: str, identifier: Identifier) -> None:
+        self.reader = reader
+        self.identifier = identifier
+        self.paths = TablePaths(table=table_path, branch=identifier.branch)
+        self.schemas = SchemaManager(reader, self.paths)
+        self.snapshots = SnapshotManager(reader, self.paths)
+        self.tags = TagManager(reader, self.paths)
+        self.consumers = ConsumerManager(reader, self.paths)
+        self.branches = BranchManager(reader, self.paths, identifier)
+        self.ledger = LineageLedger(reader, self.paths)
+
+    @staticmethod
+    def open(
+        reader: FileReader,
+        table_path: str,
+        identifier: Identifier,
+        cache: MetadataCache | None = None,
+    ) -> FileStoreTable:
+        """Open a table by its path; nothing is read yet."""
+        return FileStoreTable(MetadataReader(reader, cache), table_path, identifier)
+
+    @property
+    def branch(self) -> str:
+        """The branch this handle looks at."""
+        return self.identifier.branch
+
+    def on(self, branch: str) -> FileStoreTable:
+        """The same table seen from another branch, which need not exist."""
+        check_branch_segment(branch)
+        return FileStoreTable(self.reader, self.paths.table, self.identifier.on_branch(branch))
+
+    def schema(self) -> TableSchema:
+        """The newest schema of the branch; raises NotFound or FormatError."""
+        return self.schemas.latest()
+
+    def head(self) -> Snapshot | None:
+        """The newest snapshot of the branch, None before the first commit; raises FormatError."""
+        return self.snapshots.latest()
+
+    def branch_ref(self) -> BranchRef:
+        """The branch with its head and schema; raises NotFound or FormatError."""
+        return self.branches.get(self.branch)
+
+    def data_paths(self) -> TablePaths:
+        """The paths with the table's own folder for data files, which is an option."""
+        directory = self.schema().options.read(table_options.DATA_FILE_PATH_DIRECTORY)
+        return TablePaths(
+            table=self.paths.table, branch=self.branch, data_directory=directory or ""
+        )
+
+    def snapshot_for(
+        self, version: str | None = None, *, timestamp_millis: int | None = None
+    ) -> Snapshot:
+        """Travel in time.
+
+        Args:
+            version: A tag, a snapshot id, or either of another branch: `dev.v1`, `dev.7`. A tag
+                goes before an id, as in Paimon.
+            timestamp_millis: A commit time; the newest snapshot at or before it.
+
+        Raises:
+            InvalidInput: Both or neither are given.
+            NotFound: There is no such tag, snapshot or branch, or all snapshots are later.
+        """
+        if (version is None) == (timestamp_millis is None):
+            raise InvalidInput("Give either a version or a timestamp to travel to.")
+        if timestamp_millis is not None:
+            return self._snapshot_at(timestamp_millis)
+        assert version is not None
+        found = self._find_version(version)
+        return found if found is not None else self._find_version_on_branch(version)
+
+    def _snapshot_at(self, time_millis: int) -> Snapshot:
+        found = self.snapshots.at_time(time_millis)
+        if found is None:
+            raise NotFound(
+                f"{self.identifier} has no snapshot at or before {time_millis}. "
+                "Choose a later time.",
+                kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+                time_millis=time_millis,
+            )
+        return found
+
+    def _find_version(self, version: str) -> Snapshot | None:
+        tag = self.tags.find(version) if version and "/" not in version else None
+        if tag is not None:
+            return tag.snapshot
+        return self.snapshots.find(int(version)) if _is_id(version) else None
+
+    def _find_version_on_branch(self, version: str) -> Snapshot:
+        names = {MAIN_BRANCH, *self.branches.names()}
+        for position in (at for at, letter in enumerate(version) if letter == "."):
+            branch, rest = version[:position], version[position + 1 :]
+            if branch in names:
+                found = self.on(branch)._find_version(rest)
+                if found is not None:
+                    return found
+        if _is_id(version):
+            return self.snapshots.get(int(version))  # says which ids there are
+        raise NotFound(
+            f"{self.identifier} has no tag or snapshot {version!r}. Name a tag, a snapshot id, or "
+            "either behind a branch and a dot.",
+            kind=ErrorKind.TAG_NOT_FOUND,
+            version=version,
+        )
+
+
+def check_branch_segment(branch: str) -> None:
+    """Refuse a branch name that is more than one folder; other odd names may be read.
+
+    Raises:
+        InvalidInput: The name is blank, a dot name, or holds a separator.
+    """
+    if not branch.strip() or branch in {".", ".."} or any(c in branch for c in "/\\$\0"):
+        raise InvalidInput(
+            f"{branch!r} is not a branch that can be opened: the name must not be blank or hold "
+            "'/', '\\' or '$'.",
+            kind=ErrorKind.INVALID_NAME,
+            branch=branch,
+        )
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19

@@ -1,0 +1,88 @@
+"""The schemas of a branch. The newest one counts; older ones decode older files."""
+
+from __future__ import annotations
+
+from core.errors import ErrorKind, NotFound
+from core.format.table_schema import TableSchema
+from core.storage.file_io import FileStatus
+from core.storage.metadata_cache import MetadataReader
+from core.storage.table_paths import SCHEMA_PREFIX, TablePaths
+from core.table.versioned_files import (
+    FileState,
+    decode,
+    decode_states,
+    list_numbered,
+    values_of,
+)
+
+
+class SchemaManager:
+    """Reads the schema files of one branch [Paimon SchemaManager]."""
+
+    def __init__(self, reader: MetadataReader, paths: TablePaths) -> None:
+        self._reader = reader
+        self._paths = paths
+
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all schemas, rising."""
+        return tuple(self._listing())
+
+    def find_latest(self) -> TableSchema | None:
+        """The newest schema, or None where the branch has none.
+
+        Raises:
+            FormatError: It cannot be decoded.
+        """
+        listing = self._listing()
+        if not listing:
+            return None
+        newest = max(listing)
+        return decode(self._reader, listing[newest], TableSchema.from_json)
+
+    def latest(self) -> TableSchema:
+        """The newest schema.
+
+        Raises:
+            NotFound: The branch has no schema.
+            FormatError: It cannot be decoded.
+        """
+        schema = self.find_latest()
+        if schema is None:
+            raise NotFound(
+                f"Branch {self._paths.branch!r} has no schema: {self._paths.schema_dir} is empty "
+                "or missing. Drop the branch or restore its schema files.",
+                kind=ErrorKind.SCHEMA_NOT_FOUND,
+                path=self._paths.schema_dir,
+                branch=self._paths.branch,
+            )
+        return schema
+
+    def get(self, schema_id: int) -> TableSchema:
+        """A schema by its id.
+
+        Raises:
+            NotFound: The branch has no such schema.
+            FormatError: It cannot be decoded.
+        """
+        path = self._paths.schema(schema_id)
+        status = self._reader.files.status(path)
+        if status is None:
+            raise NotFound(
+                f"Branch {self._paths.branch!r} has no schema {schema_id}: {path} is missing.",
+                kind=ErrorKind.SCHEMA_NOT_FOUND,
+                path=path,
+                schema_id=schema_id,
+            )
+        return decode(self._reader, status, TableSchema.from_json)
+
+    def all(self) -> tuple[TableSchema, ...]:
+        """All schemas by rising id; raises FormatError at the first broken one."""
+        return tuple(values_of(self.states()))
+
+    def states(self) -> tuple[FileState[TableSchema], ...]:
+        """All schema files by rising id, broken ones with their error."""
+        listing = {str(number): status for number, status in self._listing().items()}
+        return decode_states(self._reader, listing, TableSchema.from_json)
+
+    def _listing(self) -> dict[int, FileStatus]:
+        return list_numbered(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)

@@ -1,0 +1,129 @@
+"""The snapshots of a branch.
+
+The hints LATEST and EARLIEST are never asked: one listing finds head and tail whether hints are
+missing, too low, too high or garbage (C21), and Paimon itself overwrites them non-atomically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.errors import ErrorKind, NotFound
+from core.format.snapshot import Snapshot
+from core.storage.file_io import FileStatus
+from core.storage.metadata_cache import MetadataReader
+from core.storage.table_paths import SNAPSHOT_PREFIX, TablePaths
+from core.table.versioned_files import (
+    FileState,
+    decode,
+    decode_states,
+    list_numbered,
+    values_of,
+)
+
+
+class SnapshotManager:
+    """Reads the snapshot files of one branch [Paimon SnapshotManager]."""
+
+    def __init__(self, reader: MetadataReader, paths: TablePaths) -> None:
+        self._reader = reader
+        self._paths = paths
+
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all snapshots, rising."""
+        return tuple(self._listing())
+
+    def latest_id(self) -> int | None:
+        """The id of the head, None before the first commit."""
+        return max(self._listing(), default=None)
+
+    def earliest_id(self) -> int | None:
+        """The id of the oldest snapshot that has not expired."""
+        return min(self._listing(), default=None)
+
+    def latest(self) -> Snapshot | None:
+        """The head, None before the first commit.
+
+        Raises:
+            FormatError: The newest snapshot cannot be decoded.
+        """
+        listing = self._listing()
+        if not listing:
+            return None
+        return decode(self._reader, listing[max(listing)], Snapshot.from_json)
+
+    def find(self, snapshot_id: int) -> Snapshot | None:
+        """A snapshot by its id, None if it never was or has expired."""
+        status = self._reader.files.status(self._paths.snapshot(snapshot_id))
+        if status is None or status.is_directory:
+            return None
+        return decode(self._reader, status, Snapshot.from_json)
+
+    def get(self, snapshot_id: int) -> Snapshot:
+        """A snapshot by its id.
+
+        Raises:
+            NotFound: The branch has no such snapshot.
+            FormatError: It cannot be decoded.
+        """
+        snapshot = self.find(snapshot_id)
+        if snapshot is None:
+            raise NotFound(
+                f"Branch {self._paths.branch!r} has no snapshot {snapshot_id}: it never was or "
+                f"has expired ({self._paths.snapshot(snapshot_id)}). {self._range()}",
+                kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+                path=self._paths.snapshot(snapshot_id),
+                snapshot_id=snapshot_id,
+                branch=self._paths.branch,
+            )
+        return snapshot
+
+    def walk(self) -> Iterator[Snapshot]:
+        """The snapshots from the newest back, each read when it is asked for.
+
+        Raises:
+            FormatError: A snapshot on the way cannot be decoded.
+        """
+        for status in reversed(self._listing().values()):
+            try:
+                yield decode(self._reader, status, Snapshot.from_json)
+            except NotFound:
+                return  # expired since the listing, and with it what is older
+
+    def all(self) -> tuple[Snapshot, ...]:
+        """All snapshots by rising id; raises FormatError at the first broken one."""
+        return tuple(values_of(self.states()))
+
+    def states(self) -> tuple[FileState[Snapshot], ...]:
+        """All snapshot files by rising id, broken ones with their error."""
+        listing = {str(number): status for number, status in self._listing().items()}
+        return decode_states(self._reader, listing, Snapshot.from_json)
+
+    def at_time(self, time_millis: int) -> Snapshot | None:
+        """The newest snapshot that was committed at or before a time; None if all are later.
+
+        Like Paimon this halves the range, as commit times rise with the ids but for clock skew.
+        """
+        statuses = list(self._listing().values())
+        found = None
+        low, high = 0, len(statuses) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            snapshot = decode(self._reader, statuses[middle], Snapshot.from_json)
+            if snapshot.time_millis > time_millis:
+                high = middle - 1
+                continue
+            found = snapshot
+            if snapshot.time_millis == time_millis:
+                break
+            low = middle + 1
+        return found
+
+    def _listing(self) -> dict[int, FileStatus]:
+        found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)
+        found.pop(0, None)  # Paimon counts from 1
+        return found
+
+    def _range(self) -> str:
+        ids = self.ids()
+        return f"It has {ids[0]} to {ids[-1]}." if ids else "It has no snapshots."

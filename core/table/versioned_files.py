@@ -1,0 +1,103 @@
+"""Files that a directory numbers or names: `snapshot-7`, `schema-0`, `tag-v1`.
+
+One listing finds them all. A file that cannot be decoded spoils itself only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from core.errors import FormatError, NotFound, PaimonError
+from core.storage.file_io import FileStatus
+from core.storage.metadata_cache import MetadataReader
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState(Generic[T]):
+    """A file of a listing: what it holds, or why that cannot be told."""
+
+    name: str
+    path: str
+    modified_millis: int
+    value: T | None = None
+    error: PaimonError | None = None
+
+
+def list_prefixed(reader: MetadataReader, directory: str, prefix: str) -> dict[str, FileStatus]:
+    """The files of a directory by their name without the prefix, in name order."""
+    return {
+        status.name.removeprefix(prefix): status
+        for status in reader.files.list(directory)
+        if status.name.startswith(prefix) and not status.is_directory
+    }
+
+
+def list_numbered(reader: MetadataReader, directory: str, prefix: str) -> dict[int, FileStatus]:
+    """The files of a directory by their number, rising; other names are ignored, as Paimon does."""
+    found = list_prefixed(reader, directory, prefix)
+    numbers = {int(text): status for text, status in found.items() if _is_number(text)}
+    return dict(sorted(numbers.items()))
+
+
+def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:
+    """What a file of a listing holds.
+
+    Raises:
+        NotFound: It is gone since the listing.
+        FormatError: It cannot be decoded; the message and `path` name the file.
+    """
+    try:
+        return reader.decode(status, decoder)
+    except FormatError as error:
+        raise naming_file(error, status.path) from error
+
+
+def decode_states(
+    reader: MetadataReader, statuses: dict[str, FileStatus], decoder: Callable[[bytes], T]
+) -> tuple[FileState[T], ...]:
+    """What each file of a listing holds, or its error; files gone since are left out."""
+
+    def state(item: tuple[str, FileStatus]) -> FileState[T] | None:
+        name, status = item
+        value, error = None, None
+        try:
+            value = decode(reader, status, decoder)
+        except NotFound:
+            return None
+        except PaimonError as caught:
+            error = caught
+        return FileState(
+            name=name,
+            path=status.path,
+            modified_millis=status.modified_millis,
+            value=value,
+            error=error,
+        )
+
+    states = reader.each(state, list(statuses.items()))
+    return tuple(each for each in states if each is not None)
+
+
+def values_of(states: tuple[FileState[T], ...]) -> Iterator[T]:
+    """The decoded values; raises the error of the first file that could not be decoded."""
+    for state in states:
+        if state.error is not None:
+            raise state.error
+        if state.value is not None:
+            yield state.value
+
+
+def naming_file(error: FormatError, path: str) -> FormatError:
+    """The same error, whose message and facts name the file."""
+    return FormatError(
+        f"{path} is broken: {error.message}", kind=error.kind, **{**error.facts, "path": path}
+    )
+
+
+def _is_number(text: str) -> bool:
+    # `snapshot-07` is not the file of snapshot 7, though it parses.
+    return text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
