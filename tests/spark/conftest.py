@@ -1,0 +1,23 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.spark.session import SparkSettings, WarmSession, open_session
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
+    """The one session of a test process; its tests share the group `spark`."""
+    cache = tmp_path_factory.mktemp("cache")
+    opened = open_session(SparkSettings(master="local[2]", memory="2g", cache=cache))
+    opened.warm_up()
+    yield opened
+    opened.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
