@@ -6,17 +6,19 @@ process (console, worker) gets the same settings through `to_environment`.
 
 import getpass
 import hashlib
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from core.errors import ErrorKind, InvalidInput
 
 T = TypeVar("T")
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 ROLES: Final = ("viewer", "editor", "approver", "operator")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -34,13 +36,16 @@ class Settings:
     Attributes:
         warehouse: An absolute path or a URL; None until somebody names one.
         state_dir: Where jobs and logs are kept between runs.
-        job_store: The database of the jobs, as an SQLAlchemy URL.
+        job_store: The database of the jobs, as an SQLAlchemy URL; None is a file of the state.
         cache_dir: Where immutable metadata of remote stores is kept.
         cache_bytes: How large that may grow.
         actor: Who asks; written into ledgers and receipts.
         role: What the actor may do: one of ROLES.
+        store_options: Options of the store, such as an endpoint and keys, as pairs.
         spark_master: The master of Spark, None for the local default.
         spark_remote: The address of a Spark Connect server, None for none.
+        spark_memory: Memory of Spark's driver, such as `2g`.
+        spark_conf: Further settings of Spark, as pairs.
         host: The address the console listens on.
         port: The port of the console; 0 takes a free one.
         log_level: One of LOG_LEVELS.
@@ -48,13 +53,16 @@ class Settings:
 
     warehouse: str | None
     state_dir: Path
-    job_store: str
+    job_store: str | None
     cache_dir: Path
     cache_bytes: int
     actor: str
     role: str
+    store_options: Pairs
     spark_master: str | None
     spark_remote: str | None
+    spark_memory: str | None
+    spark_conf: Pairs
     host: str
     port: int
     log_level: str
@@ -77,18 +85,19 @@ class Settings:
         environment = os.environ if environment is None else environment
         given = {key: value for key, value in (overrides or {}).items() if value}
         read = _Reader({**_named(environment), **given})
-        state_dir = read.get("state_dir", _absolute) or _user_folder(environment, "state")
-        warehouse = read.get("warehouse", absolute_warehouse)
         return cls(
-            warehouse=warehouse,
-            state_dir=state_dir,
-            job_store=read.get("job_store", str) or _job_store(state_dir, warehouse),
+            warehouse=read.get("warehouse", absolute_warehouse),
+            state_dir=read.get("state_dir", _absolute) or _user_folder(environment, "state"),
+            job_store=read.get("job_store", str),
             cache_dir=read.get("cache_dir", _absolute) or _user_folder(environment, "cache"),
             cache_bytes=read.get("cache_bytes", _size) or 4 * _UNITS["gb"],
             actor=read.get("actor", str) or _login_name(),
             role=read.get("role", _one_of(ROLES)) or "operator",
+            store_options=read.get("store_options", _pairs) or (),
             spark_master=read.get("spark_master", str),
             spark_remote=read.get("spark_remote", str),
+            spark_memory=read.get("spark_memory", str),
+            spark_conf=read.get("spark_conf", _pairs) or (),
             host=read.get("host", str) or "127.0.0.1",
             port=read.get("port", _port) or 0,
             log_level=read.get("log_level", _one_of(LOG_LEVELS)) or "warning",
@@ -97,11 +106,24 @@ class Settings:
     def to_environment(self) -> dict[str, str]:
         """Return the variables that give a child process these settings."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {f"{PREFIX}{name.upper()}": str(value) for name, value in values.items() if value}
+        return {
+            f"{PREFIX}{name.upper()}": _spelled(value) for name, value in values.items() if value
+        }
 
     def child_environment(self) -> dict[str, str]:
         """Return this process's environment with these settings in it."""
         return {**os.environ, **self.to_environment()}
+
+    @property
+    def warehouse_state_dir(self) -> Path:
+        """Where the jobs of this warehouse are kept.
+
+        Each warehouse has its own: a worker must not run the calls of another one.
+        """
+        name = self.get_warehouse()
+        readable = re.sub(r"[^A-Za-z0-9]+", "-", name.rpartition("/")[2]).strip("-") or "root"
+        digest = hashlib.sha256(name.encode()).hexdigest()[:12]
+        return self.state_dir / f"{readable[:40]}-{digest}"
 
     def get_warehouse(self) -> str:
         """Return the warehouse.
@@ -156,14 +178,6 @@ def _absolute(text: str) -> Path:
     return Path(text).expanduser().resolve()
 
 
-def _job_store(state_dir: Path, warehouse: str | None) -> str:
-    """Give each warehouse jobs of its own: a worker must not run another warehouse's calls."""
-    name = warehouse or "none"
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", name.rpartition("/")[2]).strip("-") or "root"
-    digest = hashlib.sha256(name.encode()).hexdigest()[:12]
-    return f"sqlite:///{state_dir / 'jobs' / f'{readable[:40]}-{digest}.sqlite'}"
-
-
 def _user_folder(environment: Mapping[str, str], kind: str) -> Path:
     home = Path.home()
     if sys.platform == "win32":
@@ -189,6 +203,17 @@ def _size(text: str) -> int:
     if found is None:
         raise ValueError("it must be a number of bytes, or one with kb, mb, gb or tb")
     return int(found[1]) * _UNITS[(found[2] or "b").lower()]
+
+
+def _pairs(text: str) -> Pairs:
+    content = json.loads(text)
+    if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+        raise ValueError("it must be a JSON object of texts")
+    return tuple(content.items())
+
+
+def _spelled(value: object) -> str:
+    return json.dumps(dict(value)) if isinstance(value, tuple) else str(value)
 
 
 def _port(text: str) -> int:

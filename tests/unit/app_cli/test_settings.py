@@ -43,17 +43,18 @@ def test_a_url_is_kept_but_for_its_last_slash() -> None:
 
 
 def test_each_warehouse_has_jobs_of_its_own(tmp_path: Path) -> None:
-    state = {"state_dir": str(tmp_path)}
-    one = settings({**state, "warehouse": "/a/wh"}).job_store
-    same = settings({**state, "warehouse": "/a/wh/"}).job_store
-    other = settings({**state, "warehouse": "/b/wh"}).job_store
+    one, same, other = (
+        settings({"state_dir": str(tmp_path), "warehouse": warehouse}).warehouse_state_dir
+        for warehouse in ("/a/wh", "/a/wh/", "/b/wh")
+    )
     assert one == same != other
-    assert one.startswith(f"sqlite:///{tmp_path}/jobs/wh-")
+    assert one.parent == tmp_path
+    assert one.name.startswith("wh-")
 
 
-def test_a_job_store_that_is_named_is_taken() -> None:
-    url = "postgresql://jobs.example/db"
-    assert settings(BRANCH_CONSOLE_JOB_STORE=url).job_store == url
+def test_a_store_may_have_options() -> None:
+    found = settings(BRANCH_CONSOLE_STORE_OPTIONS='{"endpoint_url": "http://localhost:9000"}')
+    assert found.store_options == (("endpoint_url", "http://localhost:9000"),)
 
 
 def test_the_folders_of_the_desktop_are_used(
@@ -77,13 +78,21 @@ def test_other_systems_have_folders_of_their_own(
 
 def test_a_child_process_gets_the_same_settings(tmp_path: Path) -> None:
     given = {"warehouse": "/a/wh", "state_dir": str(tmp_path), "port": "8600", "role": "viewer"}
-    parent = settings({**given, "cache_bytes": "2 GB", "spark_master": "local[1]"})
+    more = {"cache_bytes": "2 GB", "spark_master": "local[1]", "spark_conf": '{"a": "b"}'}
+    parent = settings({**given, **more})
     assert Settings.from_environment({}, parent.to_environment()) == parent
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("role", "king"), ("port", "http"), ("port", "70000"), ("cache_bytes", "a lot")],
+    [
+        ("role", "king"),
+        ("port", "http"),
+        ("port", "70000"),
+        ("cache_bytes", "a lot"),
+        ("store_options", "[1]"),
+        ("spark_conf", "{"),
+    ],
 )
 def test_a_value_that_cannot_be_is_named(name: str, value: str) -> None:
     with pytest.raises(InvalidInput, match=rf"{name} \(BRANCH_CONSOLE_{name.upper()}\)") as caught:
