@@ -1,0 +1,358 @@
+"""The console's and the command line's side of jobs: enqueue, read, cancel, resume.
+
+Nothing here runs a procedure or knows Spark; the worker does, in another process.
+"""
+
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
+
+import core
+from core.errors import ErrorKind, NotFound, PaimonError, Refused, StorageError
+from core.jobs.heartbeat import Heartbeat, read_heartbeat, worker_view
+from core.jobs.progress import JobState, JobStep, JobView, WorkerView
+from core.jobs.settings import JobSettings
+from core.procedures.call import ProcedureCall
+
+_log = logging.getLogger(__name__)
+
+APPLICATION: Final = "branch-console"
+QUEUE: Final = "calls"
+WORKFLOW: Final = "run_call"
+STAGE: Final = "stage"
+# Jobs outlive an upgrade: their input is a ProcedureCall, which every release can read.
+APPLICATION_VERSION: Final = "1"
+_LAUNCH: Final = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from core.jobs import worker; worker.main()"
+)
+_DETACH: Final = (
+    "import subprocess, sys; subprocess.Popen([sys.executable, '-c', *sys.argv[1:]], "
+    "start_new_session=True)"
+)
+
+
+def wall_clock_millis() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class JobClient:
+    """Jobs of one store, as seen from outside the worker."""
+
+    def __init__(
+        self, settings: JobSettings, *, clock: Callable[[], int] = wall_clock_millis
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._client: DBOSClient | None = None
+
+    def start(self, call: ProcedureCall) -> str:
+        """Enqueue a call and return its job id; the same operation id is the same job."""
+        table = call.arguments.get("table")
+        options: EnqueueOptions = {
+            "workflow_name": WORKFLOW,
+            "queue_name": QUEUE,
+            "workflow_id": call.operation_id,
+            "app_version": APPLICATION_VERSION,
+            "attributes": {
+                "created_millis": self._clock(),
+                "procedure": call.name,
+                "actor": call.actor,
+                "table": table if isinstance(table, str) else "",
+            },
+        }
+        self._jobs().enqueue(options, call.to_json())
+        return call.operation_id
+
+    def list(
+        self, *, limit: int = 50, offset: int = 0, table: str | None = None
+    ) -> tuple[JobView, ...]:
+        """Return jobs, newest first."""
+        attributes = None if table is None else {"table": table}
+        found = self._jobs().list_workflows(
+            name=WORKFLOW, limit=limit, offset=offset, sort_desc=True, attributes=attributes
+        )
+        heartbeat = read_heartbeat(self._settings.heartbeat_path)
+        worker = self._judge(heartbeat)
+        return tuple(self._view(status, heartbeat, worker) for status in found)
+
+    def get(self, job_id: str) -> JobView:
+        """Return one job with its steps.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        found = self._jobs().list_workflows(workflow_ids=[job_id], name=WORKFLOW)
+        if not found:
+            raise NotFound(
+                f"There is no job {job_id!r}. List the jobs to find it.",
+                kind=ErrorKind.JOB_NOT_FOUND,
+                job=job_id,
+            )
+        heartbeat = read_heartbeat(self._settings.heartbeat_path)
+        steps = tuple(
+            JobStep(
+                name=step["function_name"],
+                started_millis=step["started_at_epoch_ms"],
+                finished_millis=step["completed_at_epoch_ms"],
+                error=_step_error(step["output"]),
+            )
+            for step in self._jobs().list_workflow_steps(job_id)
+            if not step["function_name"].startswith("DBOS.")
+        )
+        return self._view(found[0], heartbeat, self._judge(heartbeat), steps)
+
+    def cancel(self, job_id: str) -> JobView:
+        """Cancel a job that has not begun to publish; its target stays as it was.
+
+        Raises:
+            Refused: The job is over, or publishes already.
+        """
+        job = self.get(job_id)
+        if not job.state.can_cancel:
+            raise Refused(
+                f"Job {job_id} is {job.state}; only a job that has not begun to publish can be "
+                "cancelled. Nothing was changed.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                job=job_id,
+            )
+        self._jobs().cancel_workflow(job_id)
+        if self._stage(job_id).get("state") == JobState.PUBLISHING:
+            # It began to publish in between: a half-published target is worse than a late one.
+            self._jobs().resume_workflow(job_id, queue_name=QUEUE)
+        return self.get(job_id)
+
+    def resume(self, job_id: str) -> JobView:
+        """Let a cancelled, failed or interrupted job go on; finished steps are not repeated.
+
+        Raises:
+            Refused: The job runs, or is done.
+        """
+        job = self.get(job_id)
+        if job.state is JobState.INTERRUPTED:
+            # A worker takes up what another one left as soon as it starts.
+            self.start_worker()
+        elif job.state is JobState.CANCELLED:
+            self._jobs().resume_workflow(job_id, queue_name=QUEUE)
+        elif job.state.can_resume:
+            self._jobs().rewind_workflow(job_id, queue_name=QUEUE)
+        else:
+            raise Refused(
+                f"Job {job_id} is {job.state}; there is nothing to resume.",
+                kind=ErrorKind.NOTHING_TO_DO,
+                job=job_id,
+            )
+        return self.get(job_id)
+
+    def wait(self, job_id: str, *, timeout_seconds: float, poll_seconds: float = 0.2) -> JobView:
+        """Return the job once it is over, or as it stands when the time is up."""
+        deadline = time.monotonic() + timeout_seconds
+        job = self.get(job_id)
+        while not job.state.is_over and time.monotonic() < deadline:
+            time.sleep(poll_seconds)
+            job = self.get(job_id)
+        return job
+
+    def worker(self) -> WorkerView | None:
+        """Return the worker that reported last, alive or not; None if there never was one."""
+        return self._judge(read_heartbeat(self._settings.heartbeat_path))
+
+    def start_worker(self) -> bool:
+        """Start a worker in the background; False if one runs already."""
+        worker = self.worker()
+        if worker is not None and worker.is_alive:
+            return False
+        state_dir = Path(self._settings.state_dir)
+        state_dir.mkdir(parents=True, exist_ok=True)
+        package_root = str(Path(core.__file__).parent.parent)
+        with self._settings.log_path.open("ab") as log:
+            # The process between leaves at once: the worker is nobody's child and no zombie, and
+            # it inherits the pipe with the settings, which hold secrets.
+            try:
+                subprocess.run(
+                    [sys.executable, "-c", _DETACH, _LAUNCH, package_root],
+                    input=self._settings.to_json().encode(),
+                    stdout=log,
+                    stderr=log,
+                    cwd=state_dir,
+                    check=True,
+                    timeout=60,
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise StorageError(
+                    f"No worker could be started: {error}. Start one: branch-console worker.",
+                    kind=ErrorKind.NO_WORKER,
+                ) from error
+        return True
+
+    def close(self) -> None:
+        """Leave the database of the jobs."""
+        if self._client is not None:
+            self._client.destroy()
+            self._client = None
+
+    def _jobs(self) -> DBOSClient:
+        if self._client is None:
+            self._client = open_client(self._settings)
+        return self._client
+
+    def _judge(self, heartbeat: Heartbeat | None) -> WorkerView | None:
+        if heartbeat is None:
+            return None
+        return worker_view(heartbeat, self._settings.lock_path, self._clock())
+
+    def _stage(self, job_id: str) -> Mapping[str, Any]:
+        stage = self._jobs().get_event(job_id, STAGE, timeout_seconds=0)
+        return stage if isinstance(stage, dict) else {}
+
+    def _view(
+        self,
+        status: Any,
+        heartbeat: Heartbeat | None,
+        worker: WorkerView | None,
+        steps: tuple[JobStep, ...] = (),
+    ) -> JobView:
+        stage = {} if status.status in _WITHOUT_STAGE else self._stage(status.workflow_id)
+        outcome = _outcome(status)
+        state = _state(status, stage, outcome, worker)
+        beats = heartbeat is not None and heartbeat.job == status.workflow_id
+        progress = (
+            heartbeat if beats and heartbeat and heartbeat.step == stage.get("step") else None
+        )
+        attributes = status.attributes or {}
+        created = attributes.get("created_millis") or status.created_at or 0
+        return JobView(
+            id=status.workflow_id,
+            name=attributes.get("procedure", status.name),
+            actor=attributes.get("actor", ""),
+            table=attributes.get("table") or None,
+            statement=_statement(status),
+            step=outcome.get("step") or stage.get("step", ""),
+            message=_message(status, state, stage, outcome, worker),
+            state=state,
+            done=progress.done if progress else 0,
+            total=progress.total if progress else None,
+            error=_error_kind(state, outcome, worker),
+            created_millis=created,
+            started_millis=outcome.get("started_millis") or status.dequeued_at or created,
+            finished_millis=outcome.get("finished_millis") or status.completed_at,
+            receipt_id=outcome.get("receipt_id"),
+            steps=steps,
+        )
+
+
+# The outcome of a job says all that its last stage did.
+_WITHOUT_STAGE: Final = frozenset({"DELAYED", "SUCCESS"})
+
+
+def open_client(settings: JobSettings) -> DBOSClient:
+    """Connect to the jobs; makes their tables where they are not there yet.
+
+    Raises:
+        StorageError: The database does not answer.
+    """
+    Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
+    try:
+        DBOS.migrate(settings.jobs_url)
+        return DBOSClient(
+            system_database_url=settings.jobs_url,
+            application_name=APPLICATION,
+            serializer=DBOSPortableJSONSerializer(),
+            retry_connection_errors=False,
+        )
+    except PaimonError:
+        raise
+    except Exception as error:  # drivers of databases raise their own classes
+        raise StorageError(
+            f"The store of the jobs in {settings.state_dir} does not answer: {error}. "
+            "Look at the address of the database, or choose another state directory.",
+        ) from error
+
+
+def _outcome(status: Any) -> Mapping[str, Any]:
+    if status.status == "SUCCESS" and isinstance(status.output, dict):
+        return status.output
+    if status.status == "ERROR":
+        return {
+            "state": JobState.FAILED,
+            "error": ErrorKind.UNEXPECTED,
+            "message": f"{status.error} Look at the worker's log, then resume.",
+        }
+    if status.status == "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+        return {
+            "state": JobState.FAILED,
+            "error": ErrorKind.INTERRUPTED,
+            "message": "The worker stopped too often while it ran this job. Look at its log.",
+        }
+    return {}
+
+
+def _state(
+    status: Any, stage: Mapping[str, Any], outcome: Mapping[str, Any], worker: WorkerView | None
+) -> JobState:
+    if outcome:
+        return JobState(outcome["state"])
+    if status.status == "CANCELLED":
+        return JobState.CANCELLED
+    if status.status in ("ENQUEUED", "DELAYED"):
+        return JobState.QUEUED
+    if worker is None or not worker.is_alive:
+        return JobState.INTERRUPTED
+    return JobState(stage.get("state", JobState.RUNNING))
+
+
+def _message(
+    status: Any,
+    state: JobState,
+    stage: Mapping[str, Any],
+    outcome: Mapping[str, Any],
+    worker: WorkerView | None,
+) -> str:
+    if outcome:
+        return str(outcome.get("message", ""))
+    if state is JobState.QUEUED and (worker is None or not worker.is_alive):
+        return "Queued; no worker is running. Start one: branch-console worker."
+    if state is JobState.QUEUED:
+        return "Queued."
+    if state is JobState.INTERRUPTED and stage.get("state") == JobState.PUBLISHING:
+        return "Publishing was cut off. It goes on when a worker is back, and happens once."
+    if state is JobState.INTERRUPTED:
+        step = stage.get("step")
+        return (
+            f"Stopped{f' while at {step!r}' if step else ''}; the target is unchanged. "
+            "It goes on when a worker is back."
+        )
+    if state is JobState.CANCELLED:
+        return "Cancelled before anything was published; the target is unchanged."
+    return str(stage.get("message", "")) or "Started."
+
+
+def _error_kind(
+    state: JobState, outcome: Mapping[str, Any], worker: WorkerView | None
+) -> ErrorKind | None:
+    if outcome:
+        return ErrorKind(outcome["error"]) if outcome.get("error") else None
+    if state is JobState.QUEUED and (worker is None or not worker.is_alive):
+        return ErrorKind.NO_WORKER
+    if state is JobState.INTERRUPTED:
+        return ErrorKind.INTERRUPTED
+    return ErrorKind.CANCELLED if state is JobState.CANCELLED else None
+
+
+def _statement(status: Any) -> str:
+    try:
+        return ProcedureCall.from_json(status.input["args"][0]).statement
+    except (PaimonError, LookupError, TypeError):
+        return str(status.name)
+
+
+def _step_error(output: Any) -> str | None:
+    if isinstance(output, dict) and isinstance(output.get("error"), dict):
+        return str(output["error"].get("message"))
+    return None

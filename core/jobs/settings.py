@@ -1,0 +1,64 @@
+"""What the console, the command line and the worker must agree on to speak of the same jobs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from core.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """Where jobs are kept and what the worker needs to run them.
+
+    Attributes:
+        warehouse: An absolute path or a URL.
+        state_dir: A local folder that the console and the worker share.
+        store_options: Options of the store, such as endpoint and keys.
+        database_url: `postgresql://…`; None keeps the jobs in an SQLite file in `state_dir`.
+        spark_master: `local[*]`, `spark://…`; None takes the default.
+        spark_remote: A Spark Connect address; it wins over `spark_master`.
+        spark_memory: Memory of the driver, such as `2g`.
+    """
+
+    warehouse: str
+    state_dir: str
+    store_options: Mapping[str, str] = field(default_factory=dict)
+    database_url: str | None = None
+    spark_master: str | None = None
+    spark_remote: str | None = None
+    spark_memory: str | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def jobs_url(self) -> str:
+        """The database of the jobs."""
+        return self.database_url or f"sqlite:///{Path(self.state_dir).absolute() / 'jobs.sqlite'}"
+
+    @property
+    def heartbeat_path(self) -> Path:
+        """The file in which the worker tells that it lives."""
+        return Path(self.state_dir) / "worker.json"
+
+    @property
+    def lock_path(self) -> Path:
+        """The file whose lock only one worker holds."""
+        return Path(self.state_dir) / "worker.lock"
+
+    @property
+    def log_path(self) -> Path:
+        """The log of a worker that the console started."""
+        return Path(self.state_dir) / "worker.log"
+
+    def to_json(self) -> str:
+        """Encode for a child process; holds secrets, so it goes through a pipe, never a file."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "JobSettings":
+        """Decode what `to_json` wrote."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"The settings of the worker cannot be read: {error}.") from error
