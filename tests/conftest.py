@@ -1,0 +1,115 @@
+"""Options and fixtures that all tests share; what they build lies in tests/support."""
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import settings
+
+from tests.support.golden import Golden
+from tests.support.warehouses import VERSIONS, FixtureWarehouse, unpack
+
+_DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
+_IN_CI = os.environ.get("CI") == "true"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("branch console")
+    group.addoption("--update-golden", action="store_true", help="write expected files anew")
+    group.addoption("--paimon", choices=VERSIONS, default=VERSIONS[0], help="version of the oracle")
+    group.addoption("--seed", type=int, help="seed of the randomised tests")
+    group.addoption(
+        "--depth",
+        choices=list(_DEPTHS),
+        default="ci" if _IN_CI else "quick",
+        help="how many cases the randomised tests try",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    depth = config.getoption("--depth")
+    settings.register_profile(
+        "branch console",
+        max_examples=max(10, round(100 * _DEPTHS[depth])),
+        derandomize=depth == "ci",
+        deadline=None,
+        print_blob=True,
+    )
+    settings.load_profile("branch console")
+    if config.getoption("--seed") is not None:
+        config.option.hypothesis_seed = config.option.seed
+    else:
+        # Drawn before xdist starts its workers, which take over the options as they are.
+        config.option.seed = 0 if depth == "ci" else random.SystemRandom().getrandbits(32)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"depth: {config.getoption('--depth')}, seed: {config.getoption('--seed')}"
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed of this run; a test that draws prints it when it fails."""
+    return cast("int", pytestconfig.getoption("--seed"))
+
+
+@pytest.fixture
+def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
+    """Randomness of one test, the same for the same seed and test."""
+    print(f"--seed {seed}")
+    return random.Random(f"{seed} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def examples(pytestconfig: pytest.Config) -> Callable[[int], int]:
+    """From the number of cases that CI tries to that of this run."""
+    share = _DEPTHS[pytestconfig.getoption("--depth")]
+    return lambda in_ci: max(1, round(in_ci * share))
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config) -> Golden:
+    """Expected files in tests/golden/expected."""
+    return Golden(update=pytestconfig.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def paimon_version(pytestconfig: pytest.Config) -> str:
+    """The Paimon version that the oracle of this process runs."""
+    return cast("str", pytestconfig.getoption("--paimon"))
+
+
+@pytest.fixture(scope="session")
+def warehouse_142(tmp_path_factory: pytest.TempPathFactory) -> FixtureWarehouse:
+    """The warehouse that Paimon 1.4.2 wrote; read only."""
+    return unpack("1.4.2", tmp_path_factory.mktemp("paimon-1.4.2"))
+
+
+@pytest.fixture(scope="session")
+def warehouse_200(tmp_path_factory: pytest.TempPathFactory) -> FixtureWarehouse:
+    """The warehouse that Paimon 2.0.0 wrote; read only."""
+    return unpack("2.0.0", tmp_path_factory.mktemp("paimon-2.0.0"))
+
+
+@pytest.fixture(scope="session", params=["warehouse_142", "warehouse_200"])
+def fixture_warehouse(request: pytest.FixtureRequest) -> FixtureWarehouse:
+    """Both fixture warehouses, one after the other; read only."""
+    return cast("FixtureWarehouse", request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def expected(fixture_warehouse: FixtureWarehouse) -> dict[str, Any]:
+    """What Paimon says of each table of `fixture_warehouse`."""
+    return fixture_warehouse.expected
+
+
+@pytest.fixture
+def copy_of_warehouse(fixture_warehouse: FixtureWarehouse, tmp_path: Path) -> FixtureWarehouse:
+    """A copy of `fixture_warehouse` to write to."""
+    path = shutil.copytree(fixture_warehouse.path, tmp_path / "warehouse")
+    return FixtureWarehouse(path=path, version=fixture_warehouse.version)

@@ -1,0 +1,53 @@
+"""The fixture warehouses: unpacked archives, and what Paimon said of them."""
+
+import functools
+import json
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.build_warehouses import FOLDER, WAREHOUSE
+
+VERSIONS: Final = ("1.4.2", "2.0.0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixtureWarehouse:
+    """A warehouse that a version of Paimon wrote; not to be written to."""
+
+    path: Path
+    version: str
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """What Paimon says of each `database.table`; the README beside the archives has the form.
+
+        The path of this warehouse stands where Paimon gave one.
+        """
+        return _expected(self.version, str(self.path))
+
+    def table_path(self, name: str) -> Path:
+        """The folder of `database.table`."""
+        database, table = name.split(".")
+        return self.path / f"{database}.db" / table
+
+
+def unpack(version: str, folder: Path) -> FixtureWarehouse:
+    """Unpack the archive of a version into a folder."""
+    with tarfile.open(FOLDER / f"paimon-{version}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return FixtureWarehouse(path=folder / "warehouse", version=version)
+
+
+def expected_tables(version: str) -> dict[str, list[str]]:
+    """The branches, main first, of each `database.table` of a version, for parametrised tests."""
+    tables = _expected(version, WAREHOUSE)
+    return {name: list(table["on"]) for name, table in tables.items()}
+
+
+@functools.cache
+def _expected(version: str, path: str) -> dict[str, Any]:
+    text = (FOLDER / f"expected-{version}.json").read_text(encoding="utf-8")
+    tables: dict[str, Any] = json.loads(text.replace(WAREHOUSE, path))["tables"]
+    return tables
