@@ -1,0 +1,90 @@
+"""A warehouse, opened: its store, its catalog, and whether commits are safe in it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.catalog.catalog import Catalog
+from core.catalog.filesystem_catalog import FilesystemCatalog
+from core.errors import ErrorKind, NotAllowed
+from core.format.identifier import Identifier
+from core.storage.file_io import FileIO
+from core.storage.file_publisher import FilePublisher, publisher_for
+from core.storage.metadata_cache import MetadataCache
+from core.storage.store_probe import StoreVerdict, probe
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Warehouse:
+    """What every procedure is handed; it is not changed after opening.
+
+    Attributes:
+        url: As the user named it.
+        verdict: Whether commits are safe here, and if not, why.
+    """
+
+    url: str
+    file_io: FileIO
+    catalog: Catalog
+    publisher: FilePublisher
+    verdict: StoreVerdict
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        store_options: Mapping[str, object] | None = None,
+        cache_dir: Path | None = None,
+        read_only: bool = False,
+        wrap_publisher: Callable[[FilePublisher], FilePublisher] | None = None,
+    ) -> "Warehouse":
+        """Open a warehouse by path or URL.
+
+        Args:
+            url: A folder, or a URL that fsspec knows.
+            store_options: Options of the store, such as endpoint and keys.
+            cache_dir: Where fetched metadata is kept; None keeps it for this process only.
+            read_only: Do not probe the store, and refuse to write.
+            wrap_publisher: Puts something around the publisher, such as faults of a test.
+
+        Raises:
+            InvalidInput: The URL cannot be opened.
+        """
+        file_io = FileIO.for_url(url, store_options)
+        publisher = publisher_for(file_io)
+        verdict = (
+            StoreVerdict(can_write=False, reason="The warehouse was opened for reading only.")
+            if read_only
+            else probe(file_io, publisher, file_io.root)
+        )
+        cache = None if cache_dir is None else MetadataCache(cache_dir)
+        return cls(
+            url=url,
+            file_io=file_io,
+            catalog=FilesystemCatalog(file_io, file_io.root, cache),
+            publisher=wrap_publisher(publisher) if wrap_publisher else publisher,
+            verdict=verdict,
+        )
+
+    def table(self, name: str | Identifier) -> FileStoreTable:
+        """Open a table, on the branch that its name says.
+
+        Raises:
+            NotFound: There is no such table or branch.
+        """
+        identifier = Identifier.parse(name) if isinstance(name, str) else name
+        return self.catalog.open(identifier)
+
+    def check_writable(self) -> None:
+        """Refuse to change a warehouse in which a commit could be lost.
+
+        Raises:
+            NotAllowed: The store, or the way it was opened, forbids it.
+        """
+        if not self.verdict.can_write:
+            raise NotAllowed(
+                f"{self.url} is open for reading only. {self.verdict.reason}",
+                kind=ErrorKind.READ_ONLY,
+            )
