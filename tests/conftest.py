@@ -43,9 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("branch console")
     if config.getoption("--seed") is not None:
         config.option.hypothesis_seed = config.option.seed
+    elif worker := getattr(config, "workerinput", None):
+        config.option.seed = worker["seed"]
     else:
-        # Drawn before xdist starts its workers, which take over the options as they are.
         config.option.seed = 0 if depth == "ci" else random.SystemRandom().getrandbits(32)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    # The workers of xdist read the command line again; a seed drawn here must reach them.
+    node.workerinput["seed"] = node.config.getoption("--seed")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
