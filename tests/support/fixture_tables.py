@@ -121,21 +121,23 @@ def _append_partitioned(paimon: JavaPaimon) -> None:
     table.write([("2024-01-01", "eu", 1, "ann", 1), ("2024-01-02", "us", 2, "bob", 2)])
     table.write([("a/b=c 0", None, 3, "cy", 3), ("", "  ", 4, "di", 4), ("%:?*", "ü", 5, "ed", 5)])
     table.write([("2024-01-01", "eu", 6, "fay", 6)], overwrite={"day": "2024-01-01"})
-    table.compact(options={"compaction.min.file-num": "2"})
     table.write([("2024-01-01", "eu", 7, "gus", 7)])
+    table.compact(options={"compaction.min.file-num": "2"})
+    table.write([("2024-01-01", "eu", 8, "hal", 8)])
 
 
 def _keys(paimon: JavaPaimon) -> None:
     table = _make(paimon, "key_levels", _PEOPLE, primary_keys=["id"], options={"bucket": "2"})
-    for start in range(0, 60, 20):
-        table.write([(i, f"v{start}", start) for i in range(start, start + 30)])
+    # The lowest run must outweigh the rest, or a compaction that is not full takes it in as well.
+    table.write([(i, f"name {i * i}", i) for i in range(3000)])
     table.compact()
     table.create_tag("compacted")
-    for round_number in range(1, 5):
-        table.write([(i, f"round {round_number}", round_number) for i in range(0, 90, 9)])
+    for number in range(1, 7):
+        table.write([(i, f"round {number}", number) for i in range(0, 90, 9)])
     table.compact(full=False)
+    table.create_tag("two-levels")
     table.delete([(9, None, None), (18, None, None)])
-    table.write([(500, "new", 1), (1, "newest", 2)])
+    table.write([(5000, "new", 1), (1, "newest", 2)])
 
     table = _make(
         paimon,
@@ -389,11 +391,11 @@ def _deletion_vectors(paimon: JavaPaimon) -> None:
             primary_keys=["id"],
             options={"bucket": "2", **vectors},
         )
-        table.write([(i, "old", i) for i in range(20)])
+        table.write([(i, f"old {i * i}", i) for i in range(2000)])
         table.compact()
-        table.write([(i, "new", i) for i in range(0, 20, 5)])
+        table.write([(i, "new", i) for i in range(0, 100, 5)])
         table.delete([(3, None, None)])
-        table.compact(full=False, options={"num-sorted-run.compaction-trigger": "1"})
+        table.compact(full=False)
         table.create_tag("with-vectors")
         table.write([(7, "level 0 is not read", 7)])
 
@@ -442,6 +444,17 @@ def _changelog(paimon: JavaPaimon) -> None:
     table.write([(1, "anna", 11), (2, "bob", 20)])
     table.compact()
 
+    table = _make(
+        paimon,
+        "changelog_decoupled",
+        _PEOPLE,
+        primary_keys=["id"],
+        options={"bucket": "1", "changelog-producer": "input"},
+    )
+    for number in range(1, 7):
+        table.write([(number, f"name {number}", number)])
+    table.expire_snapshots(2, keep_changelogs=4)
+
 
 def _history(paimon: JavaPaimon) -> None:
     table = _make(paimon, "expired", _PEOPLE, primary_keys=["id"], options={"bucket": "1"})
@@ -470,6 +483,16 @@ def _history(paimon: JavaPaimon) -> None:
     table = _make(paimon, "row_tracking", _PEOPLE, options={"row-tracking.enabled": "true"})
     table.write([(1, "ann", 10), (2, "bob", 20), (3, "cy", 30)])
     table.write([(4, "di", 40)])
+
+    table = _make(
+        paimon,
+        "data_evolution",
+        _PEOPLE,
+        options={"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
+    )
+    table.write_columns(["id", "name"], [(1, "ann"), (2, "bob")])
+    table.write_columns(["amount"], [(10,), (20,)], first_row_id=0)
+    table.write([(3, "cy", 30)])
 
 
 _BUILDERS: Final[tuple[Callable[[JavaPaimon], None], ...]] = (

@@ -151,6 +151,35 @@ class JavaTable:
                     write.write(row, assign_bucket(row))
             commit.commit(write.prepareCommit())
 
+    def write_columns(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Value]],
+        *,
+        first_row_id: int | None = None,
+    ) -> None:
+        """Commit a file that holds some columns of rows which have ids (data evolution).
+
+        Args:
+            columns: What the file holds.
+            rows: One tuple a row, in the order of `columns`.
+            first_row_id: The id of the first of these rows if they exist, else they are new.
+        """
+        table = self.load()
+        row_type = table.rowType().project(_java_list(columns))
+        with _writer(table, None) as (write, commit):
+            write.withWriteType(row_type)
+            for values in rows:
+                write.write(to_java_row(values, row_type))
+            messages = write.prepareCommit()
+            if first_row_id is not None:
+                for message in messages:
+                    files = message.newFilesIncrement().newFiles()
+                    numbered = [file.assignFirstRowId(first_row_id) for file in files]
+                    files.clear()
+                    files.addAll(_java_list(numbered))
+            commit.commit(messages)
+
     def delete(self, rows: Iterable[Sequence[Value]]) -> None:
         """Commit these rows as deletions."""
         self.write(rows, kind="-D")
@@ -309,17 +338,21 @@ class JavaTable:
         """Go back to a snapshot id or a tag name."""
         self.load().rollbackTo(jpype.JLong(target) if isinstance(target, int) else target)
 
-    def expire_snapshots(self, keep: int) -> int:
-        """Expire all but the newest snapshots; the number that went."""
-        config = (
-            java_class("options.ExpireConfig")
-            .builder()
-            .snapshotRetainMax(keep)
-            .snapshotRetainMin(keep)
-            .snapshotTimeRetain(java_class("java.time.Duration").ZERO)
-            .build()
-        )
-        return int(self.load().newExpireSnapshots().config(config).expire())
+    def expire_snapshots(self, keep: int, *, keep_changelogs: int | None = None) -> int:
+        """Expire all but the newest snapshots; the number that went.
+
+        Args:
+            keep: How many snapshots stay.
+            keep_changelogs: Of expired snapshots the newest become changelogs, up to this many
+                with those that stay.
+        """
+        builder = java_class("options.ExpireConfig").builder()
+        builder.snapshotRetainMax(keep).snapshotRetainMin(keep)
+        builder.snapshotTimeRetain(java_class("java.time.Duration").ZERO)
+        if keep_changelogs is not None:
+            kept = java_class("java.lang.Integer")(keep_changelogs)
+            builder.changelogRetainMax(kept).changelogRetainMin(kept)
+        return int(self.load().newExpireSnapshots().config(builder.build()).expire())
 
     def set_consumer(self, name: str, next_snapshot: int) -> None:
         """Note how far a streaming reader has come."""
