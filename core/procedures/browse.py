@@ -9,7 +9,7 @@ from enum import StrEnum
 import pyarrow as pa
 
 from core.errors import PaimonError
-from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema

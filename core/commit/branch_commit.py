@@ -1,0 +1,312 @@
+"""Changes of branches: create one, copy one's history onto another, take a state back.
+
+Order is what keeps a crash harmless. A new branch gets its schemas, then its tags, then its
+snapshots: it has a head only once all of that is there. A fast-forward copies in the same order,
+so that whatever it reached is a shorter fast-forward.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.commit.metadata_copy import copy_files, publish_files
+from core.commit.tag_commit import snapshot_bytes, without_retention
+from core.errors import CommitConflict, ErrorKind, NotFound
+from core.format.json_text import JsonObject, without_nulls
+from core.format.receipt import identity_from, identity_to
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.storage.file_publisher import FilePublisher
+from core.storage.file_remover import FileRemover
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCreation:
+    """What a new branch is made of.
+
+    Attributes:
+        source: The branch it comes from.
+        base_tag: The permanent tag that keeps the fork readable; None for an empty branch.
+        snapshot_id: The fork; None for an empty branch.
+        from_tag: The tag of the source that names the fork, where its snapshot may have expired.
+        schema_ids: Schemas of the source that come along.
+    """
+
+    branch: str
+    source: str
+    schema_ids: tuple[int, ...]
+    base_tag: str | None = None
+    snapshot_id: int | None = None
+    from_tag: str | None = None
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return without_nulls(
+            {
+                "branch": self.branch,
+                "source": self.source,
+                "schemaIds": list(self.schema_ids),
+                "baseTag": self.base_tag,
+                "snapshotId": self.snapshot_id,
+                "fromTag": self.from_tag,
+            }
+        )
+
+    @classmethod
+    def from_object(cls, values: Mapping[str, object]) -> "BranchCreation":
+        """Read what `to_object` wrote; raises FormatError."""
+        raw = JsonObject(values, "journal of a new branch")
+        return cls(
+            branch=raw.get("branch", str),
+            source=raw.get("source", str),
+            schema_ids=tuple(raw.get("schemaIds", list)),
+            base_tag=raw.find("baseTag", str),
+            snapshot_id=raw.find("snapshotId", int),
+            from_tag=raw.find("fromTag", str),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCopy:
+    """Metadata of one branch that goes to another, and what has to leave before it.
+
+    Attributes:
+        expected_head: The target's head on which this was decided; None for an empty target.
+        remove_snapshot_ids: Falls from the head down; empty for a fast-forward.
+        rescue_branch: Keeps the target's whole state before anything leaves.
+    """
+
+    source: str
+    target: str
+    expected_head: SnapshotIdentity | None
+    expected_head_id: int | None
+    new_head: SnapshotIdentity | None
+    new_head_id: int | None
+    schema_ids: tuple[int, ...]
+    tags: tuple[str, ...]
+    snapshot_ids: tuple[int, ...]
+    remove_snapshot_ids: tuple[int, ...] = ()
+    remove_schema_ids: tuple[int, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+    rescue_branch: str | None = None
+
+    @property
+    def removes(self) -> bool:
+        """Whether anything of the target has to leave."""
+        return bool(self.remove_snapshot_ids or self.remove_schema_ids or self.remove_tags)
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return without_nulls(
+            {
+                "source": self.source,
+                "target": self.target,
+                "expectedHead": identity_to(self.expected_head),
+                "expectedHeadId": self.expected_head_id,
+                "newHead": identity_to(self.new_head),
+                "newHeadId": self.new_head_id,
+                "schemaIds": list(self.schema_ids),
+                "tags": list(self.tags),
+                "snapshotIds": list(self.snapshot_ids),
+                "removeSnapshotIds": list(self.remove_snapshot_ids),
+                "removeSchemaIds": list(self.remove_schema_ids),
+                "removeTags": list(self.remove_tags),
+                "rescueBranch": self.rescue_branch,
+            }
+        )
+
+    @classmethod
+    def from_object(cls, values: Mapping[str, object]) -> "HistoryCopy":
+        """Read what `to_object` wrote; raises FormatError."""
+        raw = JsonObject(values, "journal of a fast-forward")
+        return cls(
+            source=raw.get("source", str),
+            target=raw.get("target", str),
+            expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
+            expected_head_id=raw.find("expectedHeadId", int),
+            new_head=identity_from(raw.find("newHead", dict), raw.what),
+            new_head_id=raw.find("newHeadId", int),
+            schema_ids=_numbers(raw, "schemaIds"),
+            tags=raw.texts("tags"),
+            snapshot_ids=_numbers(raw, "snapshotIds"),
+            remove_snapshot_ids=_numbers(raw, "removeSnapshotIds"),
+            remove_schema_ids=_numbers(raw, "removeSchemaIds"),
+            remove_tags=raw.texts("removeTags"),
+            rescue_branch=raw.find("rescueBranch", str),
+        )
+
+
+def make_branch(table: FileStoreTable, publisher: FilePublisher, creation: BranchCreation) -> None:
+    """Make a branch, or finish one that was cut off: the base tag first, the snapshot last.
+
+    Raises:
+        NotFound: The fork is gone from the source, and no tag keeps it.
+        CommitConflict: Other files stand where those of the branch belong.
+    """
+    source, branch = table.on(creation.source), table.on(creation.branch)
+    files = table.reader.files
+    base = None if creation.base_tag is None else _fork_bytes(source, creation)
+    if base is not None and creation.base_tag is not None:
+        publish_files(files, publisher, [(source.paths.tag(creation.base_tag), base)])
+    schemas = [
+        (source.paths.schema(each), branch.paths.schema(each)) for each in creation.schema_ids
+    ]
+    copy_files(files, publisher, schemas)
+    if base is None or creation.base_tag is None or creation.snapshot_id is None:
+        return
+    publish_files(
+        files,
+        publisher,
+        [
+            (branch.paths.tag(creation.base_tag), base),
+            (branch.paths.snapshot(creation.snapshot_id), base),
+        ],
+    )
+    write_hints(publisher, branch.paths, creation.snapshot_id, creation.snapshot_id)
+
+
+def unmake_branch(
+    table: FileStoreTable, remover: FileRemover, creation: BranchCreation, *, keep_tag: bool
+) -> None:
+    """Take back what `make_branch` has made so far, the head first."""
+    paths = table.on(creation.branch).paths
+    doomed = [paths.latest_hint, paths.earliest_hint]
+    if creation.snapshot_id is not None:
+        doomed.append(paths.snapshot(creation.snapshot_id))
+    if creation.base_tag is not None:
+        doomed.append(paths.tag(creation.base_tag))
+    doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
+    if creation.base_tag is not None and not keep_tag:
+        doomed.append(table.on(creation.source).paths.tag(creation.base_tag))
+    remover.remove(doomed)
+    remover.remove_empty_directories(
+        [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
+    )
+
+
+def copy_history(
+    table: FileStoreTable,
+    publisher: FilePublisher,
+    copy: HistoryCopy,
+    progress: Callable[[int, int | None], None],
+) -> int:
+    """Copy schemas, tags and then snapshots in rising order, and write the hints.
+
+    Args:
+        table: The table on any branch.
+        publisher: Publishes in the table's store.
+        copy: What goes where; what is there already stays as it is.
+        progress: Told files done and all files.
+
+    Returns:
+        The number of bytes in the copies.
+
+    Raises:
+        CommitConflict: The target moved; what was copied before is a shorter fast-forward.
+    """
+    source, target = table.on(copy.source).paths, table.on(copy.target).paths
+    pairs = [
+        *((source.schema(each), target.schema(each)) for each in copy.schema_ids),
+        *((source.tag(each), target.tag(each)) for each in copy.tags),
+        *((source.snapshot(each), target.snapshot(each)) for each in copy.snapshot_ids),
+    ]
+    written = copy_files(
+        table.reader.files, publisher, pairs, lambda done: progress(done, len(pairs))
+    )
+    if copy.new_head_id is not None:
+        earliest = table.on(copy.target).snapshots.earliest_id()
+        write_hints(publisher, target, copy.new_head_id, earliest or copy.new_head_id)
+    return written
+
+
+def remove_history(
+    table: FileStoreTable, remover: FileRemover, copy: HistoryCopy, rescue: FileStoreTable
+) -> None:
+    """Take from the target what a rescue branch keeps: tags, then snapshots from the head down.
+
+    Raises:
+        CommitConflict: The target holds something that the rescue branch does not.
+    """
+    target = table.on(copy.target)
+    paths = target.paths
+    # A LATEST hint that points past the head misleads Paimon; without hints it lists.
+    remover.remove([paths.latest_hint])
+    for snapshot_id in sorted(copy.remove_snapshot_ids, reverse=True):
+        newest = target.snapshots.latest_id()
+        if newest is not None and newest > snapshot_id:
+            raise CommitConflict(
+                f"Branch {copy.target!r} got snapshot {newest} while it was being replaced. "
+                f"Its earlier state is on branch {copy.rescue_branch!r}.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+        _remove_kept(
+            table, remover, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id)
+        )
+    for tag in copy.remove_tags:
+        _remove_kept(table, remover, paths.tag(tag), rescue.paths.tag(tag))
+    for schema_id in sorted(copy.remove_schema_ids, reverse=True):
+        _remove_kept(table, remover, paths.schema(schema_id), rescue.paths.schema(schema_id))
+
+
+def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:
+    """Compare the head of a branch with the one a decision was made on.
+
+    Raises:
+        CommitConflict: It is another one.
+    """
+    head = target.head()
+    found = None if head is None else head.identity
+    same = found is None if expected is None else found is not None and found.same_as(expected)
+    if not same:
+        where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
+        raise CommitConflict(
+            f"Branch {target.branch!r} moved: it {where} now. Nothing was changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=target.branch,
+        )
+    return head
+
+
+def write_hints(publisher: FilePublisher, paths: TablePaths, latest: int, earliest: int) -> None:
+    """Write both hints; a missing or wrong one costs readers a listing, no more."""
+    publisher.replace_hint(paths.earliest_hint, str(earliest).encode())
+    publisher.replace_hint(paths.latest_hint, str(latest).encode())
+
+
+def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
+    """Return the snapshot of the fork as bytes, from the surest place that still has it."""
+    files = source.reader.files
+    for name in (creation.base_tag, creation.from_tag):
+        if name is not None and files.exists(source.paths.tag(name)):
+            return without_retention(files.read(source.paths.tag(name)))
+    assert creation.snapshot_id is not None
+    snapshot = source.snapshots.find(creation.snapshot_id)
+    if snapshot is None:
+        raise NotFound(
+            f"Snapshot {creation.snapshot_id} of branch {source.branch!r} has expired before the "
+            "branch was made. Choose a newer one.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            snapshot_id=creation.snapshot_id,
+        )
+    return snapshot_bytes(source, snapshot)
+
+
+def _remove_kept(table: FileStoreTable, remover: FileRemover, path: str, kept: str) -> None:
+    """Remove a file that the rescue branch holds byte for byte; one that is gone is no error."""
+    files = table.reader.files
+    if not files.exists(path):
+        return
+    if not files.exists(kept) or files.read(kept) != files.read(path):
+        raise CommitConflict(
+            f"{path} is not what the rescue branch keeps: somebody else changed it. "
+            "It stays; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+    remover.remove([path])
+
+
+def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:
+    values: list[Any] = raw.find(key, list) or []
+    return tuple(int(value) for value in values)

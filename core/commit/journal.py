@@ -1,0 +1,196 @@
+"""The journal of operations that change more than one file: intent first, then steps, then the end.
+
+It lives in the table's ledger. What was cut off between intent and end is found by its intent and
+finished by doing the same again, as every step leaves alone what is done already.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.commit.metadata_copy import publish_once
+from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.json_text import JsonObject, to_pretty_json, without_nulls
+from core.format.lineage_event import LineageEvent
+from core.storage.file_io import FileReader
+from core.storage.file_publisher import FilePublisher
+from core.storage.file_remover import FileRemover
+from core.storage.table_paths import TablePaths
+
+_OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+class Ending(StrEnum):
+    """How an operation ended."""
+
+    DONE = "done"
+    ROLLED_BACK = "rolled-back"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What an operation set out to do, written before it does any of it.
+
+    Attributes:
+        procedure: The verb, which knows how to read `plan`.
+        branch: The branch that changes.
+        plan: JSON values: all that is needed to finish or to roll back.
+    """
+
+    operation_id: str
+    procedure: str
+    actor: str
+    branch: str
+    statement: str
+    time_millis: int
+    plan: Mapping[str, object]
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Intent":
+        """Decode an intent file; raises FormatError."""
+        raw = JsonObject.parse(text, "intent of an operation")
+        return cls(
+            operation_id=raw.get("operationId", str),
+            procedure=raw.get("procedure", str),
+            actor=raw.get("actor", str),
+            branch=raw.get("branch", str),
+            statement=raw.get("statement", str),
+            time_millis=raw.get("timeMillis", int),
+            plan=raw.get("plan", dict),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        return to_pretty_json(
+            {
+                "operationId": self.operation_id,
+                "procedure": self.procedure,
+                "actor": self.actor,
+                "branch": self.branch,
+                "statement": self.statement,
+                "timeMillis": self.time_millis,
+                "plan": self.plan,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The end of an operation, with a sentence where it was not carried out."""
+
+    ending: Ending
+    time_millis: int
+    message: str | None = None
+
+
+class Journal:
+    """Reads and writes the journal of one table."""
+
+    def __init__(
+        self,
+        files: FileReader,
+        publisher: FilePublisher,
+        paths: TablePaths,
+        remover: FileRemover | None = None,
+    ) -> None:
+        self._files = files
+        self._publisher = publisher
+        self._paths = paths
+        self._remover = remover
+
+    def begin(self, intent: Intent) -> Intent:
+        """Write the intent, or return the one that this operation wrote before."""
+        path = self._path("intent", intent.operation_id)
+        _, data = publish_once(self._files, self._publisher, path, intent.to_json().encode())
+        return Intent.from_json(data)
+
+    def find(self, operation_id: str) -> Intent | None:
+        """Return the intent of an operation, None if it has not begun."""
+        data = self._find("intent", operation_id)
+        return None if data is None else Intent.from_json(data)
+
+    def mark(self, operation_id: str, step: str) -> None:
+        """Note that an operation has reached a step; doing it twice is no harm."""
+        path = self._path("step", f"{operation_id}-{step}")
+        publish_once(self._files, self._publisher, path, b"{}")
+
+    def has_reached(self, operation_id: str, step: str) -> bool:
+        """Whether the operation has reached a step."""
+        return self._find("step", f"{operation_id}-{step}") is not None
+
+    def record(self, event: LineageEvent) -> None:
+        """Add an event to the ledger; one that is there already stays."""
+        path = self._paths.event(event.time_millis, event.id)
+        publish_once(self._files, self._publisher, path, event.to_json().encode())
+
+    def finish(self, operation_id: str, end: End) -> End:
+        """Write the end, or return the one that was written before."""
+        content = {
+            "ending": str(end.ending),
+            "timeMillis": end.time_millis,
+            "message": end.message,
+        }
+        data = to_pretty_json(without_nulls(content)).encode()
+        path = self._path("done", operation_id)
+        _, found = publish_once(self._files, self._publisher, path, data)
+        return _end_from(found)
+
+    def end_of(self, operation_id: str) -> End | None:
+        """Return how an operation ended, None while it is open."""
+        data = self._find("done", operation_id)
+        return None if data is None else _end_from(data)
+
+    def unfinished(self) -> tuple[Intent, ...]:
+        """Return the intents without an end, oldest first; broken ones raise FormatError."""
+        names = [status.name for status in self._files.list(self._paths.lineage_dir)]
+        ended = {_operation_of(name, "done") for name in names}
+        open_ids = [each for each in (_operation_of(n, "intent") for n in names) if each]
+        paths = [self._path("intent", each) for each in open_ids if each not in ended]
+        intents = [Intent.from_json(data) for data in self._files.read_many(paths)]
+        return tuple(sorted(intents, key=lambda each: (each.time_millis, each.operation_id)))
+
+    def claim(self, branch: str, operation_id: str) -> str:
+        """Reserve the name of a branch for one operation; return who holds it now."""
+        path = self._path("claim", branch)
+        _, data = publish_once(self._files, self._publisher, path, operation_id.encode())
+        return data.decode()
+
+    def release(self, branch: str, operation_id: str) -> None:
+        """Give the name of a branch back, where this operation holds it."""
+        path = self._path("claim", branch)
+        if self._find("claim", branch) == operation_id.encode() and self._remover is not None:
+            self._remover.remove([path])
+
+    def _find(self, kind: str, name: str) -> bytes | None:
+        path = self._path(kind, name)
+        return self._files.read(path) if self._files.exists(path) else None
+
+    def _path(self, kind: str, name: str) -> str:
+        if not _OPERATION_ID.fullmatch(name):
+            raise InvalidInput(
+                f"{name!r} cannot name an operation: letters, digits, '-' and '_' only.",
+                kind=ErrorKind.INVALID_NAME,
+            )
+        return f"{self._paths.lineage_dir}/{kind}-{name}.json"
+
+
+def _operation_of(file_name: str, kind: str) -> str | None:
+    if not (file_name.startswith(f"{kind}-") and file_name.endswith(".json")):
+        return None
+    return file_name.removeprefix(f"{kind}-").removesuffix(".json")
+
+
+def _end_from(data: bytes) -> End:
+    raw = JsonObject.parse(data, "end of an operation")
+    try:
+        ending = Ending(raw.get("ending", str))
+    except ValueError:
+        raise FormatError(f"The {raw.what} has an unknown ending.") from None
+    return End(
+        ending=ending,
+        time_millis=raw.get("timeMillis", int),
+        message=raw.find("message", str),
+    )

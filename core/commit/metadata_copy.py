@@ -1,0 +1,103 @@
+"""Metadata that moves: copied as bytes, each file only where there is none, in a given order.
+
+Repeating a copy that was cut off is no different from finishing it: a file that is there with the
+same bytes counts as copied, one with other bytes stops the copy.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from core.errors import CommitConflict, ErrorKind, StorageError
+from core.storage.file_io import FileReader
+from core.storage.file_publisher import FilePublisher, Published
+
+_ATTEMPTS: Final = 5
+_AT_ONCE: Final = 64
+
+
+def publish_once(
+    files: FileReader, publisher: FilePublisher, path: str, data: bytes
+) -> tuple[bool, bytes]:
+    """Make a file, or find what is there.
+
+    Returns:
+        Whether this call made it, and the bytes that the path holds now.
+
+    Raises:
+        StorageError: The store did not let the outcome be known.
+    """
+    for _ in range(_ATTEMPTS):
+        if publisher.publish(path, data) is Published.WON:
+            return True, data
+        # LOST and UNKNOWN alike: only a look tells whose bytes these are.
+        if files.exists(path):
+            return False, files.read(path)
+    raise StorageError(f"{path} could not be published: the store gave no clear answer. Try again.")
+
+
+def copy_files(
+    files: FileReader,
+    publisher: FilePublisher,
+    pairs: Sequence[tuple[str, str]],
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Copy metadata files in the order given.
+
+    Args:
+        files: Reads both sides.
+        publisher: Writes the copies.
+        pairs: Path to read and path to make.
+        progress: Told how many of the pairs are copied.
+
+    Returns:
+        The number of bytes in the copies.
+
+    Raises:
+        CommitConflict: A path holds other bytes; what stands before it in the order is copied.
+    """
+    written = 0
+    for start in range(0, len(pairs), _AT_ONCE):
+        chunk = pairs[start : start + _AT_ONCE]
+        contents = files.read_many([source for source, _ in chunk])
+        targets = [target for _, target in chunk]
+        publish_files(files, publisher, list(zip(targets, contents, strict=True)))
+        written += sum(len(data) for data in contents)
+        if progress is not None:
+            progress(start + len(chunk))
+    return written
+
+
+def publish_files(
+    files: FileReader, publisher: FilePublisher, items: Sequence[tuple[str, bytes]]
+) -> None:
+    """Publish files in the order given, those that are there with the same bytes left alone.
+
+    Raises:
+        CommitConflict: A path holds other bytes; what stands before it in the order is there.
+        StorageError: The store did not let the outcome be known.
+    """
+    left = list(items)
+    for _ in range(_ATTEMPTS + len(left)):
+        won = publisher.publish_in_order(left).count(Published.WON)
+        left = left[won:]
+        while left and _is_copied(files, *left[0]):
+            left.pop(0)
+        if not left:
+            return
+    raise StorageError(
+        f"{left[0][0]} could not be published: the store gave no clear answer. Try again.",
+        path=left[0][0],
+    )
+
+
+def _is_copied(files: FileReader, path: str, data: bytes) -> bool:
+    if not files.exists(path):
+        return False
+    if files.read(path) != data:
+        raise CommitConflict(
+            f"{path} was written by somebody else in the meantime. What was copied before it "
+            "stays and is valid; look at the branch, then plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+    return True
