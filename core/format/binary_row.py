@@ -754,7 +754,8 @@ class _RowView:
         limit = np.iinfo(np.int64).max // ticks_per_milli - 1
         if ((millis > limit) | (millis < -limit)).any():
             raise ValueError(f"a timestamp lies outside of what {arrow_type} can hold")
-        return millis * ticks_per_milli + nanos // (1_000_000 // ticks_per_milli)
+        ticks: Int64s = millis * ticks_per_milli + nanos // (1_000_000 // ticks_per_milli)
+        return ticks
 
 
 def _gather(data: Bytes, at: Int64s, sizes: Int64s, nulls: Bools | None) -> pa.Array:

@@ -1,0 +1,321 @@
+"""Avro containers as Paimon writes them, to and from Arrow tables.
+
+The records are fastavro's work. The container around them is ours: it is small, and so codecs come
+from Arrow and no block is trusted before its length, checksum and record count agree. Record and
+field names follow Paimon AvroSchemaConverter; a field is nullable in Avro where it is in Arrow.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, Final
+
+import fastavro
+import pyarrow as pa
+
+from core.errors import ErrorKind, FormatError, InvalidInput
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_NAMESPACE: Final = "org.apache.paimon.avro.generated"
+_RECORDS_PER_BLOCK: Final = 1_000
+_ZSTD_LEVEL: Final = 1
+# Snappy repeats at most 64 bytes by two; anything longer is a broken length.
+_SNAPPY_LIMIT: Final = 64
+VERSION_FIELD: Final = "_VERSION"
+
+
+def write_avro(table: pa.Table, codec: str = "zstandard") -> bytes:
+    """Write `table` as an Avro file; equal tables give equal bytes.
+
+    Args:
+        table: One row a record; its column names become the field names.
+        codec: zstandard, snappy, deflate or null.
+
+    Raises:
+        InvalidInput: The codec is none of these, or a field that is not nullable holds a null.
+    """
+    schema = avro_schema(table.schema)
+    plain = fastavro.parse_schema({"type": "array", "items": without_logical_types(schema)})
+    header = {"avro.schema": json.dumps(schema, separators=(",", ":")), "avro.codec": codec}
+    blocks = []
+    for batch in table.to_batches(max_chunksize=_RECORDS_PER_BLOCK):
+        records = _records(batch)
+        target = BytesIO()
+        try:
+            fastavro.schemaless_writer(target, plain, records)
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise InvalidInput(f"A table does not fit its Avro schema: {error}.") from error
+        # An Avro array of n records is the count n, the records, and a zero: a block without frame.
+        count = _varint(len(records))
+        content = _compress(target.getvalue()[len(count) : -1], codec)
+        blocks.append((count, content))
+    digest = hashlib.blake2b(digest_size=_SYNC_BYTES)
+    for part in (header["avro.schema"].encode(), *(content for _, content in blocks)):
+        digest.update(part)
+    sync = digest.digest()
+    framed = (count + _varint(len(content)) + content + sync for count, content in blocks)
+    return b"".join([_MAGIC, _metadata(header), sync, *framed])
+
+
+def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Table:
+    """Read an Avro file whose fields are found by name, as Paimon does.
+
+    Args:
+        data: The whole file.
+        layout: The columns to return; those that the file lacks are null where they may be.
+        path: The file, for errors.
+        version: What `_VERSION` has to be.
+
+    Returns:
+        A table with exactly the columns of `layout`.
+
+    Raises:
+        FormatError: The file is broken, of another version, or lacks a column that is not nullable.
+    """
+    try:
+        batches = [_to_table(records, layout) for records in _read_blocks(data)]
+        table = pa.concat_tables(batches) if batches else layout.empty_table()
+        table.validate(full=True)
+        _check_nulls(table)
+    except FormatError as error:
+        raise _broken(path, error.message) from error
+    # A broken header can make the decoder stumble in any way; to callers it is one and the same.
+    except Exception as error:
+        raise _broken(path, f"{type(error).__name__}: {error}") from error
+    if VERSION_FIELD in table.column_names:
+        for found in table[VERSION_FIELD].unique().to_pylist():
+            if found != version:
+                raise FormatError(
+                    f"{path or 'The Avro file'} has format version {found}; {version} is the only "
+                    "one known. Upgrade Branch Console to read it.",
+                    kind=ErrorKind.UNKNOWN_VERSION,
+                    path=path,
+                )
+    return table
+
+
+def avro_schema(layout: pa.Schema) -> dict[str, Any]:
+    """Return the Avro schema that Paimon gives to a record with these columns."""
+    return {
+        "type": "record",
+        "name": "record",
+        "namespace": _NAMESPACE,
+        "fields": _avro_fields(list(layout), "record"),
+    }
+
+
+def _avro_fields(fields: list[pa.Field], record: str) -> list[dict[str, Any]]:
+    return [
+        {"name": f.name, "type": _avro_type(f, f"{record}_{f.name}")}
+        | ({"default": None} if f.nullable else {})
+        for f in fields
+    ]
+
+
+def _avro_type(field: pa.Field, record: str) -> Any:
+    plain = _plain_avro_type(field.type, record)
+    return ["null", plain] if field.nullable else plain
+
+
+def _plain_avro_type(arrow_type: pa.DataType, record: str) -> Any:
+    if pa.types.is_struct(arrow_type):
+        return {"type": "record", "name": record, "fields": _avro_fields(list(arrow_type), record)}
+    if pa.types.is_list(arrow_type):
+        return {"type": "array", "items": _avro_type(arrow_type.value_field, record)}
+    if arrow_type == pa.timestamp("ms"):
+        return {"type": "long", "logicalType": "timestamp-millis"}
+    return {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binary(): "bytes"}[
+        arrow_type
+    ]
+
+
+def without_logical_types(schema: Any) -> Any:
+    """Drop logical types: timestamps stay numbers, and no zone is put on a local wall clock."""
+    if isinstance(schema, dict):
+        return {k: without_logical_types(v) for k, v in schema.items() if k != "logicalType"}
+    if isinstance(schema, list):
+        return [without_logical_types(part) for part in schema]
+    return schema
+
+
+def _records(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    columns = [_values(column) for column in batch.columns]
+    return _dicts(batch.schema.names, columns, batch.num_rows)
+
+
+def _dicts(names: list[str], columns: list[list[Any]], count: int) -> list[dict[str, Any]]:
+    if not columns:
+        return [{} for _ in range(count)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(array: pa.Array) -> list[Any]:
+    """Turn a column into Python values, structs and lists by their children as a whole."""
+    if pa.types.is_struct(array.type):
+        children = [_values(child) for child in array.flatten()]
+        values: list[Any] = _dicts([f.name for f in array.type], children, len(array))
+    elif pa.types.is_list(array.type):
+        items = _values(array.flatten())
+        ends = array.value_lengths().fill_null(0).cast(pa.int64()).to_numpy().cumsum().tolist()
+        values = [items[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    elif pa.types.is_timestamp(array.type):
+        return _values(array.view(pa.int64()))
+    elif pa.types.is_integer(array.type) and not array.null_count:
+        return list(array.to_numpy().tolist())
+    else:
+        return list(array.to_pylist())
+    if not array.null_count:
+        return values
+    valid = array.is_valid().to_pylist()
+    return [value if ok else None for value, ok in zip(values, valid, strict=True)]
+
+
+def _to_table(records: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
+    columns = [pa.array([r.get(f.name) for r in records], f.type) for f in layout]
+    return pa.Table.from_arrays(columns, schema=layout)
+
+
+def _check_nulls(table: pa.Table) -> None:
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for chunk in column.chunks:
+            _check_no_null(chunk, table.schema.field(name), name)
+
+
+def _check_no_null(array: pa.Array, field: pa.Field, name: str) -> None:
+    if not field.nullable and array.null_count:
+        raise FormatError(f"{name} is missing")
+    # Below a null nothing is required: only the parts of values that are there count.
+    if array.null_count:
+        array = array.drop_null()
+    if pa.types.is_struct(array.type):
+        for child, child_field in zip(array.flatten(), array.type, strict=True):
+            _check_no_null(child, child_field, f"{name}.{child_field.name}")
+    elif pa.types.is_list(array.type):
+        _check_no_null(array.flatten(), array.type.value_field, f"{name}[]")
+
+
+def _read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise FormatError("it is not an Avro file")
+    source = BytesIO(data)
+    source.seek(len(_MAGIC))
+    header = _read_metadata(source)
+    sync = _take(source, _SYNC_BYTES)
+    codec = header.get("avro.codec", b"null").decode()
+    schema = without_logical_types(json.loads(header["avro.schema"]))
+    plain = fastavro.parse_schema({"type": "array", "items": schema})
+    while source.tell() < len(data):
+        count = _read_varint(source)
+        content = _decompress(_take(source, _read_varint(source)), codec)
+        if _take(source, _SYNC_BYTES) != sync:
+            raise FormatError("a block does not end where it should")
+        if not 0 < count <= len(content):
+            raise FormatError(f"a block of {len(content)} bytes claims {count} records")
+        block = BytesIO(_varint(count) + content + b"\0")
+        records = fastavro.schemaless_reader(block, plain, None)
+        if not isinstance(records, list) or block.read(1):
+            raise FormatError("a block holds more than its records")
+        yield records
+
+
+def _compress(content: bytes, codec: str) -> bytes:
+    match codec:
+        case "null":
+            return content
+        case "zstandard":
+            return bytes(pa.Codec("zstd", _ZSTD_LEVEL).compress(content))
+        case "snappy":
+            checksum = zlib.crc32(content).to_bytes(4, "big")
+            return bytes(pa.Codec("snappy").compress(content)) + checksum
+        case "deflate":
+            return zlib.compress(content, wbits=-15)
+        case _:
+            raise InvalidInput(
+                f"Avro codec {codec!r} is not known; it can be zstandard, snappy, deflate or null.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _decompress(content: bytes, codec: str) -> bytes:
+    match codec:
+        case "null":
+            return content
+        case "zstandard":
+            with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as stream:
+                return bytes(stream.read())
+        case "snappy":
+            size = _snappy_size(content)
+            if size > _SNAPPY_LIMIT * len(content):
+                raise FormatError(f"a block of {len(content)} bytes claims to hold {size}")
+            plain = pa.Codec("snappy").decompress(content[:-4], size, asbytes=True)
+            if zlib.crc32(plain).to_bytes(4, "big") != content[-4:]:
+                raise FormatError("the checksum of a block is wrong")
+            return bytes(plain)
+        case "deflate":
+            return zlib.decompress(content, wbits=-15)
+        case _:
+            raise FormatError(f"codec {codec!r} is not known", kind=ErrorKind.UNSUPPORTED)
+
+
+def _snappy_size(content: bytes) -> int:
+    size = 0
+    for i, byte in enumerate(content[:5]):
+        size |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return size
+    raise FormatError("a block has no length")
+
+
+def _metadata(values: dict[str, str]) -> bytes:
+    parts = [_varint(len(values))]
+    for text in (text for pair in values.items() for text in pair):
+        parts += [_varint(len(text.encode())), text.encode()]
+    return b"".join([*parts, b"\0"])
+
+
+def _read_metadata(source: BytesIO) -> dict[str, bytes]:
+    values = {}
+    while count := _read_varint(source):
+        if count < 0:
+            # A negative count is followed by the size of the map's block in bytes.
+            count, _ = -count, _read_varint(source)
+        for _ in range(count):
+            key = _take(source, _read_varint(source)).decode()
+            values[key] = _take(source, _read_varint(source))
+    return values
+
+
+def _take(source: BytesIO, size: int) -> bytes:
+    taken = source.read(size) if size >= 0 else b""
+    if len(taken) != size:
+        raise FormatError("it ends too early")
+    return taken
+
+
+def _varint(value: int) -> bytes:
+    zigzag, encoded = value << 1 if value >= 0 else ~(value << 1), bytearray()
+    while zigzag >= 0x80:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes([*encoded, zigzag])
+
+
+def _read_varint(source: BytesIO) -> int:
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = _take(source, 1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value >> 1 ^ -(value & 1)
+    raise FormatError("a number is too long")
+
+
+def _broken(path: str, reason: str) -> FormatError:
+    return FormatError(
+        f"{path or 'An Avro file'} cannot be read: {reason}. Restore it from a copy, or leave the "
+        "snapshots that need it.",
+        path=path,
+    )
