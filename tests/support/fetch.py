@@ -5,6 +5,7 @@ All of it lands in `.peers/` beside the project, on first use, once however many
 """
 
 import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from core.errors import NotFound
+from core.spark.java_home import find_java
 
 PEERS: Final = Path(__file__).resolve().parents[2] / ".peers"
 
@@ -93,7 +97,14 @@ def _with_ivy(coordinate: str, folder: Path) -> Path:
     artifact = coordinate.split(":")[1]
     bundle = () if artifact == "paimon-bundle" else ("org.apache.paimon:paimon-bundle",)
     excludes = ",".join((*bundle, *_EXCLUDES))
-    _run([sys.executable, "-c", _IVY_CHILD, coordinate, str(folder), excludes])
+    try:
+        java = find_java()
+    except NotFound as failure:
+        raise FetchError(failure.message) from failure
+    _run(
+        [sys.executable, "-c", _IVY_CHILD, coordinate, str(folder), excludes],
+        environment={"JAVA_HOME": str(java.home)},
+    )
     return _only_jar(folder / "jars", coordinate)
 
 
@@ -105,9 +116,14 @@ def _only_jar(folder: Path, coordinate: str) -> Path:
     return found[0]
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
     done = subprocess.run(
-        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        command,
+        env=os.environ | (environment or {}),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
     if done.returncode:
         said = (done.stdout + done.stderr).strip()[-2000:]
