@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import islice
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
@@ -34,33 +33,6 @@ from core.format.data_types import (
     data_type_to_json,
 )
 from core.format.identifier import Identifier
-
-WarehouseOption = Annotated[
-    str | None,
-    typer.Option(
-        "--warehouse",
-        "-w",
-        metavar="PATH_OR_URL",
-        help="The warehouse; BRANCH_CONSOLE_WAREHOUSE where left out.",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
-BranchOption = Annotated[
-    str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch; else main.")
-]
-LimitOption = Annotated[
-    int | None,
-    typer.Option(
-        "--limit",
-        "-n",
-        metavar="ROWS",
-        min=0,
-        help="Rows to print, 0 for all; 50 where left out, all with --json.",
-    ),
-]
-TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_NAME.")
-]
 
 Tell: TypeAlias = Callable[[str, int, int | None], None]
 """Told what goes on, how many units of it are done and, once known, of how many."""

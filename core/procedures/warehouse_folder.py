@@ -28,7 +28,7 @@ def check_is_warehouse(warehouse: Warehouse) -> None:
     if any(name.endswith(_DATABASE_SUFFIX) for name in names):
         return
     parent, _, own_name = root.rpartition("/")
-    if "schema" in names or "branch" in names and "snapshot" in names:
+    if "schema" in names or ("branch" in names and "snapshot" in names):
         above = parent.rpartition("/")[0]
         raise _no_warehouse(
             warehouse, f"it is the folder of a table. Open {_shown(warehouse, above)}"

@@ -1,0 +1,65 @@
+"""What the commands are told: their shared options, and which table and branch is meant."""
+
+from typing import Annotated
+
+import typer
+
+from app.services import Services, services_for
+from app.settings import Settings
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import MAIN_BRANCH, Identifier
+
+WarehouseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warehouse",
+        "-w",
+        metavar="PATH_OR_URL",
+        help="The warehouse; BRANCH_CONSOLE_WAREHOUSE where left out.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
+BranchOption = Annotated[
+    str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch; else main.")
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        "-n",
+        metavar="ROWS",
+        min=0,
+        help="Rows to print, 0 for all; 50 where left out, all with --json.",
+    ),
+]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_NAME.")
+]
+
+
+def open_services(warehouse: str | None) -> Services:
+    """Return the door to the core for the warehouse of a command."""
+    return services_for(Settings.from_environment({"warehouse": warehouse}))
+
+
+def named_table(table: str, branch: str | None = None) -> Identifier:
+    """Return the table and branch that a command names.
+
+    Raises:
+        InvalidInput: The name is no table, or names another branch than `--branch` does.
+    """
+    identifier = Identifier.parse(table)
+    if identifier.system_table is not None:
+        raise InvalidInput(
+            f"{table!r} is a system table. Read it with: "
+            f"branch-console system '{identifier.table_name}' {identifier.system_table}.",
+            kind=ErrorKind.INVALID_NAME,
+        )
+    if branch is None or branch == identifier.branch:
+        return identifier
+    if identifier.branch != MAIN_BRANCH:
+        raise InvalidInput(
+            f"{table!r} and --branch {branch!r} name two branches. Leave one of them out.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    return identifier.on_branch(branch)

@@ -1,0 +1,371 @@
+"""The commands that read: tables, a table, and what its branches hold."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    LimitOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+)
+from app.cli.lane_text import draw_lanes
+from app.cli.output import (
+    NOT_READ,
+    first_rows,
+    local_time,
+    print_fields,
+    print_json,
+    print_line,
+    print_note,
+    print_rows,
+    print_table,
+    shown,
+)
+from core.errors import PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import Snapshot
+from core.procedures.browse import BranchItem, SchemaItem, SnapshotItem, TableItem, TagItem
+
+browse = typer.Typer()
+
+_FILE_COLUMNS = {
+    "partition": "partition",
+    "bucket": "bucket",
+    "level": "level",
+    "rows": "record_count",
+    "bytes": "file_size_in_bytes",
+    "schema": "schema_id",
+    "created": "creation_time",
+    "file": "file_path",
+}
+
+
+@browse.command()
+def tables(
+    database: Annotated[
+        str | None, typer.Option("--database", "-d", metavar="NAME", help="One database only.")
+    ] = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the tables of the warehouse."""
+    services = open_services(warehouse)
+    items = services.tables(database)
+    if as_json:
+        print_json({"warehouse": services.settings.warehouse, "tables": items})
+        return
+    if not items:
+        print_line(f"No tables under {services.settings.warehouse}.")
+        return
+    print_rows(
+        ("table", "kind", ">branches", ">head", ">rows", "changed", "health"),
+        (_table_row(item) for item in items),
+    )
+    _report_broken((item.identifier.full_name, item.error) for item in items)
+
+
+@browse.command()
+def show(
+    table: TableArgument,
+    branch: BranchOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a table on one branch: keys, columns, options, head, branches, tags."""
+    found = open_services(warehouse).table(named_table(table, branch).full_name)
+    if as_json:
+        print_json(found)
+        return
+    schema = found.schema
+    print_fields(
+        {
+            "table": found.identifier.full_name,
+            "path": found.path,
+            "kind": str(found.kind),
+            "comment": schema.comment,
+            "primary key": schema.primary_keys or None,
+            "partitions": schema.partition_keys or None,
+            "schema": str(schema.id),
+            "head": _head_text(found.head),
+            "rows": found.head.total_record_count if found.head else None,
+            "snapshots": _snapshot_range(found.first_snapshot_id, found.head, found.snapshot_count),
+            "branches": found.branches or None,
+            "tags": found.tags or None,
+            "consumers": dict(found.consumers) or None,
+        }
+    )
+    print_line()
+    print_rows(
+        (">id", "column", "type", "default", "comment"),
+        (
+            (str(field.id), field.name, str(field.type), field.default_value, field.description)
+            for field in schema.fields
+        ),
+    )
+    if schema.options:
+        print_line()
+        print_rows(("option", "value"), sorted(schema.options.items()))
+
+
+@browse.command()
+def branches(
+    table: TableArgument,
+    versus: Annotated[
+        str, typer.Option("--versus", metavar="BRANCH", help="The branch to compare with.")
+    ] = MAIN_BRANCH,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the branches of a table: head, fork, how far ahead and behind, health."""
+    identifier = named_table(table)
+    items = open_services(warehouse).branches(identifier.table_name, versus)
+    if as_json:
+        print_json({"table": identifier.table_name, "versus": versus, "branches": items})
+        return
+    print_rows(
+        ("branch", ">head", ">rows", ">ahead", ">behind", "forked from", "changed", "health"),
+        (_branch_row(item) for item in items),
+    )
+    _report_broken((item.name, item.error) for item in items)
+    for item in items:
+        if item.error is None:
+            for finding in item.findings:
+                print_note(f"{item.name}: {finding}")
+
+
+@browse.command()
+def snapshots(
+    table: TableArgument,
+    branch: BranchOption = None,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the snapshots of a branch, newest first."""
+    identifier = named_table(table, branch)
+    items = open_services(warehouse).snapshots(identifier.full_name)
+    if as_json:
+        print_json(_of(identifier, snapshots=items[: limit or None]))
+        return
+    print_rows(
+        (">id", "identity", "kind", ">rows", ">change", ">schema", "time", "user", "tags"),
+        (_snapshot_row(item) for item in items[: _shown_count(limit)]),
+        total=len(items),
+    )
+    _report_broken((f"snapshot {item.id}", item.error) for item in items)
+
+
+@browse.command()
+def schemas(
+    table: TableArgument,
+    branch: BranchOption = None,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the schemas of a branch, newest first, and what each changed."""
+    identifier = named_table(table, branch)
+    items = open_services(warehouse).schemas(identifier.full_name)
+    if as_json:
+        print_json(_of(identifier, schemas=items[: limit or None]))
+        return
+    print_rows(
+        (">id", "time", ">columns", ">snapshots", "changes"),
+        (_schema_row(item) for item in items[: _shown_count(limit)]),
+        total=len(items),
+    )
+    _report_broken((f"schema {item.id}", item.error) for item in items)
+
+
+@browse.command()
+def tags(
+    table: TableArgument,
+    branch: BranchOption = None,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the tags of a branch."""
+    identifier = named_table(table, branch)
+    items = open_services(warehouse).tags(identifier.full_name)
+    if as_json:
+        print_json(_of(identifier, tags=items[: limit or None]))
+        return
+    print_rows(
+        ("tag", ">snapshot", "identity", ">rows", "committed", "kept for", "base of"),
+        (_tag_row(item) for item in items[: _shown_count(limit)]),
+        total=len(items),
+    )
+    _report_broken((f"tag {item.name}", item.error) for item in items)
+
+
+@browse.command()
+def files(
+    table: TableArgument,
+    branch: BranchOption = None,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the data files that the head of a branch holds."""
+    identifier = named_table(table, branch)
+    found = open_services(warehouse).system_table(identifier.full_name, "files")
+    if as_json:
+        count = found.num_rows
+        print_json(_of(identifier, count=count, files=first_rows(found, limit, as_json=True)))
+        return
+    print_table(found, limit, _FILE_COLUMNS)
+
+
+@browse.command()
+def system(
+    table: TableArgument,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="snapshots, schemas, options, files, manifests …")
+    ],
+    branch: BranchOption = None,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a system table of a branch, with Paimon's columns."""
+    identifier = named_table(table, branch)
+    found = open_services(warehouse).system_table(identifier.full_name, name)
+    if as_json:
+        rows = first_rows(found, limit, as_json=True)
+        print_json(_of(identifier, name=name, count=found.num_rows, rows=rows))
+        return
+    print_table(found, limit)
+
+
+@browse.command()
+def graph(
+    table: TableArgument,
+    unfold: Annotated[
+        bool, typer.Option("--all", "-a", help="Draw each snapshot of a long run.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw the branches of a table, their forks, merges and tags."""
+    found = open_services(warehouse).graph(named_table(table).table_name)
+    if as_json:
+        print_json(found)
+        return
+    for line in draw_lanes(found, fold=not unfold):
+        print_line(line)
+
+
+def _of(identifier: Identifier, **parts: object) -> dict[str, object]:
+    return {"table": identifier.table_name, "branch": identifier.branch, **parts}
+
+
+def _shown_count(limit: int | None) -> int | None:
+    return 50 if limit is None else limit or None
+
+
+def _report_broken(items: Iterable[tuple[str, PaimonError | None]]) -> None:
+    """Name what a list could not read; the list itself is done all the same."""
+    for name, error in items:
+        if error is not None:
+            print_note(f"error {error.kind}: {name}: {error.message}")
+
+
+def _table_row(item: TableItem) -> tuple[object, ...]:
+    return (
+        item.identifier.full_name,
+        str(item.kind) if item.kind else item.table_type,
+        item.branch_count,
+        str(item.head.id) if item.head else None,
+        item.head.total_record_count if item.head else None,
+        _time_of(item.head),
+        str(item.health),
+    )
+
+
+def _branch_row(item: BranchItem) -> tuple[object, ...]:
+    return (
+        item.name,
+        str(item.head.id) if item.head else None,
+        item.head.total_record_count if item.head else None,
+        item.versus.ahead if item.versus else None,
+        item.versus.behind if item.versus else None,
+        _fork_text(item),
+        _time_of(item.head),
+        str(item.health),
+    )
+
+
+def _snapshot_row(item: SnapshotItem) -> tuple[object, ...]:
+    snapshot = item.snapshot
+    if snapshot is None:
+        return (str(item.id), "broken", *[NOT_READ] * 6, item.tags or "")
+    change = snapshot.delta_record_count
+    return (
+        str(item.id),
+        snapshot.identity.short,
+        str(snapshot.commit_kind).lower(),
+        snapshot.total_record_count,
+        None if change is None else f"{change:+,}",
+        f"{snapshot.schema_id}{' new' if item.schema_changed else ''}",
+        _time_of(snapshot),
+        snapshot.commit_user,
+        item.tags or "",
+    )
+
+
+def _schema_row(item: SchemaItem) -> tuple[object, ...]:
+    schema = item.schema
+    return (
+        str(item.id),
+        local_time(schema.time_millis) if schema else "broken",
+        len(schema.fields) if schema else None,
+        item.snapshot_count,
+        "; ".join(item.changes),
+    )
+
+
+def _tag_row(item: TagItem) -> tuple[object, ...]:
+    tag = item.tag
+    retained = tag.time_retained_seconds if tag else None
+    return (
+        item.name,
+        str(tag.snapshot.id) if tag else None,
+        tag.snapshot.identity.short if tag else "broken",
+        tag.snapshot.total_record_count if tag else None,
+        _time_of(tag.snapshot) if tag else None,
+        "ever" if retained is None else f"{retained:,.0f} s",
+        item.is_base_of or "",
+    )
+
+
+def _time_of(snapshot: Snapshot | None) -> str:
+    return local_time(snapshot.time_millis if snapshot else None)
+
+
+def _fork_text(item: BranchItem) -> str | None:
+    if item.fork is None:
+        return None
+    where = item.fork.snapshot_id
+    name = item.fork.parent if where is None else f"{item.fork.parent}:{where}"
+    known = item.fork.confidence
+    return name if known == "recorded" else f"{name} ({known} confidence)"
+
+
+def _head_text(head: Snapshot | None) -> str | None:
+    if head is None:
+        return None
+    kind = str(head.commit_kind).lower()
+    return f"{head.id}  {head.identity.short}  {kind}  {_time_of(head)}  {head.commit_user}"
+
+
+def _snapshot_range(first: int | None, head: Snapshot | None, count: int) -> str | None:
+    if first is None or head is None:
+        return None
+    return f"{shown(count)} ({first} to {head.id})"

@@ -1,0 +1,100 @@
+"""The program: its commands, and how a failure ends it.
+
+Exit codes: 0 done; 1 refused, conflicts, or the name is taken; 2 wrong usage; 3 failed.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+
+from app.cli.browse import browse
+from app.cli.output import print_error
+from core.errors import (
+    AlreadyExists,
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    NotAllowed,
+    PaimonError,
+    Refused,
+)
+
+DONE: Final = 0
+REFUSED: Final = 1
+WRONG_USAGE: Final = 2
+FAILED: Final = 3
+# What a shell calls a program that Ctrl-C ended.
+STOPPED: Final = 130
+
+_log = logging.getLogger(__name__)
+
+program = typer.Typer(
+    name="branch-console",
+    help="See, compare and move the branches of Apache Paimon tables.",
+    rich_markup_mode=None,
+)
+program.add_typer(browse)
+
+
+@program.callback()
+def _branch_console() -> None:
+    """See, compare and move the branches of Apache Paimon tables."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; nothing is raised."""
+    as_json = "--json" in arguments
+    try:
+        answer = program(
+            args=list(arguments) or ["--help"],
+            prog_name="branch-console",
+            standalone_mode=False,
+        )
+        sys.stdout.flush()
+        return answer if isinstance(answer, int) else DONE
+    except PaimonError as error:
+        print_error(error, as_json=as_json)
+        return exit_code(error)
+    except typer.TyperException as error:
+        print_error(_usage_error(error), as_json=as_json)
+        return WRONG_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return STOPPED
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; Python must not flush into it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        # The last line of defence: a traceback is for the log, a person gets a sentence.
+        _log.debug("A command failed", exc_info=True)
+        print_error(_unexpected(error), as_json=as_json)
+        return FAILED
+
+
+def exit_code(error: PaimonError) -> int:
+    """Return the exit code that an error ends the program with."""
+    match error:
+        case Refused() | CommitConflict() | NotAllowed() | AlreadyExists():
+            return REFUSED
+        case InvalidInput():
+            return WRONG_USAGE
+    return FAILED
+
+
+def _usage_error(error: typer.TyperException) -> InvalidInput:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "branch-console"
+    return InvalidInput(f"{message.rstrip('.')}. See: {command} --help.")
+
+
+def _unexpected(error: Exception) -> PaimonError:
+    return PaimonError(
+        f"{type(error).__name__}: {error}. This is a defect; run again with "
+        "BRANCH_CONSOLE_LOG_LEVEL=debug for the details.",
+        kind=ErrorKind.UNEXPECTED,
+    )

@@ -1,0 +1,193 @@
+"""The composition root, and the only door from the views and commands to the core.
+
+Reading happens here and now, through `core.procedures`. Whatever changes a table becomes a
+`ProcedureCall` that a worker runs in another process.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from app.settings import Settings
+from core.diff.fast_forward import FastForwardPlan
+from core.diff.schema_diff import SchemaDiff
+from core.format.receipt import Receipt
+from core.jobs.client import JobClient
+from core.jobs.progress import JobView, WorkerView
+from core.jobs.settings import JobSettings
+from core.procedures import browse
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.fast_forward import preview_fast_forward
+from core.procedures.warehouse import Warehouse
+from core.procedures.warehouse_folder import check_is_warehouse
+
+
+class Services:
+    """What the console and the command line can ask of one warehouse.
+
+    A table is named `db.t`, on a branch `db.t$branch_b`. Nothing is opened before it is needed.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @functools.cached_property
+    def warehouse(self) -> Warehouse:
+        """The warehouse, for reading: opening it writes nothing.
+
+        Raises:
+            InvalidInput: None is named, or the path is something else.
+            NotFound: There is nothing at the path.
+        """
+        warehouse = Warehouse.open(
+            self.settings.get_warehouse(),
+            store_options=dict(self.settings.store_options),
+            cache_dir=self.settings.cache_dir,
+            read_only=True,
+        )
+        check_is_warehouse(warehouse)
+        return warehouse
+
+    @functools.cached_property
+    def jobs_of_warehouse(self) -> JobClient:
+        """The jobs of the warehouse."""
+        return JobClient(self.job_settings)
+
+    @property
+    def job_settings(self) -> JobSettings:
+        """What the worker of this warehouse is started with."""
+        settings = self.settings
+        return JobSettings(
+            warehouse=settings.get_warehouse(),
+            state_dir=str(settings.warehouse_state_dir),
+            store_options=dict(settings.store_options),
+            database_url=settings.job_store,
+            spark_master=settings.spark_master,
+            spark_remote=settings.spark_remote,
+            spark_memory=settings.spark_memory,
+            spark_conf=dict(settings.spark_conf),
+        )
+
+    def databases(self) -> tuple[str, ...]:
+        """Return the databases by name."""
+        return browse.list_databases(self.warehouse)
+
+    def tables(self, database: str | None = None) -> tuple[browse.TableItem, ...]:
+        """Return the tables of one database or of all, broken ones with their error."""
+        return browse.list_tables(self.warehouse, database)
+
+    def table(self, table: str) -> browse.TableSummary:
+        """Return a table on one branch."""
+        return browse.read_table(self.warehouse, table)
+
+    def branches(self, table: str, versus: str = "main") -> tuple[browse.BranchItem, ...]:
+        """Return the branches of a table, each compared with the branch `versus`."""
+        return browse.list_branches(self.warehouse, table, versus)
+
+    def graph(self, table: str) -> browse.BranchGraph:
+        """Return the lineage of a table's branches."""
+        return browse.read_graph(self.warehouse, table)
+
+    def snapshots(self, table: str) -> tuple[browse.SnapshotItem, ...]:
+        """Return the snapshots of a branch, newest first."""
+        return browse.list_snapshots(self.warehouse, table)
+
+    def snapshot(self, table: str, version: str) -> browse.SnapshotDetail:
+        """Return one snapshot with its files summed up; `version` is an id or a tag."""
+        return browse.read_snapshot(self.warehouse, table, version)
+
+    def schemas(self, table: str) -> tuple[browse.SchemaItem, ...]:
+        """Return the schemas of a branch, newest first."""
+        return browse.list_schemas(self.warehouse, table)
+
+    def schema_diff(self, table: str, left: str, right: str) -> SchemaDiff:
+        """Compare two schemas, each named by a branch or as `branch@schema-id`."""
+        return browse.compare_schemas(self.warehouse, table, left, right)
+
+    def tags(self, table: str) -> tuple[browse.TagItem, ...]:
+        """Return the tags of a branch by name."""
+        return browse.list_tags(self.warehouse, table)
+
+    def system_table(self, table: str, name: str) -> pa.Table:
+        """Return a system table of a branch, with Paimon's columns."""
+        return browse.read_system_table(self.warehouse, table, name)
+
+    def preview_fast_forward(self, table: str, source: str, target: str) -> FastForwardPlan:
+        """Decide what a fast-forward would do, and change nothing."""
+        return preview_fast_forward(self.warehouse, table, source, target)
+
+    def receipt(self, operation_id: str) -> Receipt:
+        """Return the receipt of a finished operation."""
+        return browse.read_receipt(self.warehouse, operation_id)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> ProcedureCall:
+        """Make a command of the person these settings speak of.
+
+        Args:
+            name: The procedure.
+            arguments: Its arguments; those that are None were left out.
+            operation_id: The idempotency key; a new one where left out.
+        """
+        return ProcedureCall(
+            name=name,
+            arguments={key: value for key, value in arguments.items() if value is not None},
+            actor=self.settings.actor,
+            role=self.settings.role,
+            operation_id=operation_id or new_operation_id(),
+        )
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        """Enqueue a command, and start a worker where none runs; return the job's id."""
+        job_id = self.jobs_of_warehouse.start(self.call(name, arguments, operation_id))
+        self.jobs_of_warehouse.start_worker()
+        return job_id
+
+    def jobs(
+        self, *, limit: int = 50, offset: int = 0, table: str | None = None
+    ) -> tuple[JobView, ...]:
+        """Return jobs, newest first."""
+        return self.jobs_of_warehouse.list(limit=limit, offset=offset, table=table)
+
+    def job(self, job_id: str) -> JobView:
+        """Return one job with its steps."""
+        return self.jobs_of_warehouse.get(job_id)
+
+    def cancel_job(self, job_id: str) -> JobView:
+        """Cancel a job that has not begun to publish."""
+        return self.jobs_of_warehouse.cancel(job_id)
+
+    def resume_job(self, job_id: str) -> JobView:
+        """Let a job go on from its last finished step."""
+        return self.jobs_of_warehouse.resume(job_id)
+
+    def worker(self) -> WorkerView | None:
+        """Return the worker that reported last; None if there never was one."""
+        return self.jobs_of_warehouse.worker()
+
+    def start_worker(self) -> bool:
+        """Start a worker in the background; False if one runs already."""
+        return self.jobs_of_warehouse.start_worker()
+
+
+@functools.lru_cache(maxsize=16)
+def services_for(settings: Settings) -> Services:
+    """Return the services of these settings, the same ones for the same settings."""
+    return Services(settings)
+
+
+def get_services() -> Services:
+    """Return the services of this process's environment."""
+    return services_for(Settings.from_environment())
+
+
+def new_operation_id() -> str:
+    """Return a new idempotency key."""
+    return uuid.uuid4().hex
