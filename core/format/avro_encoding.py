@@ -8,12 +8,14 @@ field names follow Paimon AvroSchemaConverter; a field is nullable in Avro where
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Any, Final
 
 import fastavro
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, InvalidInput
 
@@ -24,7 +26,14 @@ _RECORDS_PER_BLOCK: Final = 1_000
 _ZSTD_LEVEL: Final = 1
 # Snappy repeats at most 64 bytes by two; anything longer is a broken length.
 _SNAPPY_LIMIT: Final = 64
-VERSION_FIELD: Final = "_VERSION"
+
+
+def required(name: str, arrow_type: pa.DataType) -> pa.Field:
+    """Return a field that is never null."""
+    return pa.field(name, arrow_type, nullable=False)
+
+
+VERSION_FIELD: Final = required("_VERSION", pa.int32())
 
 
 def write_avro(table: pa.Table, codec: str = "zstandard") -> bytes:
@@ -85,16 +94,73 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
     # A broken header can make the decoder stumble in any way; to callers it is one and the same.
     except Exception as error:
         raise _broken(path, f"{type(error).__name__}: {error}") from error
-    if VERSION_FIELD in table.column_names:
-        for found in table[VERSION_FIELD].unique().to_pylist():
-            if found != version:
-                raise FormatError(
-                    f"{path or 'The Avro file'} has format version {found}; {version} is the only "
-                    "one known. Upgrade Branch Console to read it.",
-                    kind=ErrorKind.UNKNOWN_VERSION,
-                    path=path,
-                )
+    for found in table[VERSION_FIELD.name].unique().to_pylist():
+        if found != version:
+            raise FormatError(
+                f"{path or 'The Avro file'} has format version {found}; {version} is the only one "
+                "known. Upgrade Branch Console to read it.",
+                kind=ErrorKind.UNKNOWN_VERSION,
+                path=path,
+            )
     return table
+
+
+def version_column(version: int, count: int) -> pa.Array:
+    """Return the values of the first field of every record."""
+    return pa.array(np.full(count, version, dtype=np.int32))
+
+
+def paimon_name(column: str) -> str:
+    """Return the name that Paimon's metadata files have for one of our columns."""
+    return f"_{column.upper()}"
+
+
+def paimon_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
+    """Return `fields` under Paimon's names, the fields of structs too."""
+    return [pa.field(paimon_name(f.name), _paimon_type(f.type), f.nullable) for f in fields]
+
+
+def _paimon_type(arrow_type: pa.DataType) -> pa.DataType:
+    return pa.struct(paimon_fields(arrow_type)) if pa.types.is_struct(arrow_type) else arrow_type
+
+
+def relabel(columns: Sequence[pa.Array | pa.ChunkedArray], layout: pa.Schema) -> pa.Table:
+    """Return `columns` as a table of `layout`, from which only names may differ, nested ones too.
+
+    Raises:
+        InvalidInput: A column is of another type.
+    """
+    try:
+        arrays = [
+            _relabel(one_array(column, column.type), field.type)
+            for column, field in zip(columns, layout, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=layout)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidInput(f"A table does not have the columns it needs: {error}.") from error
+
+
+def _relabel(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
+    mask = pc.is_null(array) if array.null_count else None
+    if pa.types.is_struct(arrow_type):
+        children = [
+            _relabel(child, field.type)
+            for child, field in zip(array.flatten(), arrow_type, strict=True)
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(arrow_type), mask=mask)
+    if pa.types.is_list(arrow_type):
+        lengths = array.value_lengths().fill_null(0).to_numpy()
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        values = _relabel(array.flatten(), arrow_type.value_type)
+        return pa.ListArray.from_arrays(offsets, values, type=arrow_type, mask=mask)
+    return array.cast(arrow_type)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> pa.Array:
+    """Return a column as one array of `arrow_type`."""
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column if column.type == arrow_type else column.cast(arrow_type)
 
 
 def avro_schema(layout: pa.Schema) -> dict[str, Any]:

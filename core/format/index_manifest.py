@@ -1,0 +1,111 @@
+"""Index manifests: all index files of a snapshot, deletion vectors among them.
+
+Unlike manifests they are complete: each one lists everything, and nothing is deleted in it. Source:
+Paimon IndexManifestEntry, IndexFileMeta, DeletionVectorMeta, GlobalIndexMeta.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+
+from core.format.avro_encoding import (
+    VERSION_FIELD,
+    paimon_fields,
+    read_avro,
+    relabel,
+    required,
+    version_column,
+    write_avro,
+)
+
+INDEX_MANIFEST_VERSION: Final = 1
+
+
+class IndexType(StrEnum):
+    """The index files that this product understands; others are carried along."""
+
+    HASH = "HASH"
+    DELETION_VECTORS = "DELETION_VECTORS"
+
+
+_RANGE: Final = (
+    required("data_file", pa.string()),
+    required("offset", pa.int32()),
+    required("length", pa.int32()),
+    pa.field("cardinality", pa.int64()),
+)
+_GLOBAL_INDEX: Final = (
+    required("row_range_start", pa.int64()),
+    required("row_range_end", pa.int64()),
+    required("index_field_id", pa.int32()),
+    pa.field("extra_field_ids", pa.list_(required("element", pa.int32()))),
+    pa.field("index_meta", pa.binary()),
+    pa.field("source_meta", pa.binary()),
+)
+_ENTRY: Final = (
+    required("kind", pa.int32()),
+    required("partition", pa.binary()),
+    required("bucket", pa.int32()),
+    required("index_type", pa.string()),
+    required("file_name", pa.string()),
+    required("file_size", pa.int64()),
+    required("row_count", pa.int64()),
+)
+
+# `file_size` in bytes; `offset` and `length` of a deletion vector as its format counts them.
+INDEX_MANIFEST_ENTRY: Final = pa.schema(
+    [
+        *_ENTRY,
+        pa.field("dv_ranges", pa.list_(pa.field("element", pa.struct(list(_RANGE))))),
+        pa.field("external_path", pa.string()),
+        pa.field("global_index", pa.struct(list(_GLOBAL_INDEX))),
+    ]
+)
+_PAIMON_RANGE: Final = [
+    pa.field(name, field.type, field.nullable)
+    for name, field in zip(("f0", "f1", "f2", "_CARDINALITY"), _RANGE, strict=True)
+]
+_LAYOUT: Final = pa.schema(
+    [
+        VERSION_FIELD,
+        *paimon_fields(_ENTRY),
+        pa.field(
+            "_DELETIONS_VECTORS_RANGES",
+            pa.list_(pa.field("element", pa.struct(_PAIMON_RANGE))),
+        ),
+        *paimon_fields(INDEX_MANIFEST_ENTRY)[-2:],
+    ]
+)
+
+
+def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
+    """Encode entries as an index manifest file, in the order of the rows.
+
+    Args:
+        entries: Columns of INDEX_MANIFEST_ENTRY.
+        codec: Of the Avro file.
+
+    Raises:
+        InvalidInput: A column that is not nullable holds a null.
+    """
+    columns = [entries[field.name] for field in INDEX_MANIFEST_ENTRY]
+    version = version_column(INDEX_MANIFEST_VERSION, entries.num_rows)
+    return write_avro(relabel([version, *columns], _LAYOUT), codec)
+
+
+def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:
+    """Decode an index manifest file.
+
+    Args:
+        data: The whole file.
+        index_manifest: Its name, for errors.
+
+    Returns:
+        Columns of INDEX_MANIFEST_ENTRY, in the order of the file.
+
+    Raises:
+        FormatError: The file is broken or of an unknown version.
+    """
+    table = read_avro(data, _LAYOUT, index_manifest, INDEX_MANIFEST_VERSION)
+    return relabel(table.columns[1:], INDEX_MANIFEST_ENTRY)
