@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files, publish_files
 from core.commit.tag_commit import snapshot_bytes, without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
-from core.storage.file_publisher import FilePublisher
-from core.storage.file_remover import FileRemover
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 
@@ -137,7 +136,7 @@ class HistoryCopy:
         )
 
 
-def make_branch(table: FileStoreTable, publisher: FilePublisher, creation: BranchCreation) -> None:
+def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> None:
     """Make a branch, or finish one that was cut off: the base tag first, the snapshot last.
 
     Raises:
@@ -145,29 +144,27 @@ def make_branch(table: FileStoreTable, publisher: FilePublisher, creation: Branc
         CommitConflict: Other files stand where those of the branch belong.
     """
     source, branch = table.on(creation.source), table.on(creation.branch)
-    files = table.reader.files
     base = None if creation.base_tag is None else _fork_bytes(source, creation)
     if base is not None and creation.base_tag is not None:
-        publish_files(files, publisher, [(source.paths.tag(creation.base_tag), base)])
+        publish_files(store, [(source.paths.tag(creation.base_tag), base)])
     schemas = [
         (source.paths.schema(each), branch.paths.schema(each)) for each in creation.schema_ids
     ]
-    copy_files(files, publisher, schemas)
+    copy_files(store, schemas)
     if base is None or creation.base_tag is None or creation.snapshot_id is None:
         return
     publish_files(
-        files,
-        publisher,
+        store,
         [
             (branch.paths.tag(creation.base_tag), base),
             (branch.paths.snapshot(creation.snapshot_id), base),
         ],
     )
-    write_hints(publisher, branch.paths, creation.snapshot_id, creation.snapshot_id)
+    write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
 
 
 def unmake_branch(
-    table: FileStoreTable, remover: FileRemover, creation: BranchCreation, *, keep_tag: bool
+    table: FileStoreTable, store: CommitStore, creation: BranchCreation, *, keep_tag: bool
 ) -> None:
     """Take back what `make_branch` has made so far, the head first."""
     paths = table.on(creation.branch).paths
@@ -179,15 +176,15 @@ def unmake_branch(
     doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
     if creation.base_tag is not None and not keep_tag:
         doomed.append(table.on(creation.source).paths.tag(creation.base_tag))
-    remover.remove(doomed)
-    remover.remove_empty_directories(
+    store.remover.remove(doomed)
+    store.remover.remove_empty_directories(
         [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
     )
 
 
 def copy_history(
     table: FileStoreTable,
-    publisher: FilePublisher,
+    store: CommitStore,
     copy: HistoryCopy,
     progress: Callable[[int, int | None], None],
 ) -> int:
@@ -195,7 +192,7 @@ def copy_history(
 
     Args:
         table: The table on any branch.
-        publisher: Publishes in the table's store.
+        store: The table's store.
         copy: What goes where; what is there already stays as it is.
         progress: Told files done and all files.
 
@@ -211,17 +208,15 @@ def copy_history(
         *((source.tag(each), target.tag(each)) for each in copy.tags),
         *((source.snapshot(each), target.snapshot(each)) for each in copy.snapshot_ids),
     ]
-    written = copy_files(
-        table.reader.files, publisher, pairs, lambda done: progress(done, len(pairs))
-    )
+    written = copy_files(store, pairs, lambda done: progress(done, len(pairs)))
     if copy.new_head_id is not None:
         earliest = table.on(copy.target).snapshots.earliest_id()
-        write_hints(publisher, target, copy.new_head_id, earliest or copy.new_head_id)
+        write_hints(store, target, copy.new_head_id, earliest or copy.new_head_id)
     return written
 
 
 def remove_history(
-    table: FileStoreTable, remover: FileRemover, copy: HistoryCopy, rescue: FileStoreTable
+    table: FileStoreTable, store: CommitStore, copy: HistoryCopy, rescue: FileStoreTable
 ) -> None:
     """Take from the target what a rescue branch keeps: tags, then snapshots from the head down.
 
@@ -231,7 +226,7 @@ def remove_history(
     target = table.on(copy.target)
     paths = target.paths
     # A LATEST hint that points past the head misleads Paimon; without hints it lists.
-    remover.remove([paths.latest_hint])
+    store.remover.remove([paths.latest_hint])
     for snapshot_id in sorted(copy.remove_snapshot_ids, reverse=True):
         newest = target.snapshots.latest_id()
         if newest is not None and newest > snapshot_id:
@@ -240,13 +235,11 @@ def remove_history(
                 f"Its earlier state is on branch {copy.rescue_branch!r}.",
                 kind=ErrorKind.HEAD_MOVED,
             )
-        _remove_kept(
-            table, remover, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id)
-        )
+        _remove_kept(store, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id))
     for tag in copy.remove_tags:
-        _remove_kept(table, remover, paths.tag(tag), rescue.paths.tag(tag))
+        _remove_kept(store, paths.tag(tag), rescue.paths.tag(tag))
     for schema_id in sorted(copy.remove_schema_ids, reverse=True):
-        _remove_kept(table, remover, paths.schema(schema_id), rescue.paths.schema(schema_id))
+        _remove_kept(store, paths.schema(schema_id), rescue.paths.schema(schema_id))
 
 
 def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:
@@ -268,10 +261,10 @@ def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Sna
     return head
 
 
-def write_hints(publisher: FilePublisher, paths: TablePaths, latest: int, earliest: int) -> None:
+def write_hints(store: CommitStore, paths: TablePaths, latest: int, earliest: int) -> None:
     """Write both hints; a missing or wrong one costs readers a listing, no more."""
-    publisher.replace_hint(paths.earliest_hint, str(earliest).encode())
-    publisher.replace_hint(paths.latest_hint, str(latest).encode())
+    store.publisher.replace_hint(paths.earliest_hint, str(earliest).encode())
+    store.publisher.replace_hint(paths.latest_hint, str(latest).encode())
 
 
 def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
@@ -292,9 +285,9 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
     return snapshot_bytes(source, snapshot)
 
 
-def _remove_kept(table: FileStoreTable, remover: FileRemover, path: str, kept: str) -> None:
+def _remove_kept(store: CommitStore, path: str, kept: str) -> None:
     """Remove a file that the rescue branch holds byte for byte; one that is gone is no error."""
-    files = table.reader.files
+    files = store.files
     if not files.exists(path):
         return
     if not files.exists(kept) or files.read(kept) != files.read(path):
@@ -304,7 +297,7 @@ def _remove_kept(table: FileStoreTable, remover: FileRemover, path: str, kept: s
             kind=ErrorKind.HEAD_MOVED,
             path=path,
         )
-    remover.remove([path])
+    store.remover.remove([path])
 
 
 def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
 from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
-from core.storage.file_io import FileReader
-from core.storage.file_publisher import FilePublisher
-from core.storage.file_remover import FileRemover
 from core.storage.table_paths import TablePaths
 
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -89,22 +87,14 @@ class End:
 class Journal:
     """Reads and writes the journal of one table."""
 
-    def __init__(
-        self,
-        files: FileReader,
-        publisher: FilePublisher,
-        paths: TablePaths,
-        remover: FileRemover | None = None,
-    ) -> None:
-        self._files = files
-        self._publisher = publisher
+    def __init__(self, store: CommitStore, paths: TablePaths) -> None:
+        self._store = store
         self._paths = paths
-        self._remover = remover
 
     def begin(self, intent: Intent) -> Intent:
         """Write the intent, or return the one that this operation wrote before."""
         path = self._path("intent", intent.operation_id)
-        _, data = publish_once(self._files, self._publisher, path, intent.to_json().encode())
+        _, data = publish_once(self._store, path, intent.to_json().encode())
         return Intent.from_json(data)
 
     def find(self, operation_id: str) -> Intent | None:
@@ -115,7 +105,7 @@ class Journal:
     def mark(self, operation_id: str, step: str) -> None:
         """Note that an operation has reached a step; doing it twice is no harm."""
         path = self._path("step", f"{operation_id}-{step}")
-        publish_once(self._files, self._publisher, path, b"{}")
+        publish_once(self._store, path, b"{}")
 
     def has_reached(self, operation_id: str, step: str) -> bool:
         """Whether the operation has reached a step."""
@@ -124,7 +114,7 @@ class Journal:
     def record(self, event: LineageEvent) -> None:
         """Add an event to the ledger; one that is there already stays."""
         path = self._paths.event(event.time_millis, event.id)
-        publish_once(self._files, self._publisher, path, event.to_json().encode())
+        publish_once(self._store, path, event.to_json().encode())
 
     def finish(self, operation_id: str, end: End) -> End:
         """Write the end, or return the one that was written before."""
@@ -135,7 +125,7 @@ class Journal:
         }
         data = to_pretty_json(without_nulls(content)).encode()
         path = self._path("done", operation_id)
-        _, found = publish_once(self._files, self._publisher, path, data)
+        _, found = publish_once(self._store, path, data)
         return _end_from(found)
 
     def end_of(self, operation_id: str) -> End | None:
@@ -145,28 +135,28 @@ class Journal:
 
     def unfinished(self) -> tuple[Intent, ...]:
         """Return the intents without an end, oldest first; broken ones raise FormatError."""
-        names = [status.name for status in self._files.list(self._paths.lineage_dir)]
+        names = [status.name for status in self._store.files.list(self._paths.lineage_dir)]
         ended = {_operation_of(name, "done") for name in names}
         open_ids = [each for each in (_operation_of(n, "intent") for n in names) if each]
         paths = [self._path("intent", each) for each in open_ids if each not in ended]
-        intents = [Intent.from_json(data) for data in self._files.read_many(paths)]
+        intents = [Intent.from_json(data) for data in self._store.files.read_many(paths)]
         return tuple(sorted(intents, key=lambda each: (each.time_millis, each.operation_id)))
 
     def claim(self, branch: str, operation_id: str) -> str:
         """Reserve the name of a branch for one operation; return who holds it now."""
         path = self._path("claim", branch)
-        _, data = publish_once(self._files, self._publisher, path, operation_id.encode())
+        _, data = publish_once(self._store, path, operation_id.encode())
         return data.decode()
 
     def release(self, branch: str, operation_id: str) -> None:
         """Give the name of a branch back, where this operation holds it."""
         path = self._path("claim", branch)
-        if self._find("claim", branch) == operation_id.encode() and self._remover is not None:
-            self._remover.remove([path])
+        if self._find("claim", branch) == operation_id.encode():
+            self._store.remover.remove([path])
 
     def _find(self, kind: str, name: str) -> bytes | None:
         path = self._path(kind, name)
-        return self._files.read(path) if self._files.exists(path) else None
+        return self._store.files.read(path) if self._store.files.exists(path) else None
 
     def _path(self, kind: str, name: str) -> str:
         if not _OPERATION_ID.fullmatch(name):

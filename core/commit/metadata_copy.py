@@ -7,17 +7,16 @@ same bytes counts as copied, one with other bytes stops the copy.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from core.commit.commit_store import CommitStore
 from core.errors import CommitConflict, ErrorKind, StorageError
 from core.storage.file_io import FileReader
-from core.storage.file_publisher import FilePublisher, Published
+from core.storage.file_publisher import Published
 
 _ATTEMPTS: Final = 5
 _AT_ONCE: Final = 64
 
 
-def publish_once(
-    files: FileReader, publisher: FilePublisher, path: str, data: bytes
-) -> tuple[bool, bytes]:
+def publish_once(store: CommitStore, path: str, data: bytes) -> tuple[bool, bytes]:
     """Make a file, or find what is there.
 
     Returns:
@@ -27,25 +26,23 @@ def publish_once(
         StorageError: The store did not let the outcome be known.
     """
     for _ in range(_ATTEMPTS):
-        if publisher.publish(path, data) is Published.WON:
+        if store.publisher.publish(path, data) is Published.WON:
             return True, data
         # LOST and UNKNOWN alike: only a look tells whose bytes these are.
-        if files.exists(path):
-            return False, files.read(path)
+        if store.files.exists(path):
+            return False, store.files.read(path)
     raise StorageError(f"{path} could not be published: the store gave no clear answer. Try again.")
 
 
 def copy_files(
-    files: FileReader,
-    publisher: FilePublisher,
+    store: CommitStore,
     pairs: Sequence[tuple[str, str]],
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Copy metadata files in the order given.
 
     Args:
-        files: Reads both sides.
-        publisher: Writes the copies.
+        store: Holds both sides.
         pairs: Path to read and path to make.
         progress: Told how many of the pairs are copied.
 
@@ -58,18 +55,16 @@ def copy_files(
     written = 0
     for start in range(0, len(pairs), _AT_ONCE):
         chunk = pairs[start : start + _AT_ONCE]
-        contents = files.read_many([source for source, _ in chunk])
+        contents = store.files.read_many([source for source, _ in chunk])
         targets = [target for _, target in chunk]
-        publish_files(files, publisher, list(zip(targets, contents, strict=True)))
+        publish_files(store, list(zip(targets, contents, strict=True)))
         written += sum(len(data) for data in contents)
         if progress is not None:
             progress(start + len(chunk))
     return written
 
 
-def publish_files(
-    files: FileReader, publisher: FilePublisher, items: Sequence[tuple[str, bytes]]
-) -> None:
+def publish_files(store: CommitStore, items: Sequence[tuple[str, bytes]]) -> None:
     """Publish files in the order given, those that are there with the same bytes left alone.
 
     Raises:
@@ -78,9 +73,9 @@ def publish_files(
     """
     left = list(items)
     for _ in range(_ATTEMPTS + len(left)):
-        won = publisher.publish_in_order(left).count(Published.WON)
+        won = store.publisher.publish_in_order(left).count(Published.WON)
         left = left[won:]
-        while left and _is_copied(files, *left[0]):
+        while left and _is_copied(store.files, *left[0]):
             left.pop(0)
         if not left:
             return

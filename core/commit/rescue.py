@@ -1,8 +1,8 @@
 """Rescue branches: the whole state of a branch, kept before something takes it away."""
 
 from core.commit.branch_commit import write_hints
+from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files
-from core.storage.file_publisher import FilePublisher
 from core.table.file_store_table import FileStoreTable
 
 RESCUE_PREFIX = "rescue-"
@@ -13,12 +13,12 @@ def rescue_name(operation_id: str) -> str:
     return f"{RESCUE_PREFIX}{operation_id}"
 
 
-def keep_state(table: FileStoreTable, publisher: FilePublisher, rescue_branch: str) -> int:
+def keep_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) -> int:
     """Copy all schemas, tags and snapshots of the table's branch to a rescue branch.
 
     Args:
         table: The table on the branch to keep.
-        publisher: Publishes in the table's store.
+        store: The table's store.
         rescue_branch: The branch to make, or to finish.
 
     Returns:
@@ -34,7 +34,7 @@ def keep_state(table: FileStoreTable, publisher: FilePublisher, rescue_branch: s
         *((kept.tag(each), rescue.tag(each)) for each in table.tags.names()),
         *((kept.snapshot(each), rescue.snapshot(each)) for each in snapshot_ids),
     ]
-    written = copy_files(table.reader.files, publisher, pairs)
+    written = copy_files(store, pairs)
     if snapshot_ids:
-        write_hints(publisher, rescue, snapshot_ids[-1], snapshot_ids[0])
+        write_hints(store, rescue, snapshot_ids[-1], snapshot_ids[0])
     return written

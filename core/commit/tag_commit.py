@@ -1,11 +1,11 @@
 """Tags: a tag file is made once, and never in place of another."""
 
+from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
 from core.errors import AlreadyExists, ErrorKind, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
-from core.storage.file_publisher import FilePublisher
 from core.table.file_store_table import FileStoreTable
 
 # Paimon's extra fields of a tag that expires by itself.
@@ -13,7 +13,7 @@ _RETENTION_KEYS = ("tagCreateTime", "tagTimeRetained")
 _MAX_NAME_LENGTH = 200
 
 
-def create_tag(table: FileStoreTable, publisher: FilePublisher, name: str, at: Snapshot) -> Tag:
+def create_tag(table: FileStoreTable, store: CommitStore, name: str, at: Snapshot) -> Tag:
     """Name a snapshot of the table's branch, for good.
 
     Raises:
@@ -21,9 +21,7 @@ def create_tag(table: FileStoreTable, publisher: FilePublisher, name: str, at: S
         AlreadyExists: The name stands for another snapshot.
     """
     check_tag_name(name)
-    made, data = publish_once(
-        table.reader.files, publisher, table.paths.tag(name), snapshot_bytes(table, at)
-    )
+    made, data = publish_once(store, table.paths.tag(name), snapshot_bytes(table, at))
     found = Tag.from_json(name, data)
     if not made and not found.snapshot.identity.same_as(at.identity):
         raise AlreadyExists(

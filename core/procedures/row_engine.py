@@ -6,6 +6,7 @@ from typing import Final, Protocol, TypeAlias
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
+from core.errors import ErrorKind, NotAllowed
 from core.table.file_store_table import FileStoreTable
 
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -50,3 +51,27 @@ class RowEngine(Protocol):
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
+
+
+class NoRowEngine:
+    """Stands in where no engine is at hand, for procedures that move metadata only."""
+
+    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def write_rows(
+        self, table: FileStoreTable, rows: pa.Table, progress: Progress
+    ) -> tuple[CommitMessage, ...]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def cancel(self) -> None:
+        """Do nothing: nothing runs here."""
+
+
+def _no_engine() -> NotAllowed:
+    return NotAllowed(
+        "Rows are touched by a worker only. Start one: branch-console worker.",
+        kind=ErrorKind.NO_WORKER,
+    )

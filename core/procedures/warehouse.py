@@ -1,15 +1,16 @@
 """A warehouse, opened: its store, its catalog, and whether commits are safe in it."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.catalog.catalog import Catalog
 from core.catalog.filesystem_catalog import FilesystemCatalog
+from core.commit.commit_store import CommitStore
 from core.errors import ErrorKind, NotAllowed
 from core.format.identifier import Identifier
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import FilePublisher, publisher_for
 from core.storage.metadata_cache import MetadataCache
 from core.storage.store_probe import StoreVerdict, probe
 from core.table.file_store_table import FileStoreTable
@@ -22,13 +23,15 @@ class Warehouse:
     Attributes:
         url: As the user named it.
         verdict: Whether commits are safe here, and if not, why.
+        clock: Milliseconds since the epoch.
     """
 
     url: str
     file_io: FileIO
     catalog: Catalog
-    publisher: FilePublisher
+    store: CommitStore
     verdict: StoreVerdict
+    clock: Callable[[], int]
 
     @classmethod
     def open(
@@ -38,7 +41,7 @@ class Warehouse:
         store_options: Mapping[str, object] | None = None,
         cache_dir: Path | None = None,
         read_only: bool = False,
-        wrap_publisher: Callable[[FilePublisher], FilePublisher] | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> "Warehouse":
         """Open a warehouse by path or URL.
 
@@ -47,25 +50,26 @@ class Warehouse:
             store_options: Options of the store, such as endpoint and keys.
             cache_dir: Where fetched metadata is kept; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
-            wrap_publisher: Puts something around the publisher, such as faults of a test.
+            clock: Milliseconds since the epoch.
 
         Raises:
             InvalidInput: The URL cannot be opened.
         """
         file_io = FileIO.for_url(url, store_options)
-        publisher = publisher_for(file_io)
+        store = CommitStore.of(file_io)
         verdict = (
             StoreVerdict(can_write=False, reason="The warehouse was opened for reading only.")
             if read_only
-            else probe(file_io, publisher, file_io.root)
+            else probe(file_io, store.publisher, file_io.root)
         )
         cache = None if cache_dir is None else MetadataCache(cache_dir)
         return cls(
             url=url,
             file_io=file_io,
             catalog=FilesystemCatalog(file_io, file_io.root, cache),
-            publisher=wrap_publisher(publisher) if wrap_publisher else publisher,
+            store=store,
             verdict=verdict,
+            clock=clock,
         )
 
     def table(self, name: str | Identifier) -> FileStoreTable:

@@ -1,0 +1,240 @@
+"""Making branches: all or nothing, with a permanent tag at the fork."""
+
+from dataclasses import dataclass
+
+from core.commit.branch_commit import BranchCreation, make_branch, unmake_branch
+from core.commit.journal import Ending
+from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.format.snapshot import Snapshot
+from core.procedures.call import ProcedureCall
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role, check_role
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+BASE_TAG_PREFIX = "branch-base-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """Where a new branch begins; `snapshot` is None for an empty one."""
+
+    source: str
+    snapshot: Snapshot | None
+    tag: str | None
+    schema_ids: tuple[int, ...]
+
+
+def create_branch(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Create a branch.
+
+    Arguments of the call: `table`, `branch`; one of `tag`, `snapshot`, `timestamp` (milliseconds),
+    `empty`, or none for the head; `from_branch`, `owner`, `reason`.
+
+    Raises:
+        AlreadyExists: The name is taken.
+        InvalidInput: The name is none that a branch may have, or two forks are given.
+        NotFound: There is no such table, branch, tag or snapshot.
+    """
+    facts = stages.run(
+        "create branch",
+        lambda progress: _create(warehouse, call, progress),
+        message=f"Making branch {call.text('branch')!r}.",
+        publishes=True,
+    )
+    return Receipt.from_json(str(facts["receipt"]))
+
+
+def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
+    """Find the snapshot that a new branch would begin at.
+
+    Raises:
+        InvalidInput: More than one place is named.
+        NotFound: There is no such place.
+    """
+    source = table.on(call.find_text("from_branch") or table.branch)
+    tag, snapshot_id = call.find_text("tag"), call.find_number("snapshot")
+    time_millis, is_empty = call.find_number("timestamp"), call.flag("empty")
+    if sum((tag is not None, snapshot_id is not None, time_millis is not None, is_empty)) > 1:
+        raise InvalidInput(
+            "A branch begins at one place: give a tag, a snapshot, a time or empty, not several."
+        )
+    schema_ids = source.schemas.ids()
+    if not schema_ids:
+        raise NotFound(
+            f"Table {table.identifier.table_name} has no readable branch {source.branch!r} to "
+            "begin at.",
+            kind=ErrorKind.BRANCH_NOT_FOUND,
+            branch=source.branch,
+        )
+    if is_empty:
+        return Fork(source=source.branch, snapshot=None, tag=None, schema_ids=schema_ids)
+    if tag is None and snapshot_id is None and time_millis is None:
+        # From the head the schema of today comes along, also where it was altered since.
+        return Fork(source=source.branch, snapshot=source.head(), tag=None, schema_ids=schema_ids)
+    if tag is not None:
+        snapshot = source.tags.get(tag).snapshot
+    elif snapshot_id is not None:
+        snapshot = _snapshot_by_id(source, snapshot_id)
+    else:
+        snapshot = source.snapshot_for(timestamp_millis=time_millis)
+    known = tuple(each for each in schema_ids if each <= snapshot.schema_id)
+    return Fork(source=source.branch, snapshot=snapshot, tag=tag, schema_ids=known)
+
+
+def finish_creation(operation: Operation) -> Receipt:
+    """Make the branch of an operation, or finish one that was cut off."""
+    table, journal, intent = operation.table, operation.journal, operation.intent
+    done = operation.receipt()
+    if done is None:
+        creation = BranchCreation.from_object(intent.plan)
+        holder = journal.claim(creation.branch, intent.operation_id)
+        if holder != intent.operation_id:
+            operation.end(Ending.STOPPED, f"Operation {holder} makes a branch of this name.")
+            raise _taken(table, creation.branch)
+        make_branch(table, operation.warehouse.store, creation)
+        done = operation.complete(_event(operation, creation))
+    else:
+        operation.end(Ending.DONE)
+    journal.release(intent.branch, intent.operation_id)
+    return done
+
+
+def undo_creation(operation: Operation, reason: str) -> None:
+    """Take back a branch that cannot be finished, so that nothing of it is left."""
+    creation = BranchCreation.from_object(operation.intent.plan)
+    unmake_branch(operation.table, operation.warehouse.store, creation, keep_tag=False)
+    operation.end(Ending.ROLLED_BACK, reason)
+    operation.journal.release(creation.branch, operation.intent.operation_id)
+
+
+def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Facts:
+    warehouse.check_writable()
+    check_role(call.role, Role.EDITOR, "make a branch")
+    table = warehouse.table(Identifier.parse(call.text("table")))
+    operation = Operation.find(warehouse, table, call.operation_id)
+    if operation is None:
+        creation = _plan_creation(table, call)
+        plan = {
+            **creation.to_object(),
+            **{
+                name: value
+                for name in ("owner", "reason")
+                if (value := call.find_text(name)) is not None
+            },
+        }
+        operation = Operation.begin(warehouse, table, call, branch=creation.branch, plan=plan)
+    progress(0, 1)
+    receipt = finish_creation(operation)
+    progress(1, 1)
+    return {"receipt": receipt.to_json()}
+
+
+def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation:
+    branch = call.text("branch")
+    check_branch_name(branch)
+    if table.branches.exists(branch):
+        raise _taken(table, branch)
+    fork = resolve_fork(table, call)
+    base_tag = None if fork.snapshot is None else _base_tag(table.on(fork.source), branch, fork)
+    return BranchCreation(
+        branch=branch,
+        source=fork.source,
+        schema_ids=fork.schema_ids,
+        base_tag=base_tag,
+        snapshot_id=None if fork.snapshot is None else fork.snapshot.id,
+        from_tag=fork.tag,
+    )
+
+
+def _base_tag(source: FileStoreTable, branch: str, fork: Fork) -> str:
+    """Return a free name for the base tag, or one that names this very snapshot already."""
+    assert fork.snapshot is not None
+    name, number = f"{BASE_TAG_PREFIX}{branch}", 1
+    while (found := source.tags.find(name)) is not None:
+        # A tag that expires by itself would take the fork with it.
+        lasts = found.time_retained_seconds is None
+        if lasts and found.snapshot.identity.same_as(fork.snapshot.identity):
+            return name
+        number += 1
+        name = f"{BASE_TAG_PREFIX}{branch}-{number}"
+    return name
+
+
+def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:
+    found = source.snapshots.find(snapshot_id)
+    if found is not None:
+        return found
+    kept = [tag.snapshot for tag in source.tags.all() if tag.snapshot.id == snapshot_id]
+    return kept[0] if kept else source.snapshots.get(snapshot_id)
+
+
+def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
+    intent = operation.intent
+    head = operation.table.on(creation.branch).head()
+    identity = None if head is None else head.identity
+    return LineageEvent(
+        id=intent.operation_id,
+        branch=creation.branch,
+        operation_id=intent.operation_id,
+        actor=intent.actor,
+        kind=LineageKind.CREATED if head is None else LineageKind.FORKED,
+        source_branch=creation.source,
+        time_millis=intent.time_millis,
+        after=identity,
+        parents=() if identity is None else (identity,),
+        owner=_text(intent.plan.get("owner")),
+        reason=_text(intent.plan.get("reason")),
+        base_tag=creation.base_tag,
+        receipt=Receipt(
+            operation_id=intent.operation_id,
+            statement=intent.statement,
+            actor=intent.actor,
+            plan_id=intent.operation_id,
+            moves=(
+                HeadMove(
+                    branch=creation.branch,
+                    before=None,
+                    before_id=None,
+                    after=identity,
+                    after_id=None if head is None else head.id,
+                ),
+            ),
+            counts=Counts(
+                snapshots_added=int(head is not None),
+                schemas_added=len(creation.schema_ids),
+                tags_added=int(creation.base_tag is not None),
+            ),
+            notes=_notes(creation),
+            started_millis=intent.time_millis,
+            finished_millis=operation.warehouse.clock(),
+        ),
+    )
+
+
+def _notes(creation: BranchCreation) -> tuple[str, ...]:
+    if creation.base_tag is None:
+        return ("The branch is empty: it has no base, so it cannot be merged or fast-forwarded.",)
+    note = f"Tag {creation.base_tag!r} on {creation.source!r} keeps the fork readable; leave it."
+    if creation.source == MAIN_BRANCH:
+        return (note,)
+    return (note, "The tag is not on main: expiry by other engines does not look at it.")
+
+
+def _taken(table: FileStoreTable, branch: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"Table {table.identifier.table_name} has a branch {branch!r} already. Choose another "
+        "name.",
+        branch=branch,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,83 @@
+"""What every procedure that changes a table does around its work: journal, event, receipt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.commit.journal import End, Ending, Intent, Journal
+from core.format.lineage_event import LineageEvent
+from core.format.receipt import Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Operation:
+    """One operation on one table, from its intent to its end."""
+
+    warehouse: Warehouse
+    table: FileStoreTable
+    journal: Journal
+    intent: Intent
+
+    @classmethod
+    def find(
+        cls, warehouse: Warehouse, table: FileStoreTable, operation_id: str
+    ) -> "Operation | None":
+        """Return the operation where it has begun already."""
+        journal = Journal(warehouse.store, table.paths)
+        intent = journal.find(operation_id)
+        if intent is None:
+            return None
+        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+
+    @classmethod
+    def begin(
+        cls,
+        warehouse: Warehouse,
+        table: FileStoreTable,
+        call: ProcedureCall,
+        *,
+        branch: str,
+        plan: Mapping[str, object],
+    ) -> "Operation":
+        """Write the intent; an operation that has begun goes on with the plan it began with."""
+        journal = Journal(warehouse.store, table.paths)
+        intent = journal.begin(
+            Intent(
+                operation_id=call.operation_id,
+                procedure=call.name,
+                actor=call.actor,
+                branch=branch,
+                statement=call.statement,
+                time_millis=warehouse.clock(),
+                plan=plan,
+            )
+        )
+        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+
+    def receipt(self) -> Receipt | None:
+        """Return the receipt where the operation is done."""
+        return find_receipt(self.table, self.intent.operation_id)
+
+    def end(self, ending: Ending, message: str | None = None) -> End:
+        """Write the end, or return the one that was written before."""
+        end = End(ending=ending, time_millis=self.warehouse.clock(), message=message)
+        return self.journal.finish(self.intent.operation_id, end)
+
+    def complete(self, *events: LineageEvent) -> Receipt:
+        """Record the events, the last of which carries the receipt, and write the end."""
+        for event in events:
+            self.journal.record(event)
+        self.end(Ending.DONE)
+        receipt = self.receipt()
+        assert receipt is not None
+        return receipt
+
+
+def find_receipt(table: FileStoreTable, operation_id: str) -> Receipt | None:
+    """Return the receipt of an operation on this table, from its ledger."""
+    for event in table.ledger.events():
+        if event.operation_id == operation_id and event.receipt is not None:
+            return event.receipt
+    return None
