@@ -15,6 +15,7 @@ import pyarrow as pa
 from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.client import JobClient
 from core.jobs.progress import JobView, WorkerView
@@ -22,6 +23,7 @@ from core.jobs.settings import JobSettings
 from core.procedures import browse
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.fast_forward import preview_fast_forward
+from core.procedures.permissions import Role
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 
@@ -29,7 +31,7 @@ from core.procedures.warehouse_folder import check_is_warehouse
 class Services:
     """What the console and the command line can ask of one warehouse.
 
-    A table is named `db.t`, on a branch `db.t$branch_b`. Nothing is opened before it is needed.
+    A table is named with its branch. Nothing is opened before it is needed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -43,14 +45,22 @@ class Services:
             InvalidInput: None is named, or the path is something else.
             NotFound: There is nothing at the path.
         """
-        warehouse = Warehouse.open(
-            self.settings.get_warehouse(),
-            store_options=dict(self.settings.store_options),
-            cache_dir=self.settings.cache_dir,
-            read_only=True,
-        )
-        check_is_warehouse(warehouse)
-        return warehouse
+        return self._open(read_only=True)
+
+    @functools.cached_property
+    def writable_warehouse(self) -> Warehouse:
+        """The warehouse with the verdict of a probe, which makes a file and removes it again."""
+        return self._open(read_only=self.settings.role == Role.VIEWER)
+
+    @property
+    def can_write(self) -> bool:
+        """Whether commits are safe in this warehouse."""
+        return self.writable_warehouse.verdict.can_write
+
+    @property
+    def read_only_reason(self) -> str | None:
+        """Why nothing can be written, in a sentence."""
+        return self.writable_warehouse.verdict.reason
 
     @functools.cached_property
     def jobs_of_warehouse(self) -> JobClient:
@@ -80,43 +90,45 @@ class Services:
         """Return the tables of one database or of all, broken ones with their error."""
         return browse.list_tables(self.warehouse, database)
 
-    def table(self, table: str) -> browse.TableSummary:
+    def table(self, table: Identifier) -> browse.TableSummary:
         """Return a table on one branch."""
         return browse.read_table(self.warehouse, table)
 
-    def branches(self, table: str, versus: str = "main") -> tuple[browse.BranchItem, ...]:
+    def branches(
+        self, table: Identifier, versus: str = MAIN_BRANCH
+    ) -> tuple[browse.BranchItem, ...]:
         """Return the branches of a table, each compared with the branch `versus`."""
         return browse.list_branches(self.warehouse, table, versus)
 
-    def graph(self, table: str) -> browse.BranchGraph:
+    def graph(self, table: Identifier) -> browse.BranchGraph:
         """Return the lineage of a table's branches."""
         return browse.read_graph(self.warehouse, table)
 
-    def snapshots(self, table: str) -> tuple[browse.SnapshotItem, ...]:
+    def snapshots(self, table: Identifier) -> tuple[browse.SnapshotItem, ...]:
         """Return the snapshots of a branch, newest first."""
         return browse.list_snapshots(self.warehouse, table)
 
-    def snapshot(self, table: str, version: str) -> browse.SnapshotDetail:
+    def snapshot(self, table: Identifier, version: str) -> browse.SnapshotDetail:
         """Return one snapshot with its files summed up; `version` is an id or a tag."""
         return browse.read_snapshot(self.warehouse, table, version)
 
-    def schemas(self, table: str) -> tuple[browse.SchemaItem, ...]:
+    def schemas(self, table: Identifier) -> tuple[browse.SchemaItem, ...]:
         """Return the schemas of a branch, newest first."""
         return browse.list_schemas(self.warehouse, table)
 
-    def schema_diff(self, table: str, left: str, right: str) -> SchemaDiff:
+    def schema_diff(self, table: Identifier, left: str, right: str) -> SchemaDiff:
         """Compare two schemas, each named by a branch or as `branch@schema-id`."""
         return browse.compare_schemas(self.warehouse, table, left, right)
 
-    def tags(self, table: str) -> tuple[browse.TagItem, ...]:
+    def tags(self, table: Identifier) -> tuple[browse.TagItem, ...]:
         """Return the tags of a branch by name."""
         return browse.list_tags(self.warehouse, table)
 
-    def system_table(self, table: str, name: str) -> pa.Table:
+    def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""
         return browse.read_system_table(self.warehouse, table, name)
 
-    def preview_fast_forward(self, table: str, source: str, target: str) -> FastForwardPlan:
+    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         """Decide what a fast-forward would do, and change nothing."""
         return preview_fast_forward(self.warehouse, table, source, target)
 
@@ -175,6 +187,16 @@ class Services:
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""
         return self.jobs_of_warehouse.start_worker()
+
+    def _open(self, *, read_only: bool) -> Warehouse:
+        warehouse = Warehouse.open(
+            self.settings.get_warehouse(),
+            store_options=dict(self.settings.store_options),
+            cache_dir=self.settings.cache_dir,
+            read_only=read_only,
+        )
+        check_is_warehouse(warehouse)
+        return warehouse
 
 
 @functools.lru_cache(maxsize=16)

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from core.errors import ErrorKind, InvalidInput
+from core.procedures.permissions import Role
 
 T = TypeVar("T")
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-ROLES: Final = ("viewer", "editor", "approver", "operator")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 PREFIX: Final = "BRANCH_CONSOLE_"
 
@@ -40,7 +40,7 @@ class Settings:
         cache_dir: Where immutable metadata of remote stores is kept.
         cache_bytes: How large that may grow.
         actor: Who asks; written into ledgers and receipts.
-        role: What the actor may do: one of ROLES.
+        role: What the actor may do: the name of a Role.
         store_options: Options of the store, such as an endpoint and keys, as pairs.
         spark_master: The master of Spark, None for the local default.
         spark_remote: The address of a Spark Connect server, None for none.
@@ -92,7 +92,7 @@ class Settings:
             cache_dir=read.get("cache_dir", _absolute) or _user_folder(environment, "cache"),
             cache_bytes=read.get("cache_bytes", _size) or 4 * _UNITS["gb"],
             actor=read.get("actor", str) or _login_name(),
-            role=read.get("role", _one_of(ROLES)) or "operator",
+            role=read.get("role", _one_of(tuple(Role))) or Role.OPERATOR,
             store_options=read.get("store_options", _pairs) or (),
             spark_master=read.get("spark_master", str),
             spark_remote=read.get("spark_remote", str),

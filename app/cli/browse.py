@@ -78,7 +78,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a table on one branch: keys, columns, options, head, branches, tags."""
-    found = open_services(warehouse).table(named_table(table, branch).full_name)
+    found = open_services(warehouse).table(named_table(table, branch))
     if as_json:
         print_json(found)
         return
@@ -124,7 +124,7 @@ def branches(
 ) -> None:
     """List the branches of a table: head, fork, how far ahead and behind, health."""
     identifier = named_table(table)
-    items = open_services(warehouse).branches(identifier.table_name, versus)
+    items = open_services(warehouse).branches(identifier, versus)
     if as_json:
         print_json({"table": identifier.table_name, "versus": versus, "branches": items})
         return
@@ -149,7 +149,7 @@ def snapshots(
 ) -> None:
     """List the snapshots of a branch, newest first."""
     identifier = named_table(table, branch)
-    items = open_services(warehouse).snapshots(identifier.full_name)
+    items = open_services(warehouse).snapshots(identifier)
     if as_json:
         print_json(_of(identifier, snapshots=items[: limit or None]))
         return
@@ -171,7 +171,7 @@ def schemas(
 ) -> None:
     """List the schemas of a branch, newest first, and what each changed."""
     identifier = named_table(table, branch)
-    items = open_services(warehouse).schemas(identifier.full_name)
+    items = open_services(warehouse).schemas(identifier)
     if as_json:
         print_json(_of(identifier, schemas=items[: limit or None]))
         return
@@ -193,7 +193,7 @@ def tags(
 ) -> None:
     """List the tags of a branch."""
     identifier = named_table(table, branch)
-    items = open_services(warehouse).tags(identifier.full_name)
+    items = open_services(warehouse).tags(identifier)
     if as_json:
         print_json(_of(identifier, tags=items[: limit or None]))
         return
@@ -215,7 +215,7 @@ def files(
 ) -> None:
     """List the data files that the head of a branch holds."""
     identifier = named_table(table, branch)
-    found = open_services(warehouse).system_table(identifier.full_name, "files")
+    found = open_services(warehouse).system_table(identifier, "files")
     if as_json:
         count = found.num_rows
         print_json(_of(identifier, count=count, files=first_rows(found, limit, as_json=True)))
@@ -236,7 +236,7 @@ def system(
 ) -> None:
     """Print a system table of a branch, with Paimon's columns."""
     identifier = named_table(table, branch)
-    found = open_services(warehouse).system_table(identifier.full_name, name)
+    found = open_services(warehouse).system_table(identifier, name)
     if as_json:
         rows = first_rows(found, limit, as_json=True)
         print_json(_of(identifier, name=name, count=found.num_rows, rows=rows))
@@ -254,7 +254,7 @@ def graph(
     as_json: JsonOption = False,
 ) -> None:
     """Draw the branches of a table, their forks, merges and tags."""
-    found = open_services(warehouse).graph(named_table(table).table_name)
+    found = open_services(warehouse).graph(named_table(table))
     if as_json:
         print_json(found)
         return

@@ -1,0 +1,182 @@
+"""The commands on jobs, and following one until it is over."""
+
+import time
+from typing import Annotated, Final
+
+import typer
+
+from app.cli.arguments import JsonOption, WarehouseOption, open_services
+from app.cli.output import (
+    local_time,
+    print_fields,
+    print_json,
+    print_line,
+    print_note,
+    print_rows,
+    progress,
+)
+from app.services import Services
+from core.errors import ErrorKind, StorageError
+from core.jobs.progress import JobState, JobView, WorkerView
+
+jobs = typer.Typer(invoke_without_command=True, help="List, show, cancel and resume jobs.")
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of the job.")]
+
+_POLL_SECONDS: Final = 0.2
+# A worker imports a database driver and half of Spark before its first heartbeat.
+_PATIENCE_SECONDS: Final = 60.0
+
+
+@jobs.callback()
+def _jobs(
+    context: typer.Context, warehouse: WarehouseOption = None, as_json: JsonOption = False
+) -> None:
+    """List, show, cancel and resume jobs."""
+    if context.invoked_subcommand is None:
+        list_jobs(warehouse=warehouse, as_json=as_json)
+
+
+@jobs.command("list")
+def list_jobs(
+    table: Annotated[
+        str | None, typer.Option("--table", "-t", help="Jobs on this table only.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Jobs to list.")] = 50,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs, newest first, and tell whether a worker runs."""
+    services = open_services(warehouse)
+    found, worker = services.jobs(limit=limit, table=table), services.worker()
+    if as_json:
+        print_json({"worker": worker, "jobs": found})
+        return
+    print_line(_worker_text(worker))
+    print_rows(
+        ("job", "state", "what", "table", "by", "created", "message"),
+        (
+            (job.id, str(job.state), job.name, job.table, job.actor, _created(job), job.message)
+            for job in found
+        ),
+    )
+
+
+@jobs.command("show")
+def show_job(
+    job_id: JobArgument,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a job with its steps."""
+    print_job(open_services(warehouse).job(job_id), as_json=as_json)
+
+
+@jobs.command("cancel")
+def cancel_job(
+    job_id: JobArgument,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel a job that has not begun to publish; its target stays as it was."""
+    print_job(open_services(warehouse).cancel_job(job_id), as_json=as_json)
+
+
+@jobs.command("resume")
+def resume_job(
+    job_id: JobArgument,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a cancelled, failed or interrupted job go on from its last finished step."""
+    services = open_services(warehouse)
+    job = services.resume_job(job_id)
+    services.start_worker()
+    print_job(job, as_json=as_json)
+
+
+def print_job(job: JobView, *, as_json: bool) -> None:
+    """Print a job with its steps."""
+    if as_json:
+        print_json(job)
+        return
+    print_fields(
+        {
+            "job": job.id,
+            "state": str(job.state),
+            "message": job.message,
+            "code": str(job.error) if job.error else None,
+            "statement": job.statement,
+            "by": job.actor,
+            "created": _created(job),
+            "finished": local_time(job.finished_millis),
+            "receipt": job.receipt_id,
+        }
+    )
+    if job.steps:
+        print_line()
+        print_rows(
+            ("step", ">seconds", "error"),
+            (
+                (step.name, _seconds(step.started_millis, step.finished_millis), step.error or "")
+                for step in job.steps
+            ),
+        )
+
+
+def follow_job(services: Services, job_id: str) -> JobView:
+    """Show the progress of a job until it is over.
+
+    Raises:
+        StorageError: No worker comes up to run it.
+    """
+    last_alive = time.monotonic()
+    try:
+        with progress() as tell:
+            while True:
+                job = services.job(job_id)
+                if job.state.is_over:
+                    return job
+                tell(job.message or job.step, job.done, job.total)
+                if job.state not in (JobState.QUEUED, JobState.INTERRUPTED) or _is_alive(services):
+                    last_alive = time.monotonic()
+                elif time.monotonic() - last_alive > _PATIENCE_SECONDS:
+                    raise _no_worker(services, job)
+                time.sleep(_POLL_SECONDS)
+    except KeyboardInterrupt:
+        print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
+        raise
+
+
+def _is_alive(services: Services) -> bool:
+    worker = services.worker()
+    return worker is not None and worker.is_alive
+
+
+def _no_worker(services: Services, job: JobView) -> StorageError:
+    return StorageError(
+        f"Job {job.id} waits, and no worker has reported for {_PATIENCE_SECONDS:.0f} seconds. "
+        f"Look at {services.job_settings.log_path}, then start one: branch-console worker.",
+        kind=ErrorKind.NO_WORKER,
+        job=job.id,
+    )
+
+
+def _worker_text(worker: WorkerView | None) -> str:
+    if worker is None:
+        return "No worker has run yet. One starts with the console or the next job."
+    since = local_time(worker.heartbeat_millis)
+    if not worker.is_alive:
+        return f"No worker runs; the last one reported at {since}."
+    work = f"runs job {worker.job}" if worker.job else "waits for jobs"
+    return f"Worker {worker.process_id} on {worker.host} {work}; Spark is {worker.spark}."
+
+
+def _created(job: JobView) -> str:
+    return local_time(job.created_millis)
+
+
+def _seconds(started: int | None, finished: int | None) -> str | None:
+    if started is None or finished is None:
+        return None
+    return f"{(finished - started) / 1000:,.1f}"
