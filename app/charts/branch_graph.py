@@ -1,0 +1,407 @@
+"""The lane graph as a figure: one trace a kind of node, and no theme in it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from app.charts.palette import Role, faint, framed, quiet_axis
+from app.models.branch_graph import (
+    Axis,
+    BranchGraph,
+    Edge,
+    EdgeKind,
+    Lane,
+    LaneState,
+    Node,
+    NodeKind,
+    versus_words,
+)
+from app.models.wording import chart_text, count, moment, shortened, signed
+
+LANE_HEIGHT: Final = 46
+_LABEL_WIDTH: Final = 208
+_COLUMN_WIDTH: Final = 34
+_VISIBLE_COLUMNS: Final = 26
+_CURVE_STEPS: Final = 12
+
+COLOURS: Final = {
+    LaneState.MAIN: Role.OURS,
+    LaneState.AHEAD: Role.MERGED,
+    LaneState.DIVERGED: Role.THEIRS,
+    LaneState.EVEN: Role.BASE,
+    LaneState.BEHIND: Role.BASE,
+    LaneState.UNRELATED: Role.STALE,
+    LaneState.EMPTY: Role.STALE,
+    LaneState.BROKEN: Role.REMOVED,
+}
+_SYMBOLS: Final = {
+    NodeKind.APPEND: "circle",
+    NodeKind.COMPACT: "square-open",
+    NodeKind.OVERWRITE: "diamond",
+    NodeKind.ANALYZE: "triangle-up-open",
+    NodeKind.MERGE: "hexagon",
+    NodeKind.FAST_FORWARD: "triangle-right",
+    NodeKind.REVERT: "triangle-left",
+    NodeKind.HEAD_ONLY: "circle-open",
+    NodeKind.BROKEN: "x-thin",
+}
+_SIZES: Final = {
+    NodeKind.APPEND: 11,
+    NodeKind.COMPACT: 8,
+    NodeKind.OVERWRITE: 12,
+    NodeKind.ANALYZE: 9,
+    NodeKind.MERGE: 14,
+    NodeKind.FAST_FORWARD: 14,
+    NodeKind.REVERT: 14,
+    NodeKind.HEAD_ONLY: 10,
+    NodeKind.BROKEN: 11,
+}
+_LEGEND: Final = {
+    NodeKind.APPEND: "append",
+    NodeKind.COMPACT: "compact",
+    NodeKind.OVERWRITE: "overwrite",
+    NodeKind.ANALYZE: "analyze",
+    NodeKind.MERGE: "merge",
+    NodeKind.FAST_FORWARD: "fast-forward",
+    NodeKind.REVERT: "undo or revert",
+    NodeKind.HEAD_ONLY: "no commit of its own",
+    NodeKind.BROKEN: "cannot be read",
+}
+# At most six edge traces whatever the number of lanes: a trace costs more than its points.
+_EDGE_GROUPS: Final = (
+    (Role.OURS, "solid"),
+    (Role.MERGED, "solid"),
+    (Role.THEIRS, "solid"),
+    (Role.BASE, "solid"),
+    (Role.STALE, "dot"),
+    (Role.REMOVED, "dot"),
+)
+
+
+def branch_graph_figure(
+    graph: BranchGraph, *, now_millis: int, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
+) -> go.Figure:
+    """Draw the graph; points carry `[branch, id, identity]`, folded runs `[branch, id, "fold"]`.
+
+    Args:
+        graph: What to draw.
+        now_millis: The time that ages are told from.
+        uirevision: What zoom and pan belong to.
+        width_columns: How many columns are seen before one has to pan.
+    """
+    rows = len(graph.lanes) + (1 if graph.hidden else 0)
+    figure = framed(rows * LANE_HEIGHT + 40, uirevision=uirevision, left=_LABEL_WIDTH, right=16)
+    to_x = _time if graph.axis is Axis.TIME else float
+    for trace in (
+        *_edge_traces(graph.edges, graph.axis, to_x),
+        *_node_traces(graph, to_x),
+        *_folds(graph, to_x),
+        *_marks(graph, to_x),
+    ):
+        figure.add_trace(trace)
+    _label_lanes(figure, graph, now_millis)
+    _scale(figure, graph, rows, width_columns)
+    return figure
+
+
+def legend_words(graph: BranchGraph) -> list[tuple[str, str]]:
+    """Return glyph and meaning of the kinds of node that the graph holds."""
+    kinds = {node.kind for node in graph.nodes}
+    return [(_GLYPHS[kind], _LEGEND[kind]) for kind in _LEGEND if kind in kinds]
+
+
+_GLYPHS: Final = {
+    NodeKind.APPEND: "●",
+    NodeKind.COMPACT: "□",
+    NodeKind.OVERWRITE: "◆",
+    NodeKind.ANALYZE: "△",
+    NodeKind.MERGE: "⬢",
+    NodeKind.FAST_FORWARD: "▶",
+    NodeKind.REVERT: "◀",
+    NodeKind.HEAD_ONLY: "○",
+    NodeKind.BROKEN: "✕",
+}
+
+
+def _time(x: float) -> Any:
+    try:
+        return datetime.fromtimestamp(x / 1000, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, tz=UTC)
+
+
+def _edge_traces(
+    edges: Iterable[Edge], axis: Axis, to_x: Callable[[float], Any]
+) -> Iterator[go.Scatter]:
+    lines: dict[Role, tuple[list[Any], list[float | None]]] = {}
+    for edge in edges:
+        xs, ys = lines.setdefault(COLOURS[edge.state], ([], []))
+        for x, y in _curve(edge, axis):
+            xs.append(to_x(x))
+            ys.append(y)
+        xs.append(None)
+        ys.append(None)
+    for role, dash in _EDGE_GROUPS:
+        if role in lines:
+            xs, ys = lines[role]
+            yield go.Scatter(
+                x=xs,
+                y=ys,
+                mode="lines",
+                line={"color": role.value, "width": 2.4, "dash": dash},
+                opacity=0.75,
+                hoverinfo="skip",
+                name="edges",
+            )
+
+
+def _curve(edge: Edge, axis: Axis) -> Iterator[tuple[float, float]]:
+    """Yield the points of an edge: straight on a lane, an S between lanes, then straight."""
+    (x0, y0), (x1, y1) = edge.start, edge.end
+    yield (x0, float(y0))
+    if y0 != y1 and edge.kind is not EdgeKind.LANE:
+        bend = min(x1 - x0, 0.9) if axis is Axis.LINEAGE else x1 - x0
+        # Forks leave their lane at once, merges arrive at the last moment: lanes stay readable.
+        start = x0 if edge.kind is EdgeKind.FORK else x1 - bend
+        if start != x0:
+            yield (start, float(y0))
+        for step in range(1, _CURVE_STEPS):
+            part = step / _CURVE_STEPS
+            eased = part * part * (3 - 2 * part)
+            yield (start + bend * part, y0 + (y1 - y0) * eased)
+        if start + bend < x1:
+            yield (start + bend, float(y1))
+    yield (x1, float(y1))
+
+
+def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+    colours = {lane.row: COLOURS[lane.state].value for lane in graph.lanes}
+    for kind, symbol in _SYMBOLS.items():
+        nodes = [node for node in graph.nodes if node.kind is kind]
+        if not nodes:
+            continue
+        is_open = symbol.endswith(("open", "thin"))
+        yield go.Scatter(
+            x=[to_x(node.x) for node in nodes],
+            y=[node.row for node in nodes],
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": _SIZES[kind],
+                "color": [colours[node.row] for node in nodes],
+                "opacity": 1,
+                "line": {
+                    "width": 2.4 if is_open else 0,
+                    "color": [colours[node.row] for node in nodes],
+                },
+            },
+            # Streamlit dims what is not selected; the graph shows its selection by a ring.
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+            customdata=[_custom(node) for node in nodes],
+            hovertext=[_hover(node) for node in nodes],
+            hovertemplate="%{hovertext}<extra></extra>",
+            name=_LEGEND[kind],
+        )
+
+
+def _folds(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+    folds = [node for node in graph.nodes if node.kind is NodeKind.FOLD]
+    if not folds:
+        return
+    colours = {lane.row: COLOURS[lane.state] for lane in graph.lanes}
+    # The capsule is drawn as a wide marker: shapes cannot be clicked.
+    yield go.Scatter(
+        x=[to_x(node.x) for node in folds],
+        y=[node.row for node in folds],
+        mode="markers+text",
+        marker={
+            "symbol": "square",
+            "size": 22,
+            "color": [colours[node.row].value for node in folds],
+            "opacity": 1,
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        text=[f"\N{MULTIPLICATION SIGN}{count(node.folded)}" for node in folds],
+        textposition="middle center",
+        textfont={"size": 10, "color": "#FFFFFF"},
+        customdata=[[node.branch, node.first_id, "fold"] for node in folds],
+        hovertext=[_fold_hover(node) for node in folds],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="folded",
+    )
+
+
+def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+    """Yield what stands above, below and around nodes: tags, schema changes, the selection."""
+    tagged = [node for node in graph.nodes if node.tags]
+    if tagged:
+        yield go.Scatter(
+            x=[to_x(node.x) for node in tagged],
+            y=[node.row - 0.34 for node in tagged],
+            mode="markers+text" if len(tagged) <= 12 else "markers",
+            marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
+            error_y={
+                "type": "constant",
+                "value": 0.24,
+                "valueminus": 0,
+                "symmetric": False,
+                "thickness": 1.4,
+                "width": 0,
+                "color": Role.CHANGED.value,
+            },
+            text=[chart_text(shortened(" ".join(node.tags), 14)) for node in tagged],
+            textposition="middle right",
+            textfont={"size": 10, "color": Role.CHANGED.value},
+            hovertext=[f"tag {chart_text(', '.join(node.tags))}" for node in tagged],
+            hovertemplate="%{hovertext}<extra></extra>",
+            name="tags",
+        )
+    altered = [node for node in graph.nodes if node.has_new_schema]
+    if altered:
+        yield go.Scatter(
+            x=[to_x(node.x) for node in altered],
+            y=[node.row + 0.24 for node in altered],
+            mode="markers",
+            marker={
+                "symbol": "line-ew",
+                "size": 12,
+                "line": {"width": 2.6, "color": Role.CHANGED.value},
+            },
+            hovertext=["the schema changed here"] * len(altered),
+            hovertemplate="%{hovertext}<extra></extra>",
+            name="schema changes",
+        )
+    selected = [node for node in graph.nodes if node.is_selected]
+    if selected:
+        yield go.Scatter(
+            x=[to_x(node.x) for node in selected],
+            y=[node.row for node in selected],
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": 22,
+                "line": {"width": 2, "color": Role.CONFLICT.value},
+                "color": Role.CONFLICT.value,
+            },
+            hoverinfo="skip",
+            name="selected",
+        )
+
+
+def _custom(node: Node) -> list[str | int | None]:
+    if node.snapshot is None:
+        return [node.branch, None, None]
+    return [node.branch, node.snapshot.id, node.snapshot.identity.short]
+
+
+def _hover(node: Node) -> str:
+    snapshot = node.snapshot
+    branch = chart_text(shortened(node.branch, 40))
+    if snapshot is None:
+        return f"<b>{branch}</b><br>its history ends here: a file cannot be read"
+    if node.kind is NodeKind.HEAD_ONLY:
+        return f"<b>{branch}</b> stands at snapshot {snapshot.id}<br>no commit of its own"
+    lines = [
+        f"<b>{branch}</b> snapshot {snapshot.id}",
+        f"{snapshot.commit_kind.lower()} by {chart_text(shortened(snapshot.commit_user, 40))}",
+        moment(snapshot.time_millis),
+        f"{signed(snapshot.delta_record_count)} rows, {count(snapshot.total_record_count)} in all",
+    ]
+    if node.tags:
+        lines.append(f"tag {chart_text(', '.join(node.tags))}")
+    others = [each for each in node.heads if each != node.branch]
+    if others:
+        lines.append(f"head of {chart_text(shortened(', '.join(others), 60))} too")
+    if node.is_clock_skewed:
+        lines.append("◷ its clock is before its parent's")
+    return "<br>".join(lines)
+
+
+def _fold_hover(node: Node) -> str:
+    last = node.snapshot.id if node.snapshot else node.first_id
+    branch = chart_text(shortened(node.branch, 40))
+    return (
+        f"<b>{branch}</b> snapshots {node.first_id} to {last}<br>"
+        f"{count(node.folded)} plain commits, folded<br>click to open"
+    )
+
+
+def _label_lanes(figure: go.Figure, graph: BranchGraph, now_millis: int) -> None:
+    """Write name and standing left of each lane; the selected lane gets a band."""
+    for lane in graph.lanes:
+        figure.add_annotation(
+            **_LABEL,
+            y=lane.row - 0.17,
+            text=f"<b>{chart_text(shortened(lane.branch, 24))}</b>",
+            font={"size": 13},
+        )
+        figure.add_annotation(
+            **_LABEL,
+            y=lane.row + 0.19,
+            text=_standing(lane, now_millis),
+            font={"size": 11, "color": COLOURS[lane.state].value},
+        )
+        if lane.is_selected:
+            figure.add_shape(
+                type="rect",
+                xref="paper",
+                x0=0,
+                x1=1,
+                y0=lane.row - 0.48,
+                y1=lane.row + 0.48,
+                fillcolor=faint(COLOURS[lane.state], 0.09),
+                line={"width": 0},
+                layer="below",
+            )
+    if graph.hidden:
+        figure.add_annotation(
+            **_LABEL,
+            y=len(graph.lanes),
+            text=f"+{count(graph.hidden)} branches",
+            font={"size": 12, "color": Role.BASE.value},
+        )
+
+
+_LABEL: Final[dict[str, Any]] = {
+    "xref": "paper",
+    "x": 0,
+    "xanchor": "left",
+    "xshift": -_LABEL_WIDTH + 10,
+    "yanchor": "middle",
+    "showarrow": False,
+    "align": "left",
+}
+
+
+def _standing(lane: Lane, now_millis: int) -> str:
+    track = lane.track
+    words = {
+        LaneState.MAIN: "main branch",
+        LaneState.EVEN: "even",
+        LaneState.UNRELATED: "? no shared history",
+        LaneState.EMPTY: "○ no commit yet",
+        LaneState.BROKEN: "✕ cannot be read",
+    }.get(lane.state) or _glyph(lane.state) + versus_words(track.ahead, track.behind)
+    return f"{words} · stale" if track.is_stale else words
+
+
+def _glyph(state: LaneState) -> str:
+    return {LaneState.AHEAD: "↑ ", LaneState.DIVERGED: "⇅ ", LaneState.BEHIND: "↓ "}.get(state, "")
+
+
+def _scale(figure: go.Figure, graph: BranchGraph, rows: int, width_columns: int) -> None:
+    figure.update_yaxes(**quiet_axis(range=[rows - 0.5, -0.55], fixedrange=True, autorange=False))
+    if graph.axis is Axis.TIME:
+        figure.update_xaxes(
+            **quiet_axis(showticklabels=True, side="bottom", tickfont={"size": 11}, nticks=8)
+        )
+        figure.update_layout(margin={"b": 28})
+        return
+    last = max((node.x for node in graph.nodes), default=0.0)
+    # The newest columns are what people come for; the rest is a drag away.
+    first = max(-0.6, last - width_columns)
+    figure.update_xaxes(**quiet_axis(range=[first, max(last, 8) + 1.2], autorange=False))

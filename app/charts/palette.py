@@ -1,0 +1,66 @@
+"""Role colours and the frame of every figure; the same in the light and the dark theme.
+
+Each colour has a contrast of at least 3.2 : 1 on both backgrounds, so no figure needs to know which
+theme it is seen in. Paper and plot stay transparent.
+"""
+
+from enum import StrEnum
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+
+class Role(StrEnum):
+    """What a colour means, wherever it appears."""
+
+    OURS = "#2A74CC"
+    THEIRS = "#C27700"
+    BASE = "#626D7A"
+    CONFLICT = "#D6246E"
+    MERGED = "#0EA08F"
+    STALE = "#7A6A45"
+    ADDED = "#33A04A"
+    REMOVED = "#C23A30"
+    CHANGED = "#A9689B"
+
+
+GRID: Final = "rgba(128, 136, 148, 0.22)"
+CLEAR: Final = "rgba(0, 0, 0, 0)"
+CHART_CONFIG: Final = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+
+
+def faint(role: Role, share: float = 0.14) -> str:
+    """Return a role's colour for surfaces: text on it keeps the colour of the theme."""
+    red, green, blue = (int(role.value[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share})"
+
+
+def framed(height: int, *, uirevision: str, left: int = 8, right: int = 8) -> go.Figure:
+    """Return an empty figure with our margins, hover and sizes.
+
+    Args:
+        height: In pixels.
+        uirevision: What zoom and pan belong to; while it stays the same, so do they.
+        left: Room for labels on the left, in pixels.
+        right: Room for labels on the right, in pixels.
+    """
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        margin={"l": left, "r": right, "t": 8, "b": 8, "pad": 0},
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
+        showlegend=False,
+        hovermode="closest",
+        hoverlabel={"align": "left", "font": {"size": 12}},
+        dragmode="pan",
+        uirevision=uirevision,
+        font={"size": 12},
+    )
+    return figure
+
+
+def quiet_axis(**changes: Any) -> dict[str, Any]:
+    """Return an axis without grid, lines and labels, with changes on top."""
+    base = {"showgrid": False, "zeroline": False, "showline": False, "showticklabels": False}
+    return {**base, "ticks": "", "title": None, **changes}

@@ -1,0 +1,329 @@
+"""The timeline as a figure: totals as a line, changes as bars, and a bead for each snapshot."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app.charts.palette import GRID, Role, framed, quiet_axis
+from app.models.snapshot_timeline import Bar, Timeline, TimelineAxis
+from app.models.wording import chart_text, count, moment, shortened, signed
+from core.format.snapshot import CommitKind
+
+_PANEL_HEIGHT: Final = 250
+_LABELLED_TAGS: Final = 10
+KIND_COLOURS: Final = {
+    CommitKind.APPEND: Role.ADDED,
+    CommitKind.OVERWRITE: Role.CHANGED,
+    CommitKind.COMPACT: Role.BASE,
+    CommitKind.ANALYZE: Role.STALE,
+}
+_SYMBOLS: Final = {
+    CommitKind.APPEND: "circle",
+    CommitKind.OVERWRITE: "diamond",
+    CommitKind.COMPACT: "square-open",
+    CommitKind.ANALYZE: "triangle-up-open",
+}
+GLYPHS: Final = {
+    CommitKind.APPEND: "●",
+    CommitKind.OVERWRITE: "◆",
+    CommitKind.COMPACT: "□",
+    CommitKind.ANALYZE: "△",
+}
+
+
+def snapshot_timeline_figure(
+    timelines: Sequence[Timeline],
+    *,
+    axis: TimelineAxis,
+    selected: tuple[str, int] | None,
+    uirevision: str,
+) -> go.Figure:
+    """Draw one branch, or several stacked on shared scales; beads carry `[branch, id, identity]`.
+
+    Args:
+        timelines: What to draw, top to bottom.
+        axis: Columns by snapshot, or time.
+        selected: Branch and id of the snapshot that is looked at.
+        uirevision: What zoom and pan belong to.
+    """
+    base = framed(_PANEL_HEIGHT * len(timelines) + 30, uirevision=uirevision, left=64, right=12)
+    figure = make_subplots(
+        rows=3 * len(timelines),
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.03,
+        row_heights=[0.36, 0.46, 0.18] * len(timelines),
+        figure=base,
+    )
+    for number, timeline in enumerate(timelines):
+        row = 3 * number + 1
+        for trace in _totals(timeline, axis):
+            figure.add_trace(trace, row=row, col=1)
+        for trace in _changes(timeline, axis):
+            figure.add_trace(trace, row=row + 1, col=1)
+        for trace in _beads(timeline, axis, selected):
+            figure.add_trace(trace, row=row + 2, col=1)
+        _scale(figure, row, timeline, is_stacked=len(timelines) > 1)
+    _share_scales(figure, timelines)
+    _mark_gaps(figure, timelines, axis)
+    return figure
+
+
+def _place(bar: Bar, axis: TimelineAxis) -> Any:
+    if axis is TimelineAxis.SNAPSHOTS:
+        return bar.x
+    try:
+        return datetime.fromtimestamp(bar.snapshot.time_millis / 1000, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, tz=UTC)
+
+
+def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
+    bars = [bar for bar in timeline.bars if bar.total is not None]
+    yield go.Scatter(
+        x=[_place(bar, axis) for bar in bars],
+        y=[bar.total for bar in bars],
+        mode="lines",
+        line={"shape": "hv", "color": Role.OURS.value, "width": 2},
+        fill="tozeroy",
+        fillcolor="rgba(42, 116, 204, 0.10)",
+        customdata=[_custom(timeline.branch, bar) for bar in bars],
+        hovertext=[f"{count(bar.total)} rows after {_ids(bar)}" for bar in bars],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="rows",
+    )
+
+
+def _changes(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Bar]:
+    for kind, role in KIND_COLOURS.items():
+        bars = [bar for bar in timeline.bars if bar.kind is kind and bar.rows_added]
+        if bars:
+            yield _bar_trace(timeline, bars, axis, role, kind.lower(), is_removal=False)
+    shrinking = [bar for bar in timeline.bars if bar.rows_removed]
+    if shrinking:
+        yield _bar_trace(timeline, shrinking, axis, Role.REMOVED, "removed", is_removal=True)
+
+
+def _bar_trace(
+    timeline: Timeline,
+    bars: list[Bar],
+    axis: TimelineAxis,
+    role: Role,
+    name: str,
+    *,
+    is_removal: bool,
+) -> go.Bar:
+    return go.Bar(
+        x=[_place(bar, axis) for bar in bars],
+        y=[bar.rows_removed if is_removal else bar.rows_added for bar in bars],
+        marker={
+            "color": role.value,
+            "line": {"width": 0},
+            # Removal is hatched too: red alone does not say it to everyone.
+            "pattern": {"shape": "/" if is_removal else "", "size": 5, "solidity": 0.35},
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=[_custom(timeline.branch, bar) for bar in bars],
+        hovertext=[_hover(bar) for bar in bars],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name=name,
+    )
+
+
+def _beads(
+    timeline: Timeline, axis: TimelineAxis, selected: tuple[str, int] | None
+) -> Iterator[go.Scatter]:
+    """Yield the strip in which each snapshot can be clicked, however little it changed."""
+    yield go.Scatter(
+        x=[_place(bar, axis) for bar in timeline.bars],
+        y=[0] * len(timeline.bars),
+        mode="markers",
+        marker={
+            "symbol": [_SYMBOLS[bar.kind] for bar in timeline.bars],
+            "size": 9 if len(timeline.bars) <= 150 else 6,
+            "color": [KIND_COLOURS[bar.kind].value for bar in timeline.bars],
+            "line": {
+                "width": 2,
+                "color": [KIND_COLOURS[bar.kind].value for bar in timeline.bars],
+            },
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=[_custom(timeline.branch, bar) for bar in timeline.bars],
+        hovertext=[_hover(bar) for bar in timeline.bars],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="snapshots",
+    )
+    marked = [bar for bar in timeline.bars if bar.tags]
+    if marked:
+        yield go.Scatter(
+            x=[_place(bar, axis) for bar in marked],
+            y=[0.9] * len(marked),
+            mode="markers+text" if len(marked) <= _LABELLED_TAGS else "markers",
+            marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
+            text=[chart_text(shortened(" ".join(bar.tags), 14)) for bar in marked],
+            textposition="middle right",
+            textfont={"size": 10, "color": Role.CHANGED.value},
+            hovertext=[f"tag {chart_text(', '.join(bar.tags))}" for bar in marked],
+            hovertemplate="%{hovertext}<extra></extra>",
+            name="tags",
+        )
+    altered = [bar for bar in timeline.bars if bar.has_new_schema]
+    if altered:
+        yield go.Scatter(
+            x=[_place(bar, axis) for bar in altered],
+            y=[-0.9] * len(altered),
+            mode="markers",
+            marker={
+                "symbol": "line-ew",
+                "size": 12,
+                "line": {"width": 2.6, "color": Role.CHANGED.value},
+            },
+            hovertext=[f"schema {bar.snapshot.schema_id} from here" for bar in altered],
+            hovertemplate="%{hovertext}<extra></extra>",
+            name="schema changes",
+        )
+    chosen = [
+        bar
+        for bar in timeline.bars
+        if selected
+        and selected[0] == timeline.branch
+        and bar.first_id <= selected[1] <= bar.last_id
+    ]
+    if chosen:
+        yield go.Scatter(
+            x=[_place(bar, axis) for bar in chosen],
+            y=[0] * len(chosen),
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": 19,
+                "line": {"width": 2, "color": Role.CONFLICT.value},
+                "color": Role.CONFLICT.value,
+            },
+            hoverinfo="skip",
+            name="selected",
+        )
+
+
+def _custom(branch: str, bar: Bar) -> list[str | int]:
+    return [branch, bar.snapshot.id, bar.snapshot.identity.short]
+
+
+def _ids(bar: Bar) -> str:
+    if bar.size > 1:
+        return f"snapshots {bar.first_id} to {bar.last_id}"
+    return f"snapshot {bar.last_id}"
+
+
+def _hover(bar: Bar) -> str:
+    snapshot = bar.snapshot
+    lines = [
+        f"<b>{_ids(bar)}</b>",
+        f"{snapshot.commit_kind.lower()} by {chart_text(shortened(snapshot.commit_user, 40))}",
+        moment(snapshot.time_millis),
+        f"{_change(bar)} rows, {count(bar.total)} in all",
+    ]
+    if bar.tags:
+        lines.append(f"tag {chart_text(', '.join(bar.tags))}")
+    return "<br>".join(lines)
+
+
+def _change(bar: Bar) -> str:
+    changes = [signed(part) for part in (bar.rows_added, bar.rows_removed) if part]
+    return " ".join(changes) or count(bar.rows_added)
+
+
+def _scale(figure: go.Figure, row: int, timeline: Timeline, *, is_stacked: bool) -> None:
+    name = f"<b>{chart_text(shortened(timeline.branch, 16))}</b><br>" if is_stacked else ""
+    numbers: dict[str, Any] = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "nticks": 4,
+        "tickformat": "~s",
+        "fixedrange": True,
+        "tickfont": {"size": 11},
+    }
+    figure.update_yaxes(**numbers, title=_title(f"{name}rows"), rangemode="tozero", row=row, col=1)
+    zero = {"zeroline": True, "zerolinecolor": GRID, "zerolinewidth": 1}
+    figure.update_yaxes(**{**numbers, **zero}, title=_title("change"), row=row + 1, col=1)
+    figure.update_yaxes(**quiet_axis(range=[-1.5, 1.6], fixedrange=True), row=row + 2, col=1)
+    figure.update_xaxes(**quiet_axis(), row=row, col=1)
+    figure.update_xaxes(**quiet_axis(), row=row + 1, col=1)
+    figure.update_xaxes(**quiet_axis(), row=row + 2, col=1)
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"text": text, "font": {"size": 11, "color": Role.BASE.value}, "standoff": 6}
+
+
+def _share_scales(figure: go.Figure, timelines: Sequence[Timeline]) -> None:
+    """Give stacked branches the same scales, so that heights compare."""
+    totals = [bar.total for each in timelines for bar in each.bars if bar.total is not None]
+    most = max(totals, default=0)
+    changes = [
+        part
+        for each in timelines
+        for bar in each.bars
+        for part in (bar.rows_added, bar.rows_removed)
+        if part is not None
+    ]
+    low, high = min([0, *changes]), max([0, *changes])
+    room = max((high - low) * 0.08, 1)
+    for number in range(len(timelines)):
+        figure.update_yaxes(range=[0, most * 1.08 or 1], row=3 * number + 1, col=1)
+        bottom = low - room if low else 0
+        figure.update_yaxes(range=[bottom, high + room], row=3 * number + 2, col=1)
+
+
+def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineAxis) -> None:
+    last_row = 3 * len(timelines)
+    if axis is TimelineAxis.TIME:
+        figure.update_xaxes(**quiet_axis(showticklabels=True, nticks=8), row=last_row, col=1)
+        figure.update_layout(margin={"b": 30})
+        return
+    for number, timeline in enumerate(timelines):
+        row = 3 * number + 3
+        for gap in timeline.gaps:
+            figure.add_vrect(
+                x0=gap.x - 0.45,
+                x1=gap.x + 0.45,
+                fillcolor=Role.REMOVED.value if gap.is_broken else Role.BASE.value,
+                opacity=0.12,
+                line_width=0,
+                row=row,
+                col=1,
+            )
+        if timeline.gaps:
+            figure.add_trace(_gap_trace(timeline), row=row, col=1)
+    bars = timelines[-1].bars if timelines else ()
+    step = max(1, len(bars) // 12)
+    figure.update_xaxes(
+        tickvals=[bar.x for bar in bars[::step]],
+        ticktext=[str(bar.last_id) for bar in bars[::step]],
+        showticklabels=True,
+        tickfont={"size": 11},
+        row=last_row,
+        col=1,
+    )
+    figure.update_layout(margin={"b": 30}, bargap=0.25)
+
+
+def _gap_trace(timeline: Timeline) -> go.Scatter:
+    return go.Scatter(
+        x=[gap.x for gap in timeline.gaps],
+        y=[0] * len(timeline.gaps),
+        mode="markers",
+        marker={
+            "symbol": ["x-thin" if gap.is_broken else "line-ew-open" for gap in timeline.gaps],
+            "size": 8,
+            "line": {"width": 2, "color": Role.BASE.value},
+        },
+        hovertext=[gap.words for gap in timeline.gaps],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="gaps",
+    )

@@ -1,0 +1,207 @@
+"""A branch's snapshots as bars: rows added and removed, the total after each, gaps where some went.
+
+More snapshots than a chart can show are summed up in equal groups, so the chart stays readable.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from app.models.wording import count, plural
+from core.format.snapshot import CommitKind, Snapshot
+
+MOST_BARS: Final = 1_000
+
+
+class TimelineAxis(StrEnum):
+    """What the horizontal direction means."""
+
+    SNAPSHOTS = "snapshots"
+    TIME = "time"
+
+
+class SnapshotEntry(Protocol):
+    """A snapshot in a list; what cannot be read is None."""
+
+    @property
+    def id(self) -> int:
+        """The snapshot id."""
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot, where it can be read."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags that name it."""
+
+    @property
+    def schema_changed(self) -> bool:
+        """Whether its schema is another one than its predecessor's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One snapshot, or a group of them where there are too many to show.
+
+    Attributes:
+        x: Its place, counted in bars and gaps.
+        rows_added: What the snapshots added, 0 or more; None where none says.
+        rows_removed: What they removed, 0 or less; None where none says.
+        total: Rows after the last of them.
+        snapshot: The last of them.
+    """
+
+    x: int
+    first_id: int
+    last_id: int
+    kind: CommitKind
+    rows_added: int | None
+    rows_removed: int | None
+    total: int | None
+    snapshot: Snapshot
+    tags: tuple[str, ...]
+    has_new_schema: bool
+
+    @property
+    def size(self) -> int:
+        """How many snapshots it stands for."""
+        return self.last_id - self.first_id + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Ids that no file has any more, or whose file cannot be read."""
+
+    x: int
+    first_id: int
+    last_id: int
+    is_broken: bool
+
+    @property
+    def words(self) -> str:
+        """What is missing, in a sentence part."""
+        ids = f"snapshot {self.first_id}"
+        if self.last_id > self.first_id:
+            ids = f"snapshots {self.first_id} to {self.last_id}"
+        return f"{ids} cannot be read" if self.is_broken else f"{ids} expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What is drawn of one branch, and the sentence that says it."""
+
+    branch: str
+    bars: tuple[Bar, ...]
+    gaps: tuple[Gap, ...]
+    snapshot_count: int
+    alt: str
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a bar stands for several snapshots."""
+        return any(bar.size > 1 for bar in self.bars)
+
+
+def draw_timeline(
+    branch: str,
+    entries: Iterable[SnapshotEntry],
+    *,
+    kinds: frozenset[CommitKind] = frozenset(CommitKind),
+    first_id: int | None = None,
+    last_id: int | None = None,
+    most_bars: int = MOST_BARS,
+) -> Timeline:
+    """Lay the snapshots of a branch out, oldest first.
+
+    Args:
+        branch: Whose snapshots these are.
+        entries: The snapshots, in any order.
+        kinds: Only commits of these kinds are shown.
+        first_id: Nothing before this id is shown.
+        last_id: Nothing after this id is shown.
+        most_bars: How many bars are drawn at most.
+    """
+    chosen = sorted(
+        (
+            entry
+            for entry in entries
+            if (first_id is None or entry.id >= first_id)
+            and (last_id is None or entry.id <= last_id)
+        ),
+        key=lambda entry: entry.id,
+    )
+    readable = [entry for entry in chosen if entry.snapshot is not None]
+    wanted = [each for each in readable if each.snapshot and each.snapshot.commit_kind in kinds]
+    per_bar = -(-len(wanted) // most_bars) if wanted else 1
+    bars: list[Bar] = []
+    gaps: list[Gap] = []
+    holes = list(_holes(chosen, starts_at=first_id or 1))
+    for group in _groups(wanted, per_bar):
+        while holes and holes[0][0] < group[0].id:
+            gaps.append(_gap(len(bars) + len(gaps), holes.pop(0)))
+        bars.append(_bar(len(bars) + len(gaps), group))
+    gaps.extend(_gap(len(bars) + len(gaps) + number, hole) for number, hole in enumerate(holes))
+    return Timeline(
+        branch=branch,
+        bars=tuple(bars),
+        gaps=tuple(gaps),
+        snapshot_count=len(readable),
+        alt=_alt(branch, readable),
+    )
+
+
+def _groups(entries: Sequence[SnapshotEntry], size: int) -> Iterator[Sequence[SnapshotEntry]]:
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]
+
+
+def _holes(entries: Sequence[SnapshotEntry], starts_at: int) -> Iterator[tuple[int, int, bool]]:
+    expected = starts_at
+    for entry in entries:
+        if entry.id > expected:
+            yield (expected, entry.id - 1, False)
+        if entry.snapshot is None:
+            yield (entry.id, entry.id, True)
+        expected = entry.id + 1
+
+
+def _gap(x: int, hole: tuple[int, int, bool]) -> Gap:
+    first_id, last_id, is_broken = hole
+    return Gap(x=x, first_id=first_id, last_id=last_id, is_broken=is_broken)
+
+
+def _bar(x: int, group: Sequence[SnapshotEntry]) -> Bar:
+    snapshots = [entry.snapshot for entry in group if entry.snapshot is not None]
+    deltas = [each.delta_record_count for each in snapshots if each.delta_record_count is not None]
+    last = snapshots[-1]
+    return Bar(
+        x=x,
+        first_id=snapshots[0].id,
+        last_id=last.id,
+        kind=last.commit_kind,
+        rows_added=sum(delta for delta in deltas if delta > 0) if deltas else None,
+        rows_removed=sum(delta for delta in deltas if delta < 0) if deltas else None,
+        total=last.total_record_count,
+        snapshot=last,
+        tags=tuple(tag for entry in group for tag in entry.tags),
+        has_new_schema=any(entry.schema_changed for entry in group),
+    )
+
+
+def _alt(branch: str, entries: Sequence[SnapshotEntry]) -> str:
+    head = entries[-1].snapshot if entries else None
+    if head is None:
+        return f"{branch}: no snapshot."
+    shrinking = [
+        entry
+        for entry in entries
+        if entry.snapshot
+        and (entry.snapshot.delta_record_count or 0) < 0
+        and entry.snapshot.commit_kind is not CommitKind.COMPACT
+    ]
+    return (
+        f"{branch}: {plural(len(entries), 'snapshot')}, {count(head.total_record_count)} rows at "
+        f"the head, {plural(len(shrinking), 'commit')} removed rows."
+    )
