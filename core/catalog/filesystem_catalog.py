@@ -14,6 +14,7 @@ from core.format.identifier import MAIN_BRANCH, Identifier, check_object_name
 from core.storage.file_io import FileReader, FileStatus
 from core.storage.metadata_cache import MetadataCache, MetadataReader
 from core.table.file_store_table import FileStoreTable, check_branch_segment
+from core.table.manifest_scan import ManifestScan
 
 _DATABASE_SUFFIX: Final = ".db"
 # A materialized table keeps the same files; the other types are no tables of this format.
@@ -27,6 +28,7 @@ class FilesystemCatalog:
         self, file_io: FileReader, warehouse: str, cache: MetadataCache | None = None
     ) -> None:
         self._reader = MetadataReader(file_io, cache)
+        self._scan = ManifestScan(self._reader)
         self._warehouse = warehouse.rstrip("/")
 
     def databases(self) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ class FilesystemCatalog:
         """A handle on a table and branch; raises NotFound or InvalidInput."""
         path = self._table_path(identifier)
         check_branch_segment(identifier.branch)
-        table = FileStoreTable(self._reader, path, identifier)
+        table = FileStoreTable(self._reader, path, identifier, self._scan)
         if table.schemas.ids():
             self._check_type(table)
             return table
@@ -77,7 +79,7 @@ class FilesystemCatalog:
 
     def _entries(self, database: str, folder: FileStatus) -> list[TableEntry]:
         identifier = Identifier(database=database, table=folder.name)
-        table = FileStoreTable(self._reader, folder.path, identifier)
+        table = FileStoreTable(self._reader, folder.path, identifier, self._scan)
         try:
             schema = table.schemas.find_latest()
             if schema is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pyarrow as pa
+
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.branch_ref import BranchRef
@@ -14,6 +18,7 @@ from core.storage.table_paths import TablePaths
 from core.table.branch_manager import BranchManager
 from core.table.consumer_manager import ConsumerManager
 from core.table.lineage_ledger import LineageLedger
+from core.table.manifest_scan import ManifestScan, ScanFilter, Values
 from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 from core.table.tag_manager import TagManager
@@ -24,14 +29,22 @@ class FileStoreTable:
 
     Attributes:
         reader: The metadata of the table's store.
+        scan: The decoded manifests, shared by all handles that come from one.
         identifier: The table and the branch.
         paths: Where the files of this branch lie.
         schemas, snapshots, tags, consumers: What belongs to this branch.
         branches, ledger: What the table's branches share.
     """
 
-    def __init__(self, reader: MetadataReader, table_path: str, identifier: Identifier) -> None:
+    def __init__(
+        self,
+        reader: MetadataReader,
+        table_path: str,
+        identifier: Identifier,
+        scan: ManifestScan | None = None,
+    ) -> None:
         self.reader = reader
+        self.scan = scan or ManifestScan(reader)
         self.identifier = identifier
         self.paths = TablePaths(table=table_path, branch=identifier.branch)
         self.schemas = SchemaManager(reader, self.paths)
@@ -59,7 +72,8 @@ class FileStoreTable:
     def on(self, branch: str) -> FileStoreTable:
         """The same table seen from another branch, which need not exist."""
         check_branch_segment(branch)
-        return FileStoreTable(self.reader, self.paths.table, self.identifier.on_branch(branch))
+        identifier = self.identifier.on_branch(branch)
+        return FileStoreTable(self.reader, self.paths.table, identifier, self.scan)
 
     def schema(self) -> TableSchema:
         """The newest schema of the branch; raises NotFound or FormatError."""
@@ -72,6 +86,53 @@ class FileStoreTable:
     def branch_ref(self) -> BranchRef:
         """The branch with its head and schema; raises NotFound or FormatError."""
         return self.branches.get(self.branch)
+
+    def manifests(self, snapshot: Snapshot) -> pa.Table:
+        """The manifests of a snapshot, with the columns of MANIFEST_FILE_META, oldest first."""
+        return self.scan.manifests(self.paths, snapshot)
+
+    def read_manifests(self, manifests: pa.Table) -> pa.Table:
+        """The entries of such manifests, with the columns of MANIFEST_ENTRY, in their order."""
+        return self.scan.read(self.paths, manifests)
+
+    def live_files(
+        self,
+        snapshot: Snapshot,
+        *,
+        partitions: Iterable[bytes] | None = None,
+        buckets: Iterable[int] | None = None,
+        levels: Iterable[int] | None = None,
+        key_range: tuple[Values, Values] | None = None,
+    ) -> pa.Table:
+        """The live files of a snapshot, of any branch of this table.
+
+        Args:
+            snapshot: The state to read.
+            partitions: Encoded BinaryRows of the wanted partitions; None for all.
+            buckets: The wanted buckets; None for all.
+            levels: The wanted levels; None for all.
+            key_range: First and last trimmed primary key, both included, as values.
+
+        Returns:
+            Columns of MANIFEST_ENTRY, every `kind` ADD.
+
+        Raises:
+            FormatError: A manifest is missing or broken, or they contradict each other.
+        """
+        schema = self.schema()
+        wanted = ScanFilter(
+            partitions=None if partitions is None else frozenset(partitions),
+            buckets=None if buckets is None else frozenset(buckets),
+            levels=None if levels is None else frozenset(levels),
+            key_range=key_range,
+        )
+        return self.scan.live_files(
+            self.paths, self.manifests(snapshot), wanted, schema.partition_type, schema.key_type
+        )
+
+    def index_entries(self, snapshot: Snapshot) -> pa.Table:
+        """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY."""
+        return self.scan.index_entries(self.paths, snapshot)
 
     def data_paths(self) -> TablePaths:
         """The paths with the table's own folder for data files, which is an option."""

@@ -1,0 +1,515 @@
+"""From a snapshot to its live files: its manifest lists, their manifests, ADD and DELETE folded.
+
+DataFusion decodes the Avro files; whatever it cannot read goes through the codec of `core.format`,
+which is slower by a factor of twenty and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import datafusion
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ErrorKind, FormatError, NotFound
+from core.format.avro_encoding import one_array, paimon_name, relabel
+from core.format.binary_row import decode_rows
+from core.format.data_types import RowType
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
+from core.format.manifest_entry import (
+    MANIFEST_ENTRY,
+    MANIFEST_VERSION,
+    FileKind,
+    decode_manifest,
+    file_identity,
+)
+from core.format.manifest_list import decode_manifest_list
+from core.format.snapshot import Snapshot
+from core.storage.metadata_cache import MetadataReader
+from core.storage.table_paths import TablePaths
+from core.table.versioned_files import naming_file
+
+Values = tuple[object, ...]
+
+_MAX_REMEMBERED_BYTES: Final = 1 << 30
+_DECODING_THREADS: Final = max(2, min(8, os.cpu_count() or 2))
+# Planning a query costs as much as decoding this many entries the slow way.
+_TOO_SMALL_FOR_A_QUERY: Final = 40
+_BATCH_ROWS: Final = 16_384
+_DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
+_TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanFilter:
+    """Which live files are wanted; None takes all.
+
+    Attributes:
+        partitions: Encoded BinaryRows, as the column `partition` holds them.
+        buckets: Bucket numbers.
+        levels: Levels of the LSM tree.
+        key_range: First and last trimmed primary key, both included, as values; files whose range
+            overlaps are kept. A table without a primary key keeps all its files.
+    """
+
+    partitions: frozenset[bytes] | None = None
+    buckets: frozenset[int] | None = None
+    levels: frozenset[int] | None = None
+    key_range: tuple[Values, Values] | None = None
+
+
+class ManifestScan:
+    """Reads manifests of any table of a store, each once, and remembers the decoded ones.
+
+    What it remembers is bounded in bytes; what was used longest ago goes first.
+    """
+
+    def __init__(
+        self, reader: MetadataReader, max_remembered_bytes: int = _MAX_REMEMBERED_BYTES
+    ) -> None:
+        self._reader = reader
+        self._tables = _RememberedTables(max_remembered_bytes)
+
+    def read_list(self, paths: TablePaths, name: str) -> pa.Table:
+        """The manifests that a manifest list names, with the columns of MANIFEST_FILE_META.
+
+        Raises:
+            FormatError: The list is missing or broken.
+        """
+        path = paths.manifest(name)
+        return self._tables.get((path,), lambda: self._decode_file(path, decode_manifest_list))
+
+    def manifests(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
+        """The manifests of a snapshot: those of its base list, then those of its delta list."""
+        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        return pa.concat_tables([self.read_list(paths, name) for name in names])
+
+    def read(self, paths: TablePaths, manifests: pa.Table) -> pa.Table:
+        """The entries of manifests, in the order of the rows.
+
+        Args:
+            paths: The table that the manifests belong to.
+            manifests: Columns of MANIFEST_FILE_META.
+
+        Returns:
+            Columns of MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: A manifest is missing, broken, or has not the entries its list tells of.
+        """
+        names = manifests["file_name"].to_pylist()
+        added = manifests["num_added_files"].to_pylist()
+        deleted = manifests["num_deleted_files"].to_pylist()
+        counts = [plus + minus for plus, minus in zip(added, deleted, strict=True)]
+        wanted = [(paths.manifest(name), count) for name, count in zip(names, counts, strict=True)]
+        unknown = [item for item in wanted if (item[0],) not in self._tables]
+        decoded = dict(zip(unknown, self._decode_all(unknown), strict=True))
+        for (path, _), table in decoded.items():
+            self._tables.put((path,), table)
+        tables = [decoded[item] if item in decoded else self._read_one(*item) for item in wanted]
+        return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *tables])
+
+    def live_files(
+        self,
+        paths: TablePaths,
+        manifests: pa.Table,
+        wanted: ScanFilter,
+        partition_type: RowType,
+        key_type: RowType,
+    ) -> pa.Table:
+        """The files that are live after all entries of the manifests, in their order.
+
+        Args:
+            paths: The table that the manifests belong to.
+            manifests: Columns of MANIFEST_FILE_META, oldest first.
+            wanted: Which files; manifests that hold none of them are not read.
+            partition_type: The partition columns of the table.
+            key_type: Its trimmed primary key.
+
+        Returns:
+            Columns of MANIFEST_ENTRY, every `kind` ADD.
+
+        Raises:
+            FormatError: A manifest is missing or broken, or the entries contradict each other.
+        """
+        needed = prune_manifests(manifests, wanted, partition_type)
+        key = (*(paths.manifest(name) for name in needed["file_name"].to_pylist()), wanted)
+
+        def fold() -> pa.Table:
+            entries = filter_entries(self.read(paths, needed), wanted)
+            # Keys come last: dropping one half of an ADD and DELETE pair would unbalance it.
+            return filter_by_key(live_files(entries), wanted.key_range, key_type)
+
+        return self._tables.get(key, fold)
+
+    def index_entries(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
+        """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: The index manifest is missing or broken.
+        """
+        if snapshot.index_manifest is None:
+            return INDEX_MANIFEST_ENTRY.empty_table()
+        path = paths.manifest(snapshot.index_manifest)
+        return self._tables.get((path,), lambda: self._decode_file(path, decode_index_manifest))
+
+    def _read_one(self, path: str, count: int) -> pa.Table:
+        return self._tables.get((path,), lambda: self._decode_all([(path, count)])[0])
+
+    def _decode_all(self, manifests: Sequence[tuple[str, int]]) -> list[pa.Table]:
+        if not manifests:
+            return []
+        session = _new_session()
+        try:
+            files = self._reader.local_files([path for path, _ in manifests])
+        except NotFound as error:
+            raise _missing(str(error.facts.get("path"))) from error
+
+        def decode(item: tuple[tuple[str, int], str]) -> pa.Table:
+            (path, count), file = item
+            return self._decode(session, path, file, count)
+
+        items = list(zip(manifests, files, strict=True))
+        if len(items) == 1:
+            return [decode(items[0])]
+        with ThreadPoolExecutor(_DECODING_THREADS) as pool:
+            return list(pool.map(decode, items))
+
+    def _decode(
+        self, session: datafusion.SessionContext, path: str, file: str, count: int
+    ) -> pa.Table:
+        name = path.rsplit("/", 1)[-1]
+        table = None
+        if count > _TOO_SMALL_FOR_A_QUERY:
+            table = _decode_by_query(session, file, name)
+        if table is None or table.num_rows != count:
+            table = self._decode_file(path, decode_manifest)
+        if table.num_rows != count:
+            raise FormatError(
+                f"{path} is broken: it holds {table.num_rows} entries where its manifest list "
+                f"tells of {count}. Restore the file.",
+                path=path,
+            )
+        return table
+
+    def _decode_file(self, path: str, decoder: Callable[[bytes, str], pa.Table]) -> pa.Table:
+        try:
+            return decoder(self._reader.read_immutable(path), path.rsplit("/", 1)[-1])
+        except NotFound as error:
+            raise _missing(path) from error
+        except FormatError as error:
+            raise naming_file(error, path) from error
+
+
+def unshared(manifests: pa.Table, others: pa.Table) -> pa.Table:
+    """Those of the manifests that the others lack; both have the columns of MANIFEST_FILE_META."""
+    return manifests.filter(
+        pc.invert(pc.is_in(manifests["file_name"], value_set=others["file_name"].combine_chunks()))
+    )
+
+
+def prune_manifests(manifests: pa.Table, wanted: ScanFilter, partition_type: RowType) -> pa.Table:
+    """Those of the manifests that may hold a wanted entry, judged by their ranges.
+
+    A range that was not written (before Paimon 1.1 there are none) rules nothing out.
+    """
+    keep = np.ones(manifests.num_rows, dtype=bool)
+    if wanted.buckets is not None:
+        keep &= _overlaps(manifests, "min_bucket", "max_bucket", wanted.buckets)
+    if wanted.levels is not None:
+        keep &= _overlaps(manifests, "min_level", "max_level", wanted.levels)
+    if wanted.partitions is not None and partition_type.fields and manifests.num_rows:
+        keep &= _may_hold_partition(manifests, wanted.partitions, partition_type)
+    return manifests if keep.all() else manifests.filter(pa.array(keep))
+
+
+def filter_entries(entries: pa.Table, wanted: ScanFilter) -> pa.Table:
+    """The entries of the wanted partitions, buckets and levels: all parts of a file's identity."""
+    for column, values in (
+        ("partition", wanted.partitions),
+        ("bucket", wanted.buckets),
+        ("level", wanted.levels),
+    ):
+        if values is not None:
+            value_set = pa.array(sorted(values), MANIFEST_ENTRY.field(column).type)
+            entries = entries.filter(pc.is_in(entries[column], value_set=value_set))
+    return entries
+
+
+def filter_by_key(
+    files: pa.Table, key_range: tuple[Values, Values] | None, key_type: RowType
+) -> pa.Table:
+    """The files whose keys overlap a range; all of them where the table has no primary key."""
+    if key_range is None or not key_type.fields or not files.num_rows:
+        return files
+    first, last = key_range
+    is_before = _is_less(decode_rows(_whole(files["max_key"]), key_type), first)
+    is_after = _is_greater(decode_rows(_whole(files["min_key"]), key_type), last)
+    return files.filter(pc.invert(pc.or_(is_before, is_after)))
+
+
+def live_files(entries: pa.Table) -> pa.Table:
+    """Fold ADD and DELETE entries into the files that are live.
+
+    Args:
+        entries: Columns of MANIFEST_ENTRY, the older manifests first.
+
+    Returns:
+        Columns of MANIFEST_ENTRY, every `kind` ADD, one row per live file.
+
+    Raises:
+        FormatError: A file is added twice, or a DELETE is left over.
+
+    References:
+        Paimon FileEntry.mergeEntries; statement C10.
+    """
+    # The level belongs to the identity: an upgrade deletes and adds the same file name.
+    deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
+    if not deleted.num_rows:
+        _check_distinct(entries)
+        return entries
+    is_touched = pc.is_in(entries["identity"], value_set=deleted["identity"].combine_chunks())
+    _check_distinct(entries.filter(pc.invert(is_touched)))
+    touched = np.flatnonzero(is_touched.to_numpy())
+    keep = pc.invert(is_touched).to_numpy().copy()
+    keep[touched[_live_of_touched(entries.take(pa.array(touched)))]] = True
+    return entries.filter(pa.array(keep))
+
+
+def _live_of_touched(entries: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Which rows are live, of files that some entry deletes.
+
+    Rewritten manifests may come before or after those they were merged from, so a DELETE may stand
+    before its ADD; but the two must alternate, and no DELETE may be left over.
+    """
+    codes = _whole(entries["identity"]).dictionary_encode().indices.to_numpy()
+    kinds = entries["kind"].to_numpy()
+    order = np.argsort(codes, kind="stable")
+    codes, kinds = codes[order], kinds[order]
+    is_first = np.r_[True, codes[1:] != codes[:-1]]
+    is_last = np.r_[codes[1:] != codes[:-1], True]
+    repeats = ~is_first & (kinds == np.r_[kinds[:1], kinds[:-1]])
+    balance = np.add.reduceat(1 - 2 * kinds, np.flatnonzero(is_first))
+    if repeats.any():
+        _fail(entries, int(order[np.flatnonzero(repeats)[0]]))
+    if (balance < 0).any():
+        _fail(entries, int(order[np.flatnonzero(is_last)[np.flatnonzero(balance < 0)[0]]]))
+    live: np.ndarray[Any, np.dtype[np.int64]] = order[np.flatnonzero(is_last)[balance == 1]]
+    return live
+
+
+def _check_distinct(entries: pa.Table) -> None:
+    if pc.count_distinct(entries["identity"]).as_py() == entries.num_rows:
+        return
+    codes = _whole(entries["identity"]).dictionary_encode().indices.to_numpy()
+    twice = np.flatnonzero(np.bincount(codes) > 1)[0]
+    _fail(entries, int(np.flatnonzero(codes == twice)[1]))
+
+
+def _fail(entries: pa.Table, row: int) -> None:
+    entry = entries.select(["kind", "file_name", "manifest", "bucket", "level"]).slice(row, 1)
+    facts = entry.to_pylist()[0]
+    what = "added twice" if facts["kind"] == FileKind.ADD else "deleted without being live"
+    raise FormatError(
+        f"Manifest {facts['manifest']} contradicts those before it: file {facts['file_name']} "
+        f"(bucket {facts['bucket']}, level {facts['level']}) is {what}. The snapshot's manifests "
+        "were damaged or mixed up; restore them.",
+        manifest=facts["manifest"],
+        file_name=facts["file_name"],
+    )
+
+
+def _new_session() -> datafusion.SessionContext:
+    # One partition keeps the entries of a file in their order.
+    config = datafusion.SessionConfig().with_target_partitions(1).with_batch_size(_BATCH_ROWS)
+    return datafusion.SessionContext(config)
+
+
+def _decode_by_query(session: datafusion.SessionContext, file: str, name: str) -> pa.Table | None:
+    """The entries of a manifest on this machine; None where DataFusion cannot read it."""
+    try:
+        # As a URL, for a plain path with [, ? or * would be taken for a pattern.
+        batches = session.read_avro(f"file://{quote(file)}", file_extension="").execute_stream()
+        return pa.Table.from_batches(_entry_batches(batches, name), MANIFEST_ENTRY)
+    except FormatError:
+        raise
+    except Exception:  # DataFusion has one class for all its errors
+        return None
+
+
+def _entry_batches(
+    batches: Iterator[datafusion.RecordBatch], name: str
+) -> Iterator[pa.RecordBatch]:
+    position = 0
+    for each in batches:
+        batch = each.to_pyarrow()
+        _check_version(batch["_VERSION"], name)
+        entries = relabel(_columns(batch), _DECODED)
+        count = batch.num_rows
+        ours = [
+            file_identity(entries),
+            pa.repeat(pa.scalar(name), count),
+            pa.array(np.arange(position, position + count, dtype=np.int32)),
+        ]
+        yield from relabel([*entries.columns, *ours], MANIFEST_ENTRY).to_batches()
+        position += count
+
+
+def _columns(batch: pa.RecordBatch) -> list[pa.Array]:
+    file = batch["_FILE"]
+    parts = dict(zip((field.name for field in file.type), file.flatten(), strict=True))
+    return [
+        batch[paimon_name(field.name)]
+        if field.name in _TOP_LEVEL
+        else _file_column(parts, field, batch.num_rows)
+        for field in _DECODED
+    ]
+
+
+def _file_column(parts: dict[str, pa.Array], field: pa.Field, count: int) -> pa.Array:
+    column = parts.get(paimon_name(field.name))
+    if column is not None:
+        # DataFusion puts UTC on what is a wall clock without zone.
+        return column.cast(field.type) if pa.types.is_timestamp(field.type) else column
+    if field.nullable:
+        # Older releases wrote fewer columns; those that came later may all be null.
+        return pa.nulls(count, field.type)
+    raise FormatError(f"The manifest has no field {paimon_name(field.name)!r}.")
+
+
+def _check_version(versions: pa.Array, name: str) -> None:
+    if not len(versions):
+        return
+    newest = pc.max(versions).as_py()
+    if newest != MANIFEST_VERSION or pc.min(versions).as_py() != MANIFEST_VERSION:
+        raise FormatError(
+            f"Manifest {name} has format version {newest}; {MANIFEST_VERSION} is the one known. "
+            "Upgrade Branch Console to read it.",
+            kind=ErrorKind.UNKNOWN_VERSION,
+            version=newest,
+        )
+
+
+def _overlaps(
+    manifests: pa.Table, low: str, high: str, values: Collection[int]
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    if not values:
+        return np.zeros(manifests.num_rows, dtype=bool)
+    first = manifests[low].fill_null(np.iinfo(np.int32).min).to_numpy()
+    last = manifests[high].fill_null(np.iinfo(np.int32).max).to_numpy()
+    chosen = np.array(sorted(values))
+    # The smallest wanted number from `first` on lies within the range, or none does.
+    at = np.searchsorted(chosen, first)
+    found: np.ndarray[Any, np.dtype[np.bool_]] = (at < len(chosen)) & (
+        chosen[np.minimum(at, len(chosen) - 1)] <= last
+    )
+    return found
+
+
+def _may_hold_partition(
+    manifests: pa.Table, partitions: Collection[bytes], partition_type: RowType
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    stats = _whole(manifests["partition_stats"])
+    low, high, nulls = stats.flatten()
+    lows, highs = decode_rows(low, partition_type), decode_rows(high, partition_type)
+    wanted = decode_rows(pa.array(sorted(partitions), pa.binary()), partition_type)
+    keep = np.zeros(manifests.num_rows, dtype=bool)
+    for row in range(len(wanted)):
+        holds = np.ones(manifests.num_rows, dtype=bool)
+        for index in range(len(partition_type.fields)):
+            value = wanted.field(index)[row]
+            holds &= _may_hold(value, lows.field(index), highs.field(index), nulls, index)
+        keep |= holds
+    return keep
+
+
+def _may_hold(
+    value: pa.Scalar, low: pa.Array, high: pa.Array, nulls: pa.Array, index: int
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    if not value.is_valid:
+        # Null counts are not always written; without them anything may be null.
+        counts = [row[index] if row and len(row) > index else None for row in nulls.to_pylist()]
+        return np.array([count is None or count > 0 for count in counts], dtype=bool)
+    is_outside = pc.or_(pc.less(high, value), pc.greater(low, value))
+    kept: np.ndarray[Any, np.dtype[np.bool_]] = (
+        pc.invert(is_outside).fill_null(True).to_numpy(zero_copy_only=False)
+    )
+    return kept
+
+
+def _is_less(rows: pa.StructArray, key: Values) -> pa.Array:
+    return _compare(rows, key, pc.less)
+
+
+def _is_greater(rows: pa.StructArray, key: Values) -> pa.Array:
+    return _compare(rows, key, pc.greater)
+
+
+def _compare(
+    rows: pa.StructArray, key: Values, comparison: Callable[[pa.Array, pa.Scalar], pa.Array]
+) -> pa.Array:
+    """Compare rows with a key, column by column; what cannot be compared is never true."""
+    result = pa.repeat(pa.scalar(False), len(rows))
+    for index in reversed(range(len(key))):
+        column = rows.field(index)
+        value = pa.scalar(key[index], column.type)
+        decided = comparison(column, value).fill_null(False)
+        tied = pc.equal(column, value).fill_null(False)
+        result = pc.or_(decided, pc.and_(tied, result))
+    return result
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return one_array(column, column.type)
+
+
+def _missing(path: str) -> FormatError:
+    return FormatError(
+        f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
+        "cleaning may have removed it; restore it or drop what refers to it.",
+        kind=ErrorKind.FILES_MISSING,
+        path=path,
+    )
+
+
+class _RememberedTables:
+    """Arrow tables by key, bounded in bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: tuple[object, ...]) -> bool:
+        with self._lock:
+            return key in self._tables
+
+    def get(self, key: tuple[object, ...], make: Callable[[], pa.Table]) -> pa.Table:
+        with self._lock:
+            if key in self._tables:
+                self._tables.move_to_end(key)
+                return self._tables[key]
+        table = make()
+        self.put(key, table)
+        return table
+
+    def put(self, key: tuple[object, ...], table: pa.Table) -> None:
+        if table.nbytes > self._max_bytes:
+            return
+        with self._lock:
+            replaced = self._tables.pop(key, None)
+            self._bytes += table.nbytes - (0 if replaced is None else replaced.nbytes)
+            self._tables[key] = table
+            while self._bytes > self._max_bytes:
+                _, dropped = self._tables.popitem(last=False)
+                self._bytes -= dropped.nbytes
