@@ -1,8 +1,9 @@
 """Python values to Paimon's internal Java values and back, for every type.
 
 A CHAR or STRING is a `str`, BINARY `bytes`, DECIMAL `Decimal`, DATE, TIME and TIMESTAMP those of
-`datetime` (with local time zone: aware, in UTC), ARRAY a list, MAP and MULTISET a dict or a list
-of pairs (MULTISET: value to count), ROW a tuple.
+`datetime` (with local time zone: aware, in UTC; above precision 6 both are numpy.datetime64 of
+nanoseconds), ARRAY a list, MAP and MULTISET a list of pairs (MULTISET: value and count), ROW a
+tuple. A MAP may also be given as a dict, a ROW as a dict by field name.
 """
 
 import datetime as dt
@@ -12,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 import jpype
+import numpy as np
 
 from tests.support.java_vm import java_class
 
@@ -90,10 +92,8 @@ def encoder(java_type: Any) -> Callable[[Value], Any]:
             )
         case "TIME_WITHOUT_TIME_ZONE":
             return lambda value: java_class("java.lang.Integer")(_time_to_millis(value))
-        case "TIMESTAMP_WITHOUT_TIME_ZONE":
-            return lambda value: _timestamp((value - _EPOCH) // _MICROSECOND)
-        case "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
-            return lambda value: _timestamp((value - _EPOCH.replace(tzinfo=dt.UTC)) // _MICROSECOND)
+        case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
+            return _timestamp
         case "ARRAY":
             return lambda value: _array(value, java_type.getElementType())
         case "MAP":
@@ -101,7 +101,7 @@ def encoder(java_type: Any) -> Callable[[Value], Any]:
         case "MULTISET":
             return lambda value: _map(value, java_type.getElementType(), data_type("INT"))
         case "ROW":
-            return lambda value: to_java_row(value, java_type)
+            return lambda value: _row(value, java_type)
         case "VARIANT":
             return java_class("data.variant.GenericVariant").fromJson
         case _:
@@ -127,6 +127,12 @@ def decoder(java_type: Any) -> Callable[[Any], Value]:
             return lambda value: dt.date.fromordinal(int(value) + _EPOCH.toordinal())
         case "TIME_WITHOUT_TIME_ZONE":
             return lambda value: (_EPOCH + dt.timedelta(milliseconds=int(value))).time()
+        case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE" if (
+            java_type.getPrecision() > 6
+        ):
+            return lambda value: np.datetime64(
+                value.getMillisecond() * 1_000_000 + value.getNanoOfMillisecond(), "ns"
+            )
         case "TIMESTAMP_WITHOUT_TIME_ZONE":
             return lambda value: _EPOCH + dt.timedelta(microseconds=value.toMicros())
         case "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
@@ -147,8 +153,18 @@ def decoder(java_type: Any) -> Callable[[Any], Value]:
             raise NotImplementedError(root)
 
 
-def _timestamp(micros: int) -> Any:
+def _timestamp(value: dt.datetime | np.datetime64) -> Any:
+    if isinstance(value, np.datetime64):
+        millis, nanos = divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 1_000_000)
+        return java_class("data.Timestamp").fromEpochMillis(millis, nanos)
+    micros = (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
     return java_class("data.Timestamp").fromMicros(micros)
+
+
+def _row(value: Any, java_type: Any) -> Any:
+    if isinstance(value, dict):
+        value = [value[str(name)] for name in java_type.getFieldNames()]
+    return to_java_row(value, java_type)
 
 
 def _time_to_millis(value: dt.time) -> int:

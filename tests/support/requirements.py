@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,14 +25,10 @@ class MissingError(Exception):
     """A tool is not there; the message names it and the command that installs it."""
 
 
-def need_jvm() -> Path:
-    """The `libjvm` to load in this process, or skip."""
-    return _required(find_jvm)
-
-
-def need_jar(version: str) -> Path:
-    """The jar of a Paimon version, fetched if need be, or skip."""
-    return _required(find_jar, version)
+def need_java_paimon(version: str) -> None:
+    """A JVM and the jar of a Paimon version, fetched if need be, or skip."""
+    _required(find_jvm)
+    _required(find_jar, version)
 
 
 def need_pypaimon() -> Path:
@@ -87,7 +84,7 @@ def find_chromium() -> Path:
     raise MissingError("No Chromium; run `apt-get install chromium`")
 
 
-def _required(find: "functools._lru_cache_wrapper[Path]", *arguments: str) -> Path:
+def _required(find: Callable[..., Path], *arguments: str) -> Path:
     try:
         return find(*arguments)
     except MissingError as gap:

@@ -1,0 +1,172 @@
+"""Our binary rows, hashes and buckets equal those of Java, for random values of every type."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core.format.binary_row import decode_row, decode_rows, encode_row, encode_rows
+from core.format.bucket import assign_buckets, hash_row, hash_rows
+from core.format.data_types import (
+    DataField,
+    RowType,
+    arrow_schema,
+    data_type_to_json,
+    parse_data_type,
+)
+from core.format.options import Options
+from core.format.table_schema import TableSchema
+from tests.support.java_paimon import JavaPaimon
+from tests.support.java_values import data_type, to_java_row
+from tests.support.java_vm import java_class
+from tests.support.random_rows import random_value
+
+_ATOMIC = [
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
+    *("DECIMAL(1, 0)", "DECIMAL(10, 2)", "DECIMAL(18, 18)", "DECIMAL(19, 0)", "DECIMAL(38, 10)"),
+    *("CHAR(5)", "VARCHAR(20)", "STRING", "BINARY(8)", "VARBINARY(7)", "BYTES"),
+    *("DATE", "TIME(0)", "TIME(3)", "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)"),
+    *("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+]
+_NESTED = [
+    {"type": "ARRAY", "element": "TINYINT"},
+    {"type": "ARRAY", "element": "DECIMAL(30, 5)"},
+    {"type": "ARRAY", "element": {"type": "ARRAY", "element": "STRING"}},
+    {"type": "MAP", "key": "STRING", "value": "TIMESTAMP(6)"},
+    {"type": "MULTISET", "element": "INT"},
+    {
+        "type": "ROW",
+        "fields": [
+            {"id": 0, "name": "a", "type": "DOUBLE"},
+            {"id": 1, "name": "b", "type": {"type": "MAP", "key": "INT", "value": "BYTES"}},
+        ],
+    },
+]
+
+
+@pytest.mark.parametrize("written", [*_ATOMIC, *_NESTED], ids=str)
+def test_a_row_of_one_field_is_the_same_bytes_as_in_java(
+    written: Any, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+) -> None:
+    row_type = _row_type([written])
+    to_java_bytes = _java_encoder(row_type)
+    for _ in range(examples(2000)):
+        values = (random_value(rng, row_type.types[0]),)
+        expected, hashed = to_java_bytes(values)
+        encoded = encode_row(values, row_type.types)
+        assert encoded.hex() == expected.hex(), values
+        assert hash_row(values, row_type.types) == hashed
+        assert repr(decode_row(expected, row_type.types)) == repr(values)
+
+
+def test_rows_of_many_fields_are_the_same_bytes_as_in_java(
+    java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+) -> None:
+    for _ in range(examples(100)):
+        row_type = _row_type(rng.choices([*_ATOMIC, *_NESTED], k=rng.choice((1, 2, 56, 57, 80))))
+        to_java_bytes = _java_encoder(row_type)
+        values = [random_value(rng, each, null_share=0.3) for each in row_type.types]
+        expected, hashed = to_java_bytes(values)
+        assert encode_row(values, row_type.types).hex() == expected.hex(), (row_type, values)
+        assert hash_row(values, row_type.types) == hashed
+
+
+def test_columns_of_rows_are_the_same_bytes_and_hashes_as_in_java(
+    java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+) -> None:
+    for _ in range(examples(200)):
+        row_type = _row_type(rng.sample(_ATOMIC, k=rng.choice((1, 2, 7, len(_ATOMIC)))))
+        to_java_bytes = _java_encoder(row_type)
+        rows = [[random_value(rng, each) for each in row_type.types] for _ in range(50)]
+        expected = [to_java_bytes(values) for values in rows]
+        table = _to_arrow(row_type, rows)
+        encoded = encode_rows(table, row_type.types)
+        assert encoded.to_pylist() == [data for data, _ in expected], row_type
+        assert hash_rows(table, row_type.types).tolist() == [hashed for _, hashed in expected]
+        decoded = decode_rows(encoded, row_type)
+        for position, column in enumerate(table.columns):
+            assert repr(decoded.field(position).to_pylist()) == repr(column.to_pylist())
+
+
+@pytest.mark.parametrize("function", ["default", "mod", "hive"])
+def test_rows_land_in_the_same_buckets_as_in_java(
+    function: str, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+) -> None:
+    types = {
+        "default": _ATOMIC,
+        "mod": ["INT", "BIGINT"],
+        "hive": [*_ATOMIC[:4], "BIGINT", "DECIMAL(10, 2)", "DECIMAL(38, 10)", "STRING", "DATE"],
+    }[function]
+    for _ in range(examples(200)):
+        keys = rng.sample(types, k=1 if function == "mod" else rng.choice((1, 2, 3)))
+        row_type = _row_type(keys)
+        buckets = rng.choice((1, 2, 5, 16, 1000))
+        options = {
+            "bucket": str(buckets),
+            "bucket-key": ",".join(row_type.names),
+            "bucket-function.type": function,
+        }
+        schema = TableSchema(
+            id=0,
+            highest_field_id=len(keys),
+            fields=row_type.fields,
+            options=Options(options),
+            partition_keys=(),
+            primary_keys=(),
+        )
+        rows = [[random_value(rng, each) for each in row_type.types] for _ in range(50)]
+        to_bucket = _java_bucket_of(row_type, options)
+        assert assign_buckets(_to_arrow(row_type, rows), schema).to_pylist() == [
+            to_bucket(values, buckets) for values in rows
+        ], (row_type, rows)
+
+
+def _row_type(written: list[Any]) -> RowType:
+    return RowType(
+        fields=tuple(
+            DataField(id=position, name=f"f{position}", type=parse_data_type(each))
+            for position, each in enumerate(written)
+        )
+    )
+
+
+def _java_row_type(row_type: RowType) -> Any:
+    return data_type(data_type_to_json(row_type))
+
+
+def _java_encoder(row_type: RowType) -> Callable[[Sequence[Any]], tuple[bytes, int]]:
+    java_type = _java_row_type(row_type)
+    serializer = java_class("data.serializer.InternalRowSerializer")(java_type)
+    serialize = java_class("utils.SerializationUtils").serializeBinaryRow
+
+    def encode(values: Sequence[Any]) -> tuple[bytes, int]:
+        row = serializer.toBinaryRow(to_java_row(values, java_type))
+        return bytes(byte & 0xFF for byte in serialize(row)), int(row.hashCode())
+
+    return encode
+
+
+def _java_bucket_of(
+    row_type: RowType, options: dict[str, str]
+) -> Callable[[Sequence[Any], int], int]:
+    java_type = _java_row_type(row_type)
+    serializer = java_class("data.serializer.InternalRowSerializer")(java_type)
+    content = java_class("java.util.HashMap")()
+    for key, value in options.items():
+        content.put(key, value)
+    core_options = java_class("CoreOptions")(content)
+    function = java_class("bucket.BucketFunction").create(core_options, java_type)
+    return lambda values, buckets: int(
+        function.bucket(serializer.toBinaryRow(to_java_row(values, java_type)), buckets)
+    )
+
+
+def _to_arrow(row_type: RowType, rows: list[list[Any]]) -> pa.Table:
+    schema = arrow_schema(row_type.fields)
+    columns = [
+        pa.array(list(values), field.type)
+        for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -1,0 +1,33 @@
+"""The same tests with the newest Paimon, in a process of their own: a JVM holds one version."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.warehouses import VERSIONS
+
+_BOUND_SECONDS = 1800
+
+
+@pytest.mark.xdist_group("newest java")
+def test_all_of_it_holds_with_the_newest_paimon_too(
+    paimon_version: str, pytestconfig: pytest.Config
+) -> None:
+    if paimon_version == VERSIONS[-1]:
+        pytest.skip("this is the run with the newest Paimon")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"),
+            *("tests/interop", "--paimon", VERSIONS[-1]),
+            *("--seed", str(pytestconfig.getoption("--seed"))),
+            *("--depth", pytestconfig.getoption("--depth")),
+        ],
+        cwd=pytestconfig.rootpath,
+        capture_output=True,
+        text=True,
+        timeout=_BOUND_SECONDS,
+        check=False,
+    )
+    if run.returncode:
+        pytest.fail(run.stdout[-20_000:] + run.stderr[-2000:], pytrace=False)
