@@ -116,13 +116,18 @@ def encode_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
     Raises:
         InvalidInput: A column that is not nullable holds a null.
     """
-    file = relabel([entries[field.name] for field in _FILE], pa.schema(_FILE_STRUCT))
+    # Releases up to 2.0 do not know the last field; it is written where it says something.
+    is_new = entries["write_cols_sequences"].null_count < entries.num_rows
+    fields = _FILE if is_new else _FILE[:-1]
+    file_type = pa.struct(paimon_fields(fields))
+    file = relabel([entries[field.name] for field in fields], pa.schema(file_type))
     columns = [
         version_column(MANIFEST_VERSION, entries.num_rows),
         *(entries[field.name] for field in _ENTRY),
-        one_array(file.to_struct_array(), _FILE_STRUCT),
+        one_array(file.to_struct_array(), file_type),
     ]
-    return write_avro(relabel(columns, _LAYOUT), codec)
+    layout = _LAYOUT.set(len(_LAYOUT) - 1, required("_FILE", file_type))
+    return write_avro(relabel(columns, layout), codec)
 
 
 def decode_manifest(data: bytes, manifest: str) -> pa.Table:
