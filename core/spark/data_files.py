@@ -1,0 +1,587 @@
+"""Paimon's data files, made from Arrow tables: columns, order, sizes and manifest entries.
+
+This is what runs inside a Spark task for one bucket; it knows no Spark. Source: Paimon
+KeyValueDataFileWriter, RowDataFileWriter, SpecialFields and ParquetSchemaConverter.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.errors import ErrorKind, InvalidInput
+from core.format import options as table_options
+from core.format.binary_row import EMPTY_ROW, decode_row, encode_rows
+from core.format.bucket import assign_buckets
+from core.format.data_types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeRoot,
+    VectorType,
+    arrow_schema,
+    to_arrow,
+)
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
+from core.format.partition_path import partition_path
+from core.format.simple_stats import (
+    EMPTY_STATS,
+    SimpleStats,
+    collect_key_stats,
+    collect_stats,
+    stats_modes,
+)
+from core.format.table_schema import BucketMode, TableSchema
+from core.storage.file_io import FileIO
+from core.storage.table_paths import TablePaths
+
+KEY_PREFIX: Final = "_KEY_"
+SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
+VALUE_KIND: Final = "_VALUE_KIND"
+ROW_KINDS: Final = ("+I", "-U", "+U", "-D")
+"""Texts of the row kinds; a kind is stored as its position."""
+
+_KEY_FIELD_IDS: Final = (2**31 - 1) // 2
+_NESTED_FIELD_IDS: Final = (2**31 - 1) // 4
+_NESTED_DEPTHS: Final = 1024
+_SEQUENCE_NUMBER_ID: Final = 2**31 - 2
+_VALUE_KIND_ID: Final = 2**31 - 3
+_RETRACTS: Final = (1, 3)
+
+_BYTES_PER_ROW_GROUP: Final = 32 << 20
+_BYTES_PER_RUN: Final = 256 << 20
+_UNWRITABLE: Final = frozenset({TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.GEOGRAPHY})
+_COMPRESSIONS: Final = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "none": "none",
+    "uncompressed": "none",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTarget:
+    """The table, on one branch, whose files are written; it travels to the tasks.
+
+    Attributes:
+        schema: The newest schema of the branch.
+        paths: Where data files lie; every branch shares them.
+        created: What the files say of their creation: local wall clock, as in Paimon.
+    """
+
+    schema: TableSchema
+    paths: TablePaths
+    store: FileIO
+    created: datetime
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows are found by a primary key."""
+        return bool(self.schema.primary_keys)
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether a row's bucket follows from its columns."""
+        return self.schema.bucket_mode is BucketMode.HASH_FIXED
+
+    @property
+    def file_size(self) -> int:
+        """Bytes after which the next file begins."""
+        option = (
+            table_options.TARGET_FILE_SIZE_PRIMARY_KEY
+            if self.has_keys
+            else table_options.TARGET_FILE_SIZE_APPEND
+        )
+        return self.schema.options.read(option)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WrittenFiles:
+    """What one bucket got; both with the columns of MANIFEST_ENTRY."""
+
+    new_files: pa.Table
+    changelog_files: pa.Table
+
+
+def check_writable(schema: TableSchema) -> None:
+    """Refuse what would need more than data files of rows.
+
+    Raises:
+        InvalidInput: Its buckets are not fixed, its format is not Parquet, or a column has a type
+            that lies in files of its own.
+    """
+    modes = {BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE}
+    if schema.bucket_mode not in modes:
+        raise _unsupported(
+            f"Rows cannot be written here: the buckets are {schema.bucket_mode}. "
+            "Set the option 'bucket' to a number when you make such a table.",
+        )
+    file_format = schema.options.read(table_options.FILE_FORMAT)
+    compression = schema.options.read(table_options.FILE_COMPRESSION)
+    if file_format.lower() != "parquet" or compression.lower() not in _COMPRESSIONS:
+        raise _unsupported(
+            f"Rows are written as Parquet with zstd, snappy, gzip or no compression; this table "
+            f"asks for {file_format} with {compression}. Change 'file.format' and "
+            "'file.compression'.",
+        )
+    for field in schema.fields:
+        if isinstance(field.type, AtomicType) and field.type.root in _UNWRITABLE:
+            raise _unsupported(f"Column {field.name!r} is {field.type}, which we cannot write yet.")
+
+
+def file_schema(schema: TableSchema) -> pa.Schema:
+    """The columns of a data file, with the field ids that Paimon gives them in Parquet."""
+    fields = [_parquet_field(field.name, field.type, field.id, 0) for field in schema.fields]
+    if not schema.primary_keys:
+        return pa.schema(fields)
+    is_thin = schema.options.read(table_options.DATA_FILE_THIN_MODE)
+    keys = () if is_thin else schema.key_type.fields
+    return pa.schema(
+        [
+            *(
+                _parquet_field(KEY_PREFIX + key.name, key.type, _KEY_FIELD_IDS + key.id, 0)
+                for key in keys
+            ),
+            _with_id(pa.field(SEQUENCE_NUMBER, pa.int64(), False), _SEQUENCE_NUMBER_ID),
+            _with_id(pa.field(VALUE_KIND, pa.int8(), False), _VALUE_KIND_ID),
+            *fields,
+        ]
+    )
+
+
+def conform(rows: pa.Table, schema: TableSchema) -> pa.Table:
+    """Give rows the columns of the table, in its order and types.
+
+    A column that is left out gets its default value or null. For a table with a primary key the
+    result has VALUE_KIND in front: from a column of that name, from `rowkind.field`, else insert.
+
+    Raises:
+        InvalidInput: A column is unknown, does not fit its type or is null where it must not be.
+    """
+    names = {field.name for field in schema.fields}
+    unknown = sorted(set(rows.column_names) - names - {VALUE_KIND})
+    if unknown:
+        raise InvalidInput(
+            f"The table has no column {', '.join(map(repr, unknown))}. It has: "
+            f"{', '.join(sorted(names))}.",
+            columns=tuple(unknown),
+        )
+    columns = {field.name: _conform_column(rows, field) for field in schema.fields}
+    kinds = _row_kinds(rows, columns, schema)
+    if not schema.primary_keys:
+        if pc.any(pc.not_equal(kinds, 0)).as_py():
+            raise InvalidInput(
+                "Only inserts can be written to a table without a primary key. Rewrite its files "
+                "to change or delete rows."
+            )
+        return pa.table(columns, schema=arrow_schema(schema.fields))
+    kind = pa.field(VALUE_KIND, pa.int8(), False)
+    whole = pa.schema([kind, *arrow_schema(schema.fields)])
+    found = pa.table({VALUE_KIND: kinds, **columns}, schema=whole)
+    if schema.options.get("ignore-delete", "").lower() == "true":
+        return found.filter(pc.invert(_is_retract(kinds)))
+    return found
+
+
+def split(rows: pa.Table, target: WriteTarget) -> Iterator[tuple[bytes, int, pa.Table]]:
+    """Split rows by partition and bucket, keeping their order.
+
+    Args:
+        rows: What `conform` made.
+        target: Says how rows find their partition and bucket.
+
+    Yields:
+        The partition as BinaryRow bytes, the bucket, and its rows.
+    """
+    schema = target.schema
+    if rows.num_rows == 0:
+        return
+    count = rows.num_rows
+    buckets = (
+        np.asarray(assign_buckets(rows, schema))
+        if target.has_buckets
+        else np.zeros(count, dtype=np.int32)
+    )
+    partitions, codes = _partitions(rows, schema)
+    groups = codes.astype(np.int64) * (int(buckets.max()) + 1) + buckets
+    if groups.min() == groups.max():
+        yield partitions[int(codes[0])], int(buckets[0]), rows
+        return
+    order = np.argsort(groups, kind="stable")
+    sorted_rows = rows.take(pa.array(order))
+    starts = [0, *(np.flatnonzero(np.diff(groups[order])) + 1).tolist(), count]
+    for start, end in pairwise(starts):
+        first = int(order[start])
+        part = sorted_rows.slice(start, end - start)
+        yield partitions[int(codes[first])], int(buckets[first]), part
+
+
+def write_bucket(
+    target: WriteTarget,
+    partition: bytes,
+    bucket: int,
+    chunks: Iterable[pa.Table],
+    *,
+    next_sequence: int,
+    file_id: str,
+) -> WrittenFiles:
+    """Write the rows of one bucket as data files; nothing refers to them yet.
+
+    Args:
+        target: The table.
+        partition: As BinaryRow bytes.
+        bucket: The number of the bucket.
+        chunks: Tables as `split` yields them, in order of arrival.
+        next_sequence: The first sequence number that the bucket has not used.
+        file_id: What makes the names of the files unique: a UUID that nobody used before.
+    """
+    folder = _Folder(target, partition, bucket, file_id)
+    if not target.has_keys:
+        new_files = folder.write(_gather(chunks, folder.group_bytes), next_sequence)
+        return WrittenFiles(new_files=new_files, changelog_files=MANIFEST_ENTRY.empty_table())
+    keeps_changelog = target.schema.options.read(table_options.CHANGELOG_PRODUCER) == "input"
+    new_files, changelog_files = [], []
+    for chunk in _gather(chunks, _BYTES_PER_RUN):
+        arrived = _sort(chunk, target.schema, next_sequence)
+        next_sequence += chunk.num_rows
+        new_files += [folder.write([run]) for run in _merge(arrived, target.schema)]
+        if keeps_changelog:
+            changelog_files.append(folder.write([arrived], prefix="changelog-"))
+    return WrittenFiles(
+        new_files=pa.concat_tables([MANIFEST_ENTRY.empty_table(), *new_files]),
+        changelog_files=pa.concat_tables([MANIFEST_ENTRY.empty_table(), *changelog_files]),
+    )
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+def _conform_column(rows: pa.Table, field: DataField) -> pa.ChunkedArray:
+    arrow_type = to_arrow(field.type)
+    try:
+        if field.name in rows.column_names:
+            column = rows[field.name].cast(arrow_type)
+        elif field.default_value is not None:
+            default = pa.scalar(field.default_value).cast(arrow_type)
+            column = pa.chunked_array([pa.repeat(default, rows.num_rows)], arrow_type)
+        else:
+            column = pa.chunked_array([pa.nulls(rows.num_rows, arrow_type)], arrow_type)
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"Column {field.name!r} is {field.type} and cannot take these values: {error}.",
+            column=field.name,
+        ) from error
+    if not field.type.nullable and column.null_count:
+        raise InvalidInput(
+            f"Column {field.name!r} must not be null, and {column.null_count} of "
+            f"{rows.num_rows} rows are. Give them a value.",
+            column=field.name,
+        )
+    return column
+
+
+def _row_kinds(
+    rows: pa.Table, columns: dict[str, pa.ChunkedArray], schema: TableSchema
+) -> pa.ChunkedArray:
+    named = schema.options.get("rowkind.field")
+    if named is not None and named in columns:
+        texts = pc.index_in(columns[named], value_set=pa.array(ROW_KINDS))
+        kinds = texts.cast(pa.int8())
+    elif VALUE_KIND in rows.column_names:
+        kinds = rows[VALUE_KIND].cast(pa.int8())
+    else:
+        kinds = pa.chunked_array([pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows)], pa.int8())
+    known = pc.and_(pc.greater_equal(kinds, 0), pc.less(kinds, len(ROW_KINDS)))
+    if not pc.all(pc.fill_null(known, False), min_count=0).as_py():
+        raise InvalidInput(f"A row kind is one of {', '.join(ROW_KINDS)}, as 0 to 3.")
+    return kinds
+
+
+def _is_retract(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.is_in(kinds, value_set=pa.array(_RETRACTS, pa.int8()))
+
+
+def _parquet_field(name: str, data_type: DataType, field_id: int, depth: int) -> pa.Field:
+    return _with_id(
+        pa.field(name, _parquet_type(data_type, field_id, depth + 1), data_type.nullable), field_id
+    )
+
+
+def _parquet_type(data_type: DataType, field_id: int, depth: int) -> pa.DataType:
+    """The Arrow type with the ids that Paimon derives for parts of a column."""
+
+    def part(name: str, of: DataType, sign: int, *, nullable: bool) -> pa.Field:
+        part_id = _NESTED_FIELD_IDS + sign * (field_id * _NESTED_DEPTHS + depth)
+        return _with_id(pa.field(name, _parquet_type(of, field_id, depth + 1), nullable), part_id)
+
+    match data_type:
+        case ArrayType(element=element):
+            return pa.list_(part("element", element, 1, nullable=element.nullable))
+        case VectorType(element=element, length=length):
+            return pa.list_(part("element", element, 1, nullable=element.nullable), length)
+        case MapType(key=key, value=value):
+            return pa.map_(
+                part("key", key, -1, nullable=False),
+                part("value", value, 1, nullable=value.nullable),
+            )
+        case MultisetType(element=element):
+            count = AtomicType(root=TypeRoot.INT, nullable=False)
+            return pa.map_(
+                part("key", element, -1, nullable=False), part("value", count, 1, nullable=False)
+            )
+        case RowType(fields=fields):
+            return pa.struct([_parquet_field(f.name, f.type, f.id, 0) for f in fields])
+        case AtomicType(root=TypeRoot.VARIANT):
+            return pa.struct([_with_id(part, i) for i, part in enumerate(to_arrow(data_type))])
+        case AtomicType():
+            return to_arrow(data_type)
+        case _:
+            assert_never(data_type)
+
+
+def _with_id(field: pa.Field, field_id: int) -> pa.Field:
+    return field.with_metadata({b"PARQUET:field_id": str(field_id).encode()})
+
+
+# --- partitions and runs ------------------------------------------------------------------------
+
+
+def _partitions(
+    rows: pa.Table, schema: TableSchema
+) -> tuple[list[bytes], npt.NDArray[np.integer[Any]]]:
+    """The distinct partitions as BinaryRow bytes, and which of them each row is in."""
+    if not schema.partition_keys:
+        return [EMPTY_ROW], np.zeros(rows.num_rows, dtype=np.int32)
+    encoded = encode_rows(rows.select(list(schema.partition_keys)), schema.partition_type.types)
+    found = encoded.dictionary_encode()
+    return found.dictionary.to_pylist(), found.indices.to_numpy()
+
+
+def _gather(chunks: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """Join small tables until they have `size` bytes."""
+    held: list[pa.Table] = []
+    for chunk in chunks:
+        held.append(chunk)
+        if sum(table.nbytes for table in held) >= size:
+            yield pa.concat_tables(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def _sort(rows: pa.Table, schema: TableSchema, next_sequence: int) -> pa.Table:
+    """Rows in the columns of a data file, by key, then user sequence, then arrival."""
+    sort_keys = [(key, "ascending") for key in schema.trimmed_primary_keys]
+    columns = {key: rows[key] for key, _ in sort_keys}
+    direction = schema.options.get("sequence.field.sort-order", "ascending").lower()
+    for name in schema.options.read(table_options.SEQUENCE_FIELD):
+        # A row without a user sequence loses, whichever way the sequence is sorted.
+        columns |= {f"{name} is set": pc.is_valid(rows[name]), name: rows[name]}
+        sort_keys += [(f"{name} is set", "ascending"), (name, direction)]
+    # Arrow's sort is stable, so rows that are equal so far stay in order of arrival.
+    order = pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
+    found = rows.take(order)
+    sequence = pc.add(order.cast(pa.int64()), next_sequence)
+    layout = file_schema(schema)
+    return pa.Table.from_arrays(
+        [
+            sequence if name == SEQUENCE_NUMBER else found[name.removeprefix(KEY_PREFIX)]
+            for name in layout.names
+        ],
+        schema=layout,
+    )
+
+
+def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
+    """Runs in which no key stands twice, oldest first, as readers of a sorted run expect.
+
+    Deduplicating engines keep one row a key; for the others the n-th row of a key goes to the n-th
+    run, so that readers merge them as if they had come in commits of their own.
+    """
+    engine = schema.options.read(table_options.MERGE_ENGINE)
+    if engine != "deduplicate" and pc.any(_is_retract(rows[VALUE_KIND])).as_py():
+        raise _unsupported(
+            f"Rows cannot be deleted from a table with the merge engine {engine!r}.",
+        )
+    keys = encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
+    repeats = np.asarray(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
+    if not repeats.any():
+        return [rows]
+    is_first = np.concatenate([[True], ~repeats])
+    if engine == "first-row":
+        return [rows.filter(pa.array(is_first))]
+    if engine == "deduplicate":
+        return [rows.filter(pa.array(np.concatenate([~repeats, [True]])))]
+    starts = np.flatnonzero(is_first)
+    position = np.arange(rows.num_rows) - np.repeat(starts, np.diff([*starts, rows.num_rows]))
+    return [rows.filter(pa.array(position == n)) for n in range(int(position.max()) + 1)]
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+class _Folder:
+    """The folder of one bucket, and the files written into it."""
+
+    def __init__(self, target: WriteTarget, partition: bytes, bucket: int, file_id: str) -> None:
+        self._target = target
+        self._schema = target.schema
+        self._layout = file_schema(target.schema)
+        self._partition = partition
+        self._bucket = bucket
+        self._file_id = file_id
+        self._count = 0
+        values = decode_row(partition, target.schema.partition_type.types)
+        self._partition_path = partition_path(values, target.schema)
+        self.group_bytes = max(1, min(_BYTES_PER_ROW_GROUP, target.file_size // 4))
+
+    def write(
+        self, tables: Iterable[pa.Table], next_sequence: int = 0, *, prefix: str | None = None
+    ) -> pa.Table:
+        """Write tables one behind the other, a new file wherever one is large enough.
+
+        Args:
+            tables: In the columns of a data file.
+            next_sequence: Of the first row, where the rows have no sequence numbers.
+            prefix: Of the names, instead of the one for data files.
+        """
+        prefix = prefix or self._schema.options.read(table_options.DATA_FILE_PREFIX)
+        entries = []
+        for rows, data in self._roll(tables):
+            entries.append(self._publish(f"{prefix}{self._file_id}", rows, data, next_sequence))
+            next_sequence += rows.num_rows
+        found = pa.Table.from_pylist(entries, schema=MANIFEST_ENTRY)
+        position = found.schema.get_field_index("identity")
+        return found.set_column(position, MANIFEST_ENTRY.field(position), file_identity(found))
+
+    def _roll(self, tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bytes]]:
+        slices = _slices(tables, self.group_bytes)
+        for first in slices:
+            sink = pa.BufferOutputStream()
+            held = [first]
+            with self._open(sink) as writer:
+                writer.write_table(first, row_group_size=first.num_rows)
+                while sink.tell() < self._target.file_size:
+                    rows = next(slices, None)
+                    if rows is None:
+                        break
+                    writer.write_table(rows, row_group_size=rows.num_rows)
+                    held.append(rows)
+            yield pa.concat_tables(held), sink.getvalue().to_pybytes()
+
+    def _open(self, sink: pa.BufferOutputStream) -> pq.ParquetWriter:
+        options = self._schema.options
+        codec = _COMPRESSIONS[options.read(table_options.FILE_COMPRESSION).lower()]
+        level = options.read(table_options.FILE_COMPRESSION_ZSTD_LEVEL)
+        return pq.ParquetWriter(
+            sink,
+            self._layout,
+            compression=codec,
+            compression_level=level if codec == "zstd" else None,
+            store_decimal_as_integer=True,
+            store_schema=False,
+            # Paimon keeps more than microseconds in INT96; Arrow has one switch for the file.
+            use_deprecated_int96_timestamps=any(
+                pa.types.is_timestamp(part) and part.unit == "ns" for part in self._layout.types
+            ),
+        )
+
+    def _publish(
+        self, stem: str, rows: pa.Table, data: bytes, next_sequence: int
+    ) -> dict[str, Any]:
+        name = f"{stem}-{self._count}.parquet"
+        self._count += 1
+        path = self._target.paths.data_file(self._partition_path, self._bucket, name)
+        self._target.store.create(path, data)
+        schema = self._schema
+        return {
+            "kind": FileKind.ADD,
+            "partition": self._partition,
+            "bucket": self._bucket,
+            "total_buckets": schema.num_buckets,
+            "file_name": name,
+            "file_size": len(data),
+            "row_count": rows.num_rows,
+            "schema_id": schema.id,
+            "level": 0,
+            "extra_files": [],
+            "creation_time": self._target.created,
+            "file_source": FileSource.APPEND,
+            **(
+                _describe_keys(rows, schema)
+                if self._target.has_keys
+                else _describe_rows(rows, next_sequence)
+            ),
+            **_describe_values(rows, schema),
+        }
+
+
+def _describe_keys(rows: pa.Table, schema: TableSchema) -> dict[str, Any]:
+    keys = rows.select(list(schema.trimmed_primary_keys))
+    ends = pa.concat_tables([keys.slice(0, 1), keys.slice(rows.num_rows - 1)])
+    first, last = encode_rows(ends, schema.key_type.types).to_pylist()
+    sequence = pc.min_max(rows[SEQUENCE_NUMBER]).as_py()
+    return {
+        "min_key": first,
+        "max_key": last,
+        "key_stats": _stats_row(collect_key_stats(keys, schema.key_type)),
+        "min_sequence_number": sequence["min"],
+        "max_sequence_number": sequence["max"],
+        "delete_row_count": pc.sum(_is_retract(rows[VALUE_KIND])).as_py(),
+    }
+
+
+def _describe_rows(rows: pa.Table, next_sequence: int) -> dict[str, Any]:
+    return {
+        "min_key": EMPTY_ROW,
+        "max_key": EMPTY_ROW,
+        "key_stats": _stats_row(EMPTY_STATS),
+        "min_sequence_number": next_sequence,
+        "max_sequence_number": next_sequence + rows.num_rows - 1,
+        "delete_row_count": 0,
+    }
+
+
+def _describe_values(rows: pa.Table, schema: TableSchema) -> dict[str, Any]:
+    row_type, options = schema.row_type, schema.options
+    stats = collect_stats(
+        rows.select(list(row_type.names)),
+        row_type,
+        stats_modes(row_type.names, options, level=0),
+        dense=options.read(table_options.METADATA_STATS_DENSE_STORE),
+    )
+    return {
+        "value_stats": _stats_row(stats),
+        "value_stats_cols": None if stats.columns is None else list(stats.columns),
+    }
+
+
+def _stats_row(stats: SimpleStats) -> dict[str, Any]:
+    return {
+        "min_values": stats.min_values,
+        "max_values": stats.max_values,
+        "null_counts": list(stats.null_counts),
+    }
+
+
+def _slices(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    for table in tables:
+        step = max(1, table.num_rows * size // max(1, table.nbytes))
+        for start in range(0, table.num_rows, step):
+            yield table.slice(start, step)
+
+
+def _unsupported(message: str) -> InvalidInput:
+    return InvalidInput(message, kind=ErrorKind.UNSUPPORTED)

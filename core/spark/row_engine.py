@@ -1,0 +1,52 @@
+"""The row engine that procedures are given: Spark tasks over one warehouse's store."""
+
+import pyarrow as pa
+
+from core.commit.commit_message import CommitMessage
+from core.spark.session import Progress, WarmSession
+from core.spark.verify_files import verify_data_files
+from core.spark.writers import write_rows
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+
+class SparkRowEngine:
+    """Implements `core.procedures.row_engine.RowEngine`; it never publishes."""
+
+    def __init__(self, session: WarmSession, store: FileIO) -> None:
+        """Work on one warehouse.
+
+        Args:
+            session: The warm session of this process.
+            store: The warehouse's store; tasks write data files through it.
+        """
+        self._session = session
+        self._store = store
+
+    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
+        """Compare data files with what the manifests say of them.
+
+        Args:
+            files: Columns `path`, `size` in bytes and `row_count`.
+            progress: Called with files done and all files; what it raises stops the check.
+
+        Returns:
+            Columns `path`, `problem`, `expected` and `found`; no row when all is well.
+        """
+        return verify_data_files(self._session, self._store, files, progress)
+
+    def write_rows(
+        self, table: FileStoreTable, rows: pa.Table, progress: Progress
+    ) -> tuple[CommitMessage, ...]:
+        """Write rows as data files of `table` in tasks; nothing is visible until committed.
+
+        Args:
+            table: The table on the branch to be written.
+            rows: Columns of the table by name; `_VALUE_KIND` 3 deletes by primary key.
+            progress: Called with tasks done and tasks known; what it raises stops the writing.
+        """
+        return write_rows(self._session, self._store, table, rows, progress=progress)
+
+    def cancel(self) -> None:
+        """Stop what runs now; the running call raises."""
+        self._session.cancel()
