@@ -6,10 +6,11 @@ which is slower by a factor of twenty and says what is wrong.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,10 +44,24 @@ Values = tuple[object, ...]
 _MAX_REMEMBERED_BYTES: Final = 1 << 30
 _DECODING_THREADS: Final = max(2, min(8, os.cpu_count() or 2))
 # Planning a query costs as much as decoding this many entries the slow way.
-_TOO_SMALL_FOR_A_QUERY: Final = 40
+_SMALL: Final = 40
+_GROUP_ROWS: Final = 32_768
 _BATCH_ROWS: Final = 16_384
 _DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
 _TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """A manifest to decode: its path, a file on this machine, how many entries it should have."""
+
+    path: str
+    file: str
+    count: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,30 +189,28 @@ class ManifestScan:
         except NotFound as error:
             raise _missing(str(error.facts.get("path"))) from error
 
-        def decode(item: tuple[tuple[str, int], str]) -> pa.Table:
-            (path, count), file = item
-            return self._decode(session, path, file, count)
-
-        items = list(zip(manifests, files, strict=True))
-        if len(items) == 1:
-            return [decode(items[0])]
+        groups = list(_groups(zip(manifests, files, strict=True)))
+        if len(groups) == 1:
+            return self._decode_group(session, groups[0])
         with ThreadPoolExecutor(_DECODING_THREADS) as pool:
-            return list(pool.map(decode, items))
+            decoded = pool.map(lambda group: self._decode_group(session, group), groups)
+            return [table for tables in decoded for table in tables]
 
-    def _decode(
-        self, session: datafusion.SessionContext, path: str, file: str, count: int
-    ) -> pa.Table:
-        name = path.rsplit("/", 1)[-1]
-        table = None
-        if count > _TOO_SMALL_FOR_A_QUERY:
-            table = _decode_by_query(session, file, name)
-        if table is None or table.num_rows != count:
-            table = self._decode_file(path, decode_manifest)
-        if table.num_rows != count:
+    def _decode_group(
+        self, session: datafusion.SessionContext, group: list[_Source]
+    ) -> list[pa.Table]:
+        tables = dict(_decode_by_query(session, [each for each in group if each.count > _SMALL]))
+        return [self._checked(each, tables.get(each.path)) for each in group]
+
+    def _checked(self, source: _Source, table: pa.Table | None) -> pa.Table:
+        # DataFusion takes the end of a truncated file for its end; the slow way says what is wrong.
+        if table is None or table.num_rows != source.count:
+            table = self._decode_file(source.path, decode_manifest)
+        if table.num_rows != source.count:
             raise FormatError(
-                f"{path} is broken: it holds {table.num_rows} entries where its manifest list "
-                f"tells of {count}. Restore the file.",
-                path=path,
+                f"{source.path} is broken: it holds {table.num_rows} entries where its manifest "
+                f"list tells of {source.count}. Restore the file.",
+                path=source.path,
             )
         return table
 
@@ -334,34 +347,92 @@ def _new_session() -> datafusion.SessionContext:
     return datafusion.SessionContext(config)
 
 
-def _decode_by_query(session: datafusion.SessionContext, file: str, name: str) -> pa.Table | None:
-    """The entries of a manifest on this machine; None where DataFusion cannot read it."""
+def _groups(sources: Iterable[tuple[tuple[str, int], str]]) -> Iterator[list[_Source]]:
+    """Neighbouring manifests, some ten thousand entries a group: one piece of work."""
+    group: list[_Source] = []
+    for (path, count), file in sources:
+        if group and sum(each.count for each in group) + count > _GROUP_ROWS:
+            yield group
+            group = []
+        group.append(_Source(path=path, file=file, count=count))
+    if group:
+        yield group
+
+
+def _decode_by_query(
+    session: datafusion.SessionContext, sources: Sequence[_Source]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The path and entries of those of the manifests that DataFusion can read."""
+    if len(sources) == 1:
+        table = _decode_one(session, sources[0])
+        if table is not None:
+            yield sources[0].path, table
+        return
+    read = [(source, _read_batches(session, source.file)) for source in sources]
+    # Neighbours of one writer have one schema: together they cost little more than one of them.
+    by_schema = itertools.groupby(
+        ((source, batches) for source, batches in read if batches),
+        key=lambda item: item[1][0].schema,
+    )
+    for _, same in by_schema:
+        yield from _entries_of_many(list(same))
+
+
+def _decode_one(session: datafusion.SessionContext, source: _Source) -> pa.Table | None:
+    """The entries of one manifest, batch by batch, as it may be large."""
+    tables: list[pa.Table] = []
+    position = 0
     try:
-        # As a URL, for a plain path with [, ? or * would be taken for a pattern.
-        batches = session.read_avro(f"file://{quote(file)}", file_extension="").execute_stream()
-        return pa.Table.from_batches(_entry_batches(batches, name), MANIFEST_ENTRY)
-    except FormatError:
-        raise
+        for batch in _stream(session, source.file):
+            names, positions = [source.name], np.arange(position, position + batch.num_rows)
+            tables.append(_entries(batch, names, [batch.num_rows], positions))
+            position += batch.num_rows
     except Exception:  # DataFusion has one class for all its errors
         return None
+    return pa.concat_tables(tables) if tables else None
 
 
-def _entry_batches(
-    batches: Iterator[datafusion.RecordBatch], name: str
-) -> Iterator[pa.RecordBatch]:
-    position = 0
-    for each in batches:
-        batch = each.to_pyarrow()
-        _check_version(batch["_VERSION"], name)
-        entries = relabel(_columns(batch), _DECODED)
-        count = batch.num_rows
-        ours = [
-            file_identity(entries),
-            pa.repeat(pa.scalar(name), count),
-            pa.array(np.arange(position, position + count, dtype=np.int32)),
-        ]
-        yield from relabel([*entries.columns, *ours], MANIFEST_ENTRY).to_batches()
-        position += count
+def _read_batches(session: datafusion.SessionContext, file: str) -> list[pa.RecordBatch]:
+    try:
+        return list(_stream(session, file))
+    except Exception:  # DataFusion has one class for all its errors
+        return []
+
+
+def _stream(session: datafusion.SessionContext, file: str) -> Iterator[pa.RecordBatch]:
+    # As a URL, for a plain path with [, ? or * would be taken for a pattern.
+    found = session.read_avro(f"file://{quote(file)}", file_extension="")
+    return (batch.to_pyarrow() for batch in found.execute_stream())
+
+
+def _entries_of_many(
+    read: list[tuple[_Source, list[pa.RecordBatch]]],
+) -> Iterator[tuple[str, pa.Table]]:
+    counts = [sum(batch.num_rows for batch in batches) for _, batches in read]
+    positions = np.concatenate([np.arange(count) for count in counts])
+    names = [source.name for source, _ in read]
+    try:
+        together = pa.concat_batches([batch for _, batches in read for batch in batches])
+        entries = _entries(together, names, counts, positions)
+    except (FormatError, pa.ArrowException):
+        return
+    start = 0
+    for (source, _), count in zip(read, counts, strict=True):
+        yield source.path, entries.slice(start, count)
+        start += count
+
+
+def _entries(
+    batch: pa.RecordBatch,
+    names: list[str],
+    counts: list[int],
+    positions: np.ndarray[Any, np.dtype[np.int64]],
+) -> pa.Table:
+    _check_version(batch["_VERSION"], names[0])
+    entries = relabel(_columns(batch), _DECODED)
+    manifest = pa.array(names).take(pa.array(np.repeat(np.arange(len(names)), counts)))
+    ours = [file_identity(entries), manifest, pa.array(positions.astype(np.int32))]
+    return pa.Table.from_arrays([*entries.columns, *ours], schema=MANIFEST_ENTRY)
 
 
 def _columns(batch: pa.RecordBatch) -> list[pa.Array]:
