@@ -52,6 +52,10 @@ class Services:
         """The warehouse with the verdict of a probe, which makes a file and removes it again."""
         return self._open(read_only=self.settings.role == Role.VIEWER)
 
+    def check_warehouse(self) -> None:
+        """Open the warehouse, so that a wrong path is told now and not by the first page."""
+        _ = self.warehouse
+
     @property
     def can_write(self) -> bool:
         """Whether commits are safe in this warehouse."""

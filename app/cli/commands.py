@@ -11,7 +11,10 @@ from typing import Final
 
 import typer
 
+from app.cli.branches import branches
 from app.cli.browse import browse
+from app.cli.console import console
+from app.cli.jobs import jobs
 from app.cli.output import print_error
 from core.errors import (
     AlreadyExists,
@@ -37,7 +40,9 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-program.add_typer(browse)
+for commands in (console, browse, branches):
+    program.add_typer(commands)
+program.add_typer(jobs, name="jobs")
 
 
 @program.callback()

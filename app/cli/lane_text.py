@@ -156,7 +156,7 @@ def _rows(marks: Iterable[Mark], main: Key | None) -> Iterator[tuple[str, str]]:
             columns[joining] = None
             yield _bend(columns, mine[0], joining, "/", seen_main), ""
         seen_main = seen_main or mine[0] == 0
-        yield _bars(columns, seen_main, {mine[0]: _sign(mark)}) + " ", _text(mark)
+        yield _bars(columns, seen_main, {mine[0]: _sign(mark)}).rstrip() + " ", _text(mark)
         columns[mine[0]] = mark.parents[0] if mark.parents else None
         for parent in mark.parents[1:]:
             if parent not in columns:

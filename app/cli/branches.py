@@ -1,0 +1,351 @@
+"""The commands that change branches, and what is known of an operation afterwards."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Annotated, Final
+
+import typer
+
+from app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+)
+from app.cli.jobs import follow_job
+from app.cli.output import (
+    NOT_READ,
+    count,
+    error_object,
+    local_time,
+    print_error,
+    print_fields,
+    print_json,
+    print_line,
+    print_rows,
+)
+from app.services import Services
+from core.diff.fast_forward import Arrivals, FastForwardPlan, Removals, Verdict, WayOut
+from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
+from core.format.identifier import MAIN_BRANCH
+from core.format.receipt import Receipt
+from core.format.snapshot import Snapshot
+from core.jobs.progress import JobState, JobView
+from core.procedures.call import Argument
+
+branches = typer.Typer()
+
+BackgroundOption = Annotated[
+    bool, typer.Option("--background", help="Print the job's id and do not wait for it.")
+]
+
+_REFUSED: Final = 1
+_FAILED: Final = 3
+_SNAPSHOTS_LISTED: Final = 20
+
+
+@branches.command("create-branch")
+def create_branch(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new branch.")],
+    from_tag: Annotated[str | None, typer.Option("--from-tag", metavar="TAG")] = None,
+    from_snapshot: Annotated[int | None, typer.Option("--from-snapshot", metavar="ID")] = None,
+    from_branch: Annotated[str | None, typer.Option("--from-branch", metavar="BRANCH")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="2026-01-31T12:00, local or +01:00.")
+    ] = None,
+    empty: Annotated[bool, typer.Option("--empty", help="With the schema and no rows.")] = False,
+    reason: Annotated[str | None, typer.Option("--reason")] = None,
+    owner: Annotated[str | None, typer.Option("--owner")] = None,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Create a branch from the head of main, or from what an option names."""
+    identifier = named_table(table)
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "branch": name,
+        "tag": from_tag,
+        "snapshot": from_snapshot,
+        "from_branch": from_branch or (None if identifier.is_main else identifier.branch),
+        "timestamp": None if at is None else _millis(at),
+        "empty": empty or None,
+        "reason": reason,
+        "owner": owner,
+    }
+    services = open_services(warehouse)
+    return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
+
+
+@branches.command("create-tag")
+def create_tag(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new tag.")],
+    branch: BranchOption = None,
+    snapshot: Annotated[
+        int | None, typer.Option("--snapshot", metavar="ID", help="The head if left out.")
+    ] = None,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Create a tag that is kept for ever."""
+    identifier = named_table(table, branch)
+    arguments: dict[str, Argument] = {
+        "table": identifier.full_name,
+        "tag": name,
+        "snapshot": snapshot,
+    }
+    services = open_services(warehouse)
+    return run_call(services, "create_tag", arguments, background=background, as_json=as_json)
+
+
+@branches.command("fast-forward")
+def fast_forward(
+    table: TableArgument,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="The branch that moves.")
+    ] = MAIN_BRANCH,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would happen; change nothing.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),
+    ] = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Move a branch to the head of another one that holds all of it."""
+    services = open_services(warehouse)
+    identifier = named_table(table)
+    plan = services.preview_fast_forward(identifier, source, target)
+    may_run = plan.can_run or (force and plan.can_replace)
+    refused = plan.verdict is Verdict.REFUSED and not (force and plan.can_replace)
+    if dry_run or not may_run:
+        if as_json:
+            print_json(plan.to_object())
+        else:
+            print_plan(plan, force=force)
+            if refused:
+                print_error(_refusal(plan), as_json=False)
+        return _REFUSED if refused else 0
+    if not as_json:
+        print_plan(plan, force=force)
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "branch": source,
+        "target": target,
+        "plan_id": plan.id,
+        "force": force or None,
+    }
+    return run_call(
+        services,
+        "fast_forward",
+        arguments,
+        background=background,
+        as_json=as_json,
+        beside=plan.to_object(),
+    )
+
+
+@branches.command()
+def receipt(
+    operation_id: Annotated[str, typer.Argument(metavar="OPERATION_ID")],
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what an operation did."""
+    found = open_services(warehouse).receipt(operation_id)
+    if as_json:
+        print_json(found)
+    else:
+        print_receipt(found)
+
+
+def run_call(
+    services: Services,
+    name: str,
+    arguments: Mapping[str, Argument],
+    *,
+    background: bool,
+    as_json: bool,
+    beside: Mapping[str, object] | None = None,
+) -> int:
+    """Have a worker carry out a call, show its progress and its end; return the exit code.
+
+    Args:
+        services: The door to the core.
+        name: The procedure.
+        arguments: Its arguments.
+        background: Whether to leave once the job is enqueued.
+        as_json: Whether to print a document.
+        beside: What the document holds besides the outcome.
+    """
+    job_id = services.start(name, arguments)
+    if background:
+        if as_json:
+            print_json({**(beside or {}), "operation_id": job_id})
+        else:
+            print_line(f"Job {job_id} is queued. Look at it: branch-console jobs show {job_id}")
+        return 0
+    job = follow_job(services, job_id)
+    if job.state is not JobState.DONE:
+        return _print_failure(job, beside or {}, as_json=as_json)
+    done = services.receipt(job.receipt_id or job_id)
+    if as_json:
+        print_json({**(beside or {}), "operation_id": job_id, "receipt": done})
+    else:
+        print_receipt(done)
+    return 0
+
+
+def print_receipt(found: Receipt) -> None:
+    """Print what an operation did."""
+    counts = found.counts
+    figures = (
+        (counts.snapshots_added, "snapshot", "added"),
+        (counts.snapshots_removed, "snapshot", "removed"),
+        (counts.schemas_added, "schema", "added"),
+        (counts.schemas_removed, "schema", "removed"),
+        (counts.tags_added, "tag", "added"),
+        (counts.tags_removed, "tag", "removed"),
+        (counts.files_verified, "file", "verified"),
+        (counts.rows_added, "row", "added"),
+    )
+    print_fields(
+        {
+            "operation": found.operation_id,
+            "statement": found.statement,
+            "by": found.actor,
+            "plan": found.plan_id or None,
+            "started": local_time(found.started_millis),
+            "finished": local_time(found.finished_millis),
+            **{
+                f"moved {move.branch}": f"{_id(move.before_id)} to {_id(move.after_id)}"
+                for move in found.moves
+            },
+            "counts": ", ".join(
+                f"{count(number, noun)} {verb}" for number, noun, verb in figures if number
+            )
+            or None,
+            "rescue branch": found.rescue_branch,
+        }
+    )
+    for note in found.notes:
+        print_line(note)
+
+
+def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
+    """Print what a fast-forward would do."""
+    print_fields(
+        {
+            "table": plan.table,
+            "source": f"{plan.source} at {_snapshot_text(plan.source_head)}",
+            "target": f"{plan.target} at {_snapshot_text(plan.target_head)}",
+            "fork": _snapshot_text(plan.fork),
+            "verdict": "replace" if force and plan.can_replace else str(plan.verdict),
+            "arrives": _sum(plan.arrives),
+            "would remove": _sum(plan.would_remove),
+        }
+    )
+    _print_snapshots("arrives", plan.arrives.snapshots)
+    _print_snapshots("would go", plan.would_remove.snapshots)
+    for tag in plan.would_remove.tags:
+        print_line(f"would go: tag {tag.name} at snapshot {tag.snapshot.id}")
+    for consumer, next_id in plan.would_remove.consumers:
+        print_line(f"would be rewound: consumer {consumer}, which reads snapshot {next_id} next")
+    for reason in plan.reasons:
+        print_line(f"{reason.kind}: {reason.text}")
+    for note in plan.notes:
+        print_line(note)
+    if plan.ways_out and not force:
+        print_line("ways out:")
+        for way in plan.ways_out:
+            print_line(f"  {_way_text(way, plan)}")
+
+
+def _print_failure(job: JobView, beside: Mapping[str, object], *, as_json: bool) -> int:
+    error = PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    if as_json:
+        print_json({**beside, "operation_id": job.id, "error": error_object(error), "job": job})
+    else:
+        print_error(error, as_json=False)
+    return _REFUSED if job.state is JobState.REFUSED else _FAILED
+
+
+def _refusal(plan: FastForwardPlan) -> Refused:
+    reason = plan.reasons[0]
+    return Refused(
+        f"Fast-forward refused; {plan.target!r} is unchanged. {reason.text}", kind=reason.kind
+    )
+
+
+def _print_snapshots(what: str, snapshots: tuple[Snapshot, ...]) -> None:
+    if not snapshots:
+        return
+    print_line()
+    print_rows(
+        (f">{what}", "identity", "kind", ">rows", "time", "user"),
+        (
+            (
+                str(snapshot.id),
+                snapshot.identity.short,
+                str(snapshot.commit_kind).lower(),
+                snapshot.delta_record_count,
+                local_time(snapshot.time_millis),
+                snapshot.commit_user,
+            )
+            for snapshot in snapshots[:_SNAPSHOTS_LISTED]
+        ),
+        total=len(snapshots),
+    )
+    print_line()
+
+
+def _sum(moved: Arrivals | Removals) -> str:
+    if moved.is_empty:
+        return "nothing"
+    consumers = moved.consumers if isinstance(moved, Removals) else ()
+    figures: Iterable[tuple[int, str]] = (
+        (len(moved.snapshots), "snapshot"),
+        (len(moved.schema_ids), "schema"),
+        (len(moved.tags), "tag"),
+        (len(consumers), "consumer"),
+    )
+    parts = [count(number, noun) for number, noun in figures if number]
+    return ", ".join([*parts, f"{moved.row_count:+,} rows"])
+
+
+def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
+    match way:
+        case WayOut.MERGE:
+            return f"merge: bring {plan.source} into {plan.target} three-way"
+        case WayOut.UPDATE:
+            return f"update: bring {plan.target} into {plan.source} first, then fast-forward"
+        case WayOut.COMPARE:
+            return f"compare: see how {plan.source} and {plan.target} differ"
+        case WayOut.REPLACE:
+            return f"--force: replace {plan.target}; a rescue branch keeps what it holds now"
+
+
+def _snapshot_text(snapshot: Snapshot | None) -> str:
+    return NOT_READ if snapshot is None else f"{snapshot.id} ({snapshot.identity.short})"
+
+
+def _id(snapshot_id: int | None) -> str:
+    return "nothing" if snapshot_id is None else f"snapshot {snapshot_id}"
+
+
+def _millis(text: str) -> int:
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text!r} is no time. Write 2026-01-31T12:00, or with a zone 2026-01-31T12:00+01:00."
+        ) from error

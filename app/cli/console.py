@@ -1,0 +1,291 @@
+"""The commands that keep running: the console, its worker, and both on the demo's warehouse."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Final
+
+import typer
+
+import app
+from app.cli.arguments import JsonOption, WarehouseOption
+from app.cli.output import print_json, print_line, print_note
+from app.services import Services, services_for
+from app.settings import Settings
+from core.errors import ErrorKind, InvalidInput, StorageError
+
+console = typer.Typer()
+
+PortOption = Annotated[
+    int | None,
+    typer.Option("--port", "-p", min=0, max=65_535, help="The port; 8501 or a free one."),
+]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1 if left out.")
+]
+
+_USUAL_PORT: Final = 8501
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.2
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_ANYWHERE: Final = frozenset({"0.0.0.0", "::"})
+
+
+@console.command("open")
+def open_warehouse(
+    path_or_url: Annotated[str, typer.Argument(metavar="PATH_OR_URL", help="The warehouse.")],
+    port: PortOption = None,
+    host: HostOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Open a warehouse in the browser: ./wh, s3://bucket/wh."""
+    serve_console(services_of(path_or_url, host, port), as_json=as_json)
+
+
+@console.command()
+def serve(
+    warehouse: WarehouseOption = None,
+    port: PortOption = None,
+    host: HostOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Serve the console of a warehouse until Ctrl-C."""
+    serve_console(services_of(warehouse, host, port), as_json=as_json)
+
+
+@console.command()
+def worker(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
+    """Run the jobs of a warehouse until Ctrl-C."""
+    # The worker brings Spark, which no other command should wait for.
+    from core.jobs.worker import run_worker  # noqa: PLC0415
+
+    services = services_of(warehouse)
+    settings = services.job_settings
+    services.check_warehouse()
+    if as_json:
+        print_json({"warehouse": settings.warehouse, "process_id": os.getpid()})
+    else:
+        print_line(f"Worker {os.getpid()} runs the jobs of {settings.warehouse}. Stop: Ctrl-C.")
+    sys.stdout.flush()
+    run_worker(settings)
+
+
+def services_of(
+    warehouse: str | None, host: str | None = None, port: int | None = None
+) -> Services:
+    """Return the services of a command's options."""
+    overrides = {"warehouse": warehouse, "host": host, "port": None if port is None else str(port)}
+    return services_for(Settings.from_environment(overrides))
+
+
+def serve_console(services: Services, *, as_json: bool) -> None:
+    """Run the console and a worker until Ctrl-C, then stop what was started here.
+
+    Raises:
+        InvalidInput: The path is no warehouse, or the port is taken.
+        StorageError: The console does not start, or ends by itself.
+    """
+    settings = services.settings
+    services.check_warehouse()
+    settings = replace(settings, port=_choose_port(settings.host, settings.port))
+    with _stopped_by_sigterm(), _worker_of(services), _console_of(settings) as running:
+        _tell_address(services, settings, running, as_json=as_json)
+        while running.poll() is None:
+            time.sleep(_POLL_SECONDS)
+        raise _console_failed(settings, "ended by itself")
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let a polite kill and Ctrl-C both end the block quietly."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_note("Stopped.")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _worker_of(services: Services) -> Iterator[None]:
+    """Have a worker; one that ran before goes on running afterwards."""
+    started = services.start_worker()
+    try:
+        yield
+    finally:
+        found = services.worker()
+        if started and found is not None and found.is_alive and found.host == socket.gethostname():
+            os.kill(found.process_id, signal.SIGTERM)
+            _wait_until_gone(services)
+
+
+def _wait_until_gone(services: Services) -> None:
+    deadline = time.monotonic() + _STOP_SECONDS
+    while time.monotonic() < deadline:
+        found = services.worker()
+        if found is None or not found.is_alive:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _console_of(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Streamlit as a child of its own session, so that Ctrl-C reaches this process alone."""
+    log_path = _log_path(settings)
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    with log_path.open("wb") as log:
+        running = subprocess.Popen(
+            _streamlit(settings),
+            env=_child_environment(settings),
+            cwd=_folder_of_look(log_path.parent),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_ready(settings, running)
+        yield running
+    finally:
+        running.terminate()
+        try:
+            running.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.wait()
+
+
+def _streamlit(settings: Settings) -> list[str]:
+    script = Path(app.__file__).with_name("main.py")
+    options = {
+        "server.address": settings.host,
+        "server.port": str(settings.port),
+        "server.headless": "true",
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+    }
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    # -P: a folder `app` or `core` where the user happens to stand must not be taken for ours.
+    return [sys.executable, "-P", "-m", "streamlit", "run", str(script), *flags]
+
+
+def _child_environment(settings: Settings) -> dict[str, str]:
+    environment = settings.child_environment()
+    paths = [str(_project_folder()), environment.get("PYTHONPATH", "")]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+def _project_folder() -> Path:
+    return Path(app.__file__).parents[1]
+
+
+def _folder_of_look(otherwise: Path) -> Path:
+    """Return where Streamlit finds our theme, and never that of the folder the user stands in."""
+    project = _project_folder()
+    return project if (project / ".streamlit" / "config.toml").is_file() else otherwise
+
+
+def _log_path(settings: Settings) -> Path:
+    return settings.warehouse_state_dir / "console.log"
+
+
+def _wait_until_ready(settings: Settings, running: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if running.poll() is not None:
+            raise _console_failed(settings, "did not start")
+        if _answers(settings):
+            return
+        time.sleep(_POLL_SECONDS)
+    raise _console_failed(settings, f"did not answer in {_START_SECONDS:.0f} s")
+
+
+def _answers(settings: Settings) -> bool:
+    connection = http.client.HTTPConnection(_reachable(settings.host), settings.port, timeout=2)
+    try:
+        connection.request("GET", "/_stcore/health")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _console_failed(settings: Settings, what: str) -> StorageError:
+    path = _log_path(settings)
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    tail = " | ".join(line.strip() for line in lines if line.strip())[-400:]
+    return StorageError(
+        f"The console {what}. Its log is {path}: {tail}",
+        kind=ErrorKind.UNEXPECTED,
+        log=str(path),
+    )
+
+
+def _tell_address(
+    services: Services,
+    settings: Settings,
+    running: subprocess.Popen[bytes],
+    *,
+    as_json: bool,
+) -> None:
+    address = f"http://{_in_url(_reachable(settings.host))}:{settings.port}"
+    if as_json:
+        print_json(
+            {
+                "url": address,
+                "warehouse": settings.warehouse,
+                "process_id": running.pid,
+                "worker": services.worker(),
+            }
+        )
+    else:
+        print_line(f"{settings.warehouse} is open at {address}")
+        print_line("Stop: Ctrl-C.")
+    if settings.host not in _LOOPBACK:
+        print_note(f"No login: everyone who reaches {settings.host} acts as {settings.role}.")
+    sys.stdout.flush()
+
+
+def _reachable(host: str) -> str:
+    return "127.0.0.1" if host in _ANYWHERE else host
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _choose_port(host: str, wanted: int) -> int:
+    """Return the port, or where none is wanted the usual one, or one that is free.
+
+    Raises:
+        InvalidInput: The wanted port is taken, or this machine has no such address.
+    """
+    for port in (wanted,) if wanted else (_USUAL_PORT, 0):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            with socket.create_server((host, port), family=family) as server:
+                return int(server.getsockname()[1])
+        except OSError as error:
+            problem = error
+    raise InvalidInput(
+        f"The console cannot listen on {host}:{wanted or _USUAL_PORT}: {problem.strerror}. Choose "
+        "another --port or --host.",
+        kind=ErrorKind.INVALID_ARGUMENT,
+        port=wanted,
+    )
