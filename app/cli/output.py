@@ -37,7 +37,7 @@ from core.format.identifier import Identifier
 Tell: TypeAlias = Callable[[str, int, int | None], None]
 """Told what goes on, how many units of it are done and, once known, of how many."""
 
-NOT_READ: Final = "\u2013"
+NOT_READ: Final = "-"
 ROWS_SHOWN: Final = 50
 
 _ROWS_A_BLOCK: Final = 500
