@@ -1,0 +1,226 @@
+"""Whether a commit may stand on a head: pure, over the entries of the partitions it changes.
+
+Source: Paimon ConflictDetection; statements C05-C09 and C27.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.format.avro_encoding import one_array
+from core.format.binary_row import decode_rows
+from core.format.data_types import RowType
+from core.format.index_manifest import IndexType
+from core.format.manifest_entry import FileKind
+from core.format.snapshot import CommitKind
+
+
+class Rule(StrEnum):
+    """What a commit can break; none of these goes away by trying again."""
+
+    DELETE_OF_DEAD_FILE = "delete of a file that is not live"
+    ADD_OF_LIVE_FILE = "add of a file that is live"
+    BUCKET_COUNT_CHANGED = "bucket count changed without overwrite"
+    KEY_RANGES_OVERLAP = "key ranges overlap on a level"
+    STALE_DELETION_VECTOR = "deletion vector that is not the current one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a commit cannot stand."""
+
+    rule: Rule
+    message: str
+
+
+def find_conflict(
+    live: pa.Table, delta: pa.Table, kind: CommitKind, key_type: RowType
+) -> Problem | None:
+    """Check a commit against the live files of the partitions that it changes.
+
+    Args:
+        live: Columns of MANIFEST_ENTRY: live files of those partitions at the head.
+        delta: Columns of MANIFEST_ENTRY: what the commit adds and deletes.
+        kind: The kind of the commit; an overwrite may change the bucket count.
+        key_type: The trimmed primary key; no columns for an append table.
+
+    Returns:
+        The first problem, or None.
+    """
+    added = delta.filter(pc.equal(delta["kind"], int(FileKind.ADD)))
+    deleted = delta.filter(pc.equal(delta["kind"], int(FileKind.DELETE)))
+    problem = (
+        None if kind is CommitKind.OVERWRITE else _changed_bucket_count(live, added)
+    ) or _dead_or_double(live, added, deleted)
+    if problem is not None or not key_type.fields:
+        return problem
+    kept = live.filter(pc.invert(_is_in(live, deleted)))
+    # What the commit adds and deletes itself is gone again.
+    return _overlap(kept, added.filter(pc.invert(_is_in(added, deleted))), key_type)
+
+
+def find_index_conflict(
+    current: pa.Table, new: pa.Table, deleted: pa.Table, live_after: pa.Table
+) -> Problem | None:
+    """Check index files against those of the head.
+
+    Args:
+        current: Columns of INDEX_MANIFEST_ENTRY at the head.
+        new: Index files that the commit adds.
+        deleted: Index files that the commit takes away.
+        live_after: Live data files of the changed partitions after the commit.
+
+    Returns:
+        The first problem, or None.
+    """
+    gone = _names_missing_in(deleted["file_name"], current["file_name"])
+    if gone:
+        return Problem(
+            rule=Rule.STALE_DELETION_VECTOR,
+            message=f"Index file {gone[0]} is not in use any more: another commit replaced it.",
+        )
+    kept = current.filter(pc.invert(pc.is_in(current["file_name"], _plain(deleted["file_name"]))))
+    covered, fresh = _covered_files(kept), _covered_files(new)
+    twice = sorted(covered & fresh)
+    if twice:
+        return Problem(
+            rule=Rule.STALE_DELETION_VECTOR,
+            message=f"Data file {twice[0]} has a deletion vector already that this commit does "
+            "not know of.",
+        )
+    dead = sorted(fresh - set(live_after["file_name"].to_pylist()))
+    if dead:
+        return Problem(
+            rule=Rule.STALE_DELETION_VECTOR,
+            message=f"Data file {dead[0]}, for which rows were marked deleted, is not live.",
+        )
+    return None
+
+
+def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:
+    columns = ["partition", "total_buckets"]
+    both = pa.concat_tables([live.select(columns), added.select(columns)])
+    both = both.filter(pc.greater(both["total_buckets"], 0))
+    counts = both.group_by("partition").aggregate(
+        [("total_buckets", "min"), ("total_buckets", "max")]
+    )
+    changed = counts.filter(pc.not_equal(counts["total_buckets_min"], counts["total_buckets_max"]))
+    if not changed.num_rows:
+        return None
+    low, high = changed["total_buckets_min"][0].as_py(), changed["total_buckets_max"][0].as_py()
+    return Problem(
+        rule=Rule.BUCKET_COUNT_CHANGED,
+        message=f"A partition would have files of {low} and of {high} buckets. Write it anew with "
+        "an overwrite.",
+    )
+
+
+def _dead_or_double(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | None:
+    known = pa.concat_tables([live.select(["identity"]), added.select(["identity"])])
+    dead = deleted.filter(pc.invert(_is_in(deleted, known)))
+    if not dead.num_rows and _has_duplicates(deleted):
+        dead = deleted.slice(0, 1)
+    if dead.num_rows:
+        return Problem(
+            rule=Rule.DELETE_OF_DEAD_FILE,
+            message=f"{_files(dead)} to be deleted, but not live: another commit deleted or "
+            "compacted it.",
+        )
+    double = added.filter(pc.and_(_is_in(added, live), pc.invert(_is_in(added, deleted))))
+    if not double.num_rows and _has_duplicates(added):
+        double = added.slice(0, 1)
+    if double.num_rows:
+        return Problem(
+            rule=Rule.ADD_OF_LIVE_FILE,
+            message=f"{_files(double)} to be added, but live already.",
+        )
+    return None
+
+
+def _overlap(kept: pa.Table, added: pa.Table, key_type: RowType) -> Problem | None:
+    """Find files of one bucket and level, from level 1 on, whose key ranges overlap (C08)."""
+    added = added.filter(pc.greater(added["level"], 0))
+    if not added.num_rows:
+        return None
+    kept = kept.filter(pc.greater(kept["level"], 0))
+    columns = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
+    files = pa.concat_tables([kept.select(columns), added.select(columns)]).combine_chunks()
+    low = decode_rows(_plain(files["min_key"]), key_type)
+    high = decode_rows(_plain(files["max_key"]), key_type)
+    groups = {name: _plain(files[name]) for name in ("partition", "bucket", "level")}
+    keys = {f"key{index}": low.field(index) for index in range(len(key_type.fields))}
+    order = pc.sort_indices(
+        pa.table({**groups, **keys}), [(name, "ascending") for name in (*groups, *keys)]
+    )
+    first, second = order[:-1], order[1:]
+    same_group = np.ones(len(first), dtype=bool)
+    for column in groups.values():
+        same_group &= _numpy(pc.equal(column.take(first), column.take(second)))
+    reaches = ~_is_before(high, first, low, second, len(key_type.fields))
+    found = np.flatnonzero(same_group & reaches)
+    if not len(found):
+        return None
+    names = [
+        files["file_name"][int(side[int(found[0])].as_py())].as_py() for side in (first, second)
+    ]
+    return Problem(
+        rule=Rule.KEY_RANGES_OVERLAP,
+        message=f"Files {names[0]} and {names[1]} would hold overlapping keys on one level: two "
+        "compactions of the same bucket met.",
+    )
+
+
+def _is_before(
+    left: pa.StructArray,
+    left_rows: pa.Array,
+    right: pa.StructArray,
+    right_rows: pa.Array,
+    width: int,
+) -> npt.NDArray[np.bool_]:
+    """Whether each key of `left` is smaller than its key of `right`, column after column."""
+    result = np.zeros(len(left_rows), dtype=bool)
+    for index in reversed(range(width)):
+        one, other = left.field(index).take(left_rows), right.field(index).take(right_rows)
+        result = _numpy(pc.less(one, other)) | (_numpy(pc.equal(one, other)) & result)
+    return result
+
+
+def _numpy(flags: pa.Array) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _is_in(table: pa.Table, other: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(table["identity"], value_set=_plain(other["identity"]))
+
+
+def _has_duplicates(table: pa.Table) -> bool:
+    return bool(table.num_rows != pc.count_distinct(table["identity"]).as_py())
+
+
+def _covered_files(entries: pa.Table) -> set[str]:
+    vectors = entries.filter(pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS)))
+    return {
+        each["data_file"] for ranges in vectors["dv_ranges"].to_pylist() for each in ranges or ()
+    }
+
+
+def _names_missing_in(names: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
+    missing: list[str] = names.filter(
+        pc.invert(pc.is_in(names, value_set=_plain(known)))
+    ).to_pylist()
+    return missing
+
+
+def _files(table: pa.Table) -> str:
+    name = table["file_name"][0].as_py()
+    more = table.num_rows - 1
+    return f"File {name} is" if not more else f"File {name} and {more:,} more are"
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    return one_array(column, column.type)

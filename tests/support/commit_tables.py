@@ -1,0 +1,124 @@
+"""Small tables for tests of commits: data files that exist only as entries."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.schema_commit import create_table, new_schema
+from core.format.binary_row import encode_row
+from core.format.data_types import BIGINT, INT, STRING, DataType
+from core.format.identifier import Identifier
+from core.format.manifest_entry import MANIFEST_ENTRY
+from core.format.snapshot import Snapshot
+from core.storage.file_io import FileIO
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+COLUMNS: tuple[tuple[str, DataType], ...] = (("id", BIGINT), ("name", STRING), ("pt", INT))
+UNPARTITIONED = encode_row([], [])
+
+
+class CommitBench:
+    """A table in a folder with what is needed to commit to it."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        primary_keys: Sequence[str] = (),
+        partition_keys: Sequence[str] = (),
+        options: dict[str, str] | None = None,
+        store: CommitStore | None = None,
+        name: str = "t",
+    ) -> None:
+        self.file_io = FileIO.for_url(str(root))
+        self.store = store or CommitStore.of(self.file_io)
+        self.path = f"{self.file_io.root}/db.db/{name}"
+        self.identifier = Identifier(database="db", table=name)
+        schema = new_schema(
+            COLUMNS, primary_keys=primary_keys, partition_keys=partition_keys, options=options
+        )
+        paths = TablePaths(table=self.path)
+        if not self.file_io.exists(paths.schema(0)):
+            create_table(CommitStore.of(self.file_io), paths, schema)
+
+    def table(self, branch: str = "main") -> FileStoreTable:
+        """The table, opened anew as another process would."""
+        return FileStoreTable.open(self.store.files, self.path, self.identifier).on(branch)
+
+    def committer(self, branch: str = "main") -> FileStoreCommit:
+        return FileStoreCommit(self.table(branch), self.store, sleep=lambda _: None)
+
+    def append(
+        self, *names: str, branch: str = "main", user: str = "alice", rows: int = 10
+    ) -> Snapshot:
+        """Commit files of that name with `rows` rows each."""
+        files = data_files(names, rows=rows)
+        identifier = hash((branch, names)) % (1 << 40)
+        snapshot = self.committer(branch).commit(
+            [message(new_files=files)], user=user, identifier=identifier
+        )
+        assert snapshot is not None
+        return snapshot
+
+    def live_names(self, branch: str = "main") -> set[str]:
+        table = self.table(branch)
+        head = table.head()
+        return set() if head is None else set(table.live_files(head)["file_name"].to_pylist())
+
+    def manifest_names(self) -> set[str]:
+        return {each.name for each in self.file_io.list(f"{self.path}/manifest")}
+
+
+def message(
+    partition: bytes = UNPARTITIONED, bucket: int = 0, total_buckets: int = 1, **files: pa.Table
+) -> CommitMessage:
+    return CommitMessage(partition=partition, bucket=bucket, total_buckets=total_buckets, **files)
+
+
+def data_files(
+    names: Iterable[str],
+    *,
+    rows: int = 10,
+    partition: bytes = UNPARTITIONED,
+    bucket: int = 0,
+    total_buckets: int = 1,
+    level: int = 0,
+    keys: tuple[int, int] | None = None,
+) -> pa.Table:
+    """Entries of data files; `keys` are the first and last value of the primary key `id`."""
+    low, high = (
+        (UNPARTITIONED, UNPARTITIONED)
+        if keys is None
+        else (encode_row([keys[0]], [BIGINT]), encode_row([keys[1]], [BIGINT]))
+    )
+    stats = {"min_values": UNPARTITIONED, "max_values": UNPARTITIONED, "null_counts": []}
+    given = {
+        "kind": 0,
+        "partition": partition,
+        "bucket": bucket,
+        "total_buckets": total_buckets,
+        "file_size": 1000,
+        "row_count": rows,
+        "min_key": low,
+        "max_key": high,
+        "key_stats": stats,
+        "value_stats": stats,
+        "min_sequence_number": 0,
+        "max_sequence_number": rows - 1,
+        "schema_id": 0,
+        "level": level,
+        "extra_files": [],
+        "delete_row_count": 0,
+        "file_source": 0,
+        "identity": "",
+        "manifest": "",
+        "position": 0,
+    }
+    return pa.Table.from_pylist(
+        [{**given, "file_name": f"data-{name}.parquet"} for name in names], schema=MANIFEST_ENTRY
+    )
