@@ -35,6 +35,8 @@ from core.table.file_store_table import FileStoreTable
 Sequences: TypeAlias = dict[tuple[bytes, int], int]
 
 # `run` keeps apart what may become files of its own, `position` is the order of arrival in a run.
+# The run _REFUSED carries the error of rows that do not fit instead of rows: as a result it keeps
+# its kind, where an exception would be tried again and end as text.
 _PACKED: Final = pa.schema(
     [
         pa.field("partition", pa.binary(), False),
@@ -57,6 +59,7 @@ _WRITTEN: Final = pa.schema(
 _WRITTEN_DDL: Final = (
     "partition binary, bucket int, new_files binary, changelog_files binary, error binary"
 )
+_REFUSED: Final = -1
 _BYTES_AT_ONCE: Final = 64 << 20
 _SMALLEST_PIECE: Final = 8 << 20
 _TASKS_PER_CORE: Final = 4
@@ -123,14 +126,14 @@ def _packed(
     most = _TASKS_PER_CORE * session.parallelism
     if isinstance(rows, pa.Table):
         piece = max(_SMALLEST_PIECE, rows.nbytes // session.parallelism + 1)
-        packed = pa.concat_tables(
-            [_PACKED.empty_table(), *_pack(conform(rows, target.schema), target, piece)]
+        packed = pa.Table.from_batches(
+            _pack(conform(rows, target.schema), target, piece), schema=_PACKED
         )
         return spark.createDataFrame(packed), max(1, min(most, packed.num_rows))
     return rows.mapInArrow(_packing(target), _PACKED_DDL), most
 
 
-def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.Table]:
+def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.RecordBatch]:
     run = 0
     for partition, bucket, part in split(rows, target):
         # Only where rows have no bucket of their own may they be written by several tasks.
@@ -138,7 +141,7 @@ def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.Table]
         if not target.has_buckets:
             step = max(1, part.num_rows * piece // max(1, part.nbytes))
         for start in range(0, part.num_rows, step):
-            yield _packed_row(partition, bucket, run, start, part.slice(start, step))
+            yield _packed_row(partition, bucket, run, start, _to_bytes(part.slice(start, step)))
             run += not target.has_buckets
 
 
@@ -148,10 +151,13 @@ def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
         number = context.partitionId() if context is not None else 0
         run = 0 if target.has_buckets else number
         position = number * _POSITIONS_PER_TASK
-        for rows in _join(batches):
-            for partition, bucket, part in split(conform(rows, target.schema), target):
-                yield from _packed_row(partition, bucket, run, position, part).to_batches()
-            position += rows.num_rows
+        try:
+            for rows in _join(batches):
+                for partition, bucket, part in split(conform(rows, target.schema), target):
+                    yield _packed_row(partition, bucket, run, position, _to_bytes(part))
+                position += rows.num_rows
+        except PaimonError as error:
+            yield _packed_row(b"", 0, _REFUSED, 0, pickle.dumps(error))
 
     return pack
 
@@ -169,9 +175,11 @@ def _join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def _packed_row(partition: bytes, bucket: int, run: int, position: int, rows: pa.Table) -> pa.Table:
-    values = (partition, bucket, run, position, _to_bytes(rows))
-    return pa.Table.from_arrays(
+def _packed_row(
+    partition: bytes, bucket: int, run: int, position: int, rows: bytes
+) -> pa.RecordBatch:
+    values = (partition, bucket, run, position, rows)
+    return pa.RecordBatch.from_arrays(
         [pa.array([value], field.type) for value, field in zip(values, _PACKED, strict=True)],
         schema=_PACKED,
     )
@@ -181,7 +189,7 @@ def _writing(
     target: WriteTarget, sequences: Sequences
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        packed = (row for batch in batches for row in batch.to_pylist())
+        packed = (_checked(row) for batch in batches for row in batch.to_pylist())
         try:
             for (partition, bucket, _), rows in groupby(
                 packed, key=lambda row: (row["partition"], row["bucket"], row["run"])
@@ -197,10 +205,15 @@ def _writing(
                 )
                 yield _written_row(partition, bucket, files)
         except PaimonError as error:
-            # Told as a result, since an exception would be tried again and lose its kind.
             yield _written_row(b"", 0, None, pickle.dumps(error))
 
     return write
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    if row["run"] == _REFUSED:
+        raise pickle.loads(row["rows"])
+    return row
 
 
 def _written_row(
