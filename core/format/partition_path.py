@@ -52,7 +52,7 @@ def partition_strings(
     default = schema.options.read(PARTITION_DEFAULT_NAME)
     texts = []
     for value, data_type in zip(values, schema.partition_type.types, strict=True):
-        text = "" if value is None else _text(value, data_type, is_legacy, zone)
+        text = "" if value is None else value_text(value, data_type, is_legacy=is_legacy, zone=zone)
         texts.append(default if _is_blank(text) else text)
     return tuple(texts)
 
@@ -77,7 +77,19 @@ def _is_blank(text: str) -> bool:
     return all(c.isspace() and c not in _NOT_WHITESPACE for c in text)
 
 
-def _text(value: Any, data_type: DataType, is_legacy: bool, zone: tzinfo) -> str:
+def value_text(value: Any, data_type: DataType, *, is_legacy: bool, zone: tzinfo = UTC) -> str:
+    """Return the text of a value that is not null, as Java writes it.
+
+    Args:
+        value: As `decode_row` gives it.
+        data_type: Its type.
+        is_legacy: Whether it is the text of the value inside Paimon (days for a date), as in
+            legacy folder names and statistics, or that of a cast to STRING.
+        zone: For TIMESTAMP WITH LOCAL TIME ZONE in a cast.
+
+    Raises:
+        InvalidInput: The text depends on the writer's memory (binary values, inside Paimon).
+    """
     match data_type:
         case AtomicType(root=TypeRoot.CHAR | TypeRoot.VARCHAR):
             return str(value)
