@@ -141,6 +141,8 @@ def relabel(columns: Sequence[pa.Array | pa.ChunkedArray], layout: pa.Schema) ->
 
 
 def _relabel(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
+    if array.type == arrow_type:
+        return array
     mask = pc.is_null(array) if array.null_count else None
     if pa.types.is_struct(arrow_type):
         children = [
