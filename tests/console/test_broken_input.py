@@ -1,4 +1,4 @@
-"""Broken warehouses: one clear line that names the file, the rest stays usable, nothing is written."""
+"""Broken warehouses: a clear line names the file, the rest works on, nothing is written."""
 
 import json
 import shutil
