@@ -90,11 +90,6 @@ class HistoryCopy:
     remove_tags: tuple[str, ...] = ()
     rescue_branch: str | None = None
 
-    @property
-    def removes(self) -> bool:
-        """Whether anything of the target has to leave."""
-        return bool(self.remove_snapshot_ids or self.remove_schema_ids or self.remove_tags)
-
     def to_object(self) -> dict[str, object]:
         """Return JSON values for the journal."""
         return without_nulls(

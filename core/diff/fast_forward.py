@@ -115,6 +115,7 @@ class FastForwardPlan:
         table: Database and table.
         fork: The newest snapshot both sides share; None if there is none.
         fork_is_known: Whether both sides share a history, an empty target included.
+        arrives: What comes to the target; of a refused one, what replacing would bring.
         would_remove: What replacing the target would remove; empty for a legal fast-forward.
     """
 
@@ -373,13 +374,20 @@ def _clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
 
 
 def _arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
+    """List what comes from the source; what clashes comes only where the target is replaced."""
     known = _known(target)
-    schema_ids = {schema.id for schema in target.schemas}
-    tag_names = {tag.name for tag in target.tags}
+    schemas = {schema.id: schema.fingerprint for schema in target.schemas}
+    tags = {tag.name: tag.snapshot.identity for tag in target.tags}
     return Arrivals(
         snapshots=tuple(each for each in _after(source, fork) if each.identity not in known),
-        schema_ids=tuple(each.id for each in source.schemas if each.id not in schema_ids),
-        tags=tuple(tag for tag in source.tags if tag.name not in tag_names),
+        schema_ids=tuple(
+            each.id for each in source.schemas if schemas.get(each.id) != each.fingerprint
+        ),
+        tags=tuple(
+            tag
+            for tag in source.tags
+            if tag.name not in tags or not tags[tag.name].same_as(tag.snapshot.identity)
+        ),
     )
 
 

@@ -1,0 +1,146 @@
+"""Finding operations that were cut off, and finishing them or taking them back."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from core.commit.journal import End, Ending, Journal
+from core.errors import ErrorKind, NotFound, PaimonError, Refused
+from core.format.identifier import Identifier
+from core.format.receipt import Counts, Receipt
+from core.procedures import branches, fast_forward
+from core.procedures.call import ProcedureCall
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role, check_role
+from core.procedures.row_engine import RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+FRESH_MILLIS = 60_000
+"""An operation younger than this may still be at work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What became of one operation that had been cut off; `error` where it still is."""
+
+    table: Identifier
+    operation_id: str
+    statement: str
+    ending: Ending | None
+    message: str
+    error: PaimonError | None = None
+
+
+def recover(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages) -> Receipt:
+    """Finish or take back what was cut off; running it twice changes nothing.
+
+    Arguments of the call: `table`, or none for all tables.
+    """
+    facts = stages.run(
+        "recover",
+        lambda _: _recover_all(warehouse, call),
+        message="Looking for operations that were cut off.",
+        publishes=True,
+    )
+    return Receipt.from_json(str(facts["receipt"]))
+
+
+def recover_table(
+    warehouse: Warehouse, table: FileStoreTable, *, running: Collection[str] = ()
+) -> tuple[Recovery, ...]:
+    """Finish or take back the operations of one table.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table.
+        running: Operations that somebody is at work on; they are left alone.
+    """
+    journal = Journal(warehouse.store, table.paths)
+    done = []
+    for intent in journal.unfinished():
+        is_fresh = warehouse.clock() - intent.time_millis < FRESH_MILLIS
+        if intent.operation_id in running or is_fresh:
+            continue
+        operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        done.append(_recover(operation))
+    return tuple(done)
+
+
+def _recover(operation: Operation) -> Recovery:
+    intent = operation.intent
+    try:
+        end = _finish(operation)
+    except PaimonError as error:
+        ended = operation.journal.end_of(intent.operation_id)
+        return Recovery(
+            table=operation.table.identifier,
+            operation_id=intent.operation_id,
+            statement=intent.statement,
+            ending=None if ended is None else ended.ending,
+            message=error.message,
+            error=error,
+        )
+    return Recovery(
+        table=operation.table.identifier,
+        operation_id=intent.operation_id,
+        statement=intent.statement,
+        ending=end.ending,
+        message=end.message or "Finished.",
+    )
+
+
+def _finish(operation: Operation) -> End:
+    match operation.intent.procedure:
+        case "create_branch":
+            try:
+                branches.finish_creation(operation)
+            except NotFound as error:
+                # What the branch was to stand on is gone: nothing of it may stay.
+                branches.undo_creation(operation, error.message)
+        case "fast_forward":
+            fast_forward.finish_fast_forward(operation, lambda _done, _all: None)
+        case other:
+            raise Refused(
+                f"Operation {operation.intent.operation_id} is a {other!r}, which this version "
+                "cannot finish. Upgrade Branch Console.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+    end = operation.journal.end_of(operation.intent.operation_id)
+    assert end is not None
+    return end
+
+
+def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
+    warehouse.check_writable()
+    check_role(call.role, Role.OPERATOR, "recover operations")
+    started = warehouse.clock()
+    found = [
+        each
+        for table in tables_of(warehouse, call.find_text("table"))
+        for each in recover_table(warehouse, table, running={call.operation_id})
+    ]
+    receipt = Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=call.operation_id,
+        counts=Counts(),
+        notes=tuple(f"{each.table}: {each.statement}: {each.message}" for each in found)
+        or ("Nothing was cut off.",),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+    return {"receipt": receipt.to_json()}
+
+
+def tables_of(warehouse: Warehouse, name: str | None) -> tuple[FileStoreTable, ...]:
+    """Return the table of that name, or all tables that can be opened."""
+    if name is not None:
+        return (warehouse.table(name),)
+    return tuple(
+        warehouse.table(entry.identifier)
+        for database in warehouse.catalog.databases()
+        for entry in warehouse.catalog.tables(database)
+        if entry.error is None
+    )
