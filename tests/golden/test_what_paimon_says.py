@@ -12,6 +12,7 @@ from core.format.partition_path import partition_path
 from core.format.table_schema import BucketMode
 from core.table.file_store_table import FileStoreTable
 from tests.support.our_answers import (
+    in_micros,
     open_catalog,
     our_index_files,
     our_live_files,
@@ -86,7 +87,7 @@ def test_the_snapshots_are_the_same(case: Case) -> None:
 
 @each_branch
 def test_the_tags_are_the_same(case: Case) -> None:
-    expected = {name: _in_micros(tag) for name, tag in case.expected["tags"].items()}
+    expected = {name: in_micros(tag) for name, tag in case.expected["tags"].items()}
     assert our_tags(case.table) == expected
 
 
@@ -157,12 +158,3 @@ def test_each_live_file_lies_where_paimon_looks_for_it(case: Case) -> None:
 
 def _falls_back(table: FileStoreTable) -> bool:
     return "scan.fallback-branch" in table.schema().options
-
-
-def _in_micros(tag: dict[str, Any]) -> dict[str, Any]:
-    """A tag whose creation time has no more digits than a datetime."""
-    match tag.get("tagCreateTime"):
-        case [*parts, nanos] if len(parts) == 6:
-            return {**tag, "tagCreateTime": [*parts, nanos // 1000 * 1000]}
-        case _:
-            return tag

@@ -8,6 +8,7 @@ together, and a new build replaces both.
 import argparse
 import json
 import os
+import re
 import tarfile
 import tempfile
 import time
@@ -25,6 +26,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "warehouses"
 
 # Absolute paths in Paimon's answers are written with this word for the warehouse.
 WAREHOUSE: Final = "{warehouse}"
+BINARY: Final = "[B@address"
 
 SYSTEM_TABLES: Final = (
     "snapshots",
@@ -59,7 +61,9 @@ def describe(paimon: JavaPaimon, warehouse: Path) -> dict[str, Any]:
     }
     described = {"paimon": paimon.version, "tables": tables}
     text = json.dumps(to_plain(described), ensure_ascii=False)
-    result: dict[str, Any] = json.loads(text.replace(str(warehouse), WAREHOUSE))
+    # Where Paimon shows a binary value it prints where the array lay in its memory.
+    text = re.sub(r"\[B@[0-9a-f]+", BINARY, text.replace(str(warehouse), WAREHOUSE))
+    result: dict[str, Any] = json.loads(text)
     return result
 
 
@@ -111,7 +115,7 @@ def _describe_system_table(table: JavaTable, name: str) -> dict[str, Any]:
         found = table.system_table(name)
     except jpype.JException as failure:
         # Paimon itself cannot show some tables, such as partitions by certain types.
-        return {"error": str(failure).splitlines()[0]}
+        return {"error": str(failure).split(":", maxsplit=1)[0]}
     return {"columns": found.columns, "types": found.types, "rows": found.rows}
 
 

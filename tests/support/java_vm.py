@@ -49,3 +49,9 @@ def _hadoop_jars() -> list[Path]:
     assert found.origin is not None
     folder = Path(found.origin).parent / "jars"
     return [jar for pattern in _HADOOP_JARS for jar in folder.glob(pattern)]
+
+
+def set_java_time_zone(name: str) -> None:
+    """Set the zone in which Paimon shows and writes times; empty for that of the machine."""
+    zone = java_class("java.util.TimeZone")
+    zone.setDefault(zone.getTimeZone(name) if name else None)

@@ -69,6 +69,15 @@ def our_index_files(table: FileStoreTable, snapshot: Snapshot | None) -> list[di
     )
 
 
+def in_micros(tag: dict[str, Any]) -> dict[str, Any]:
+    """A tag as Paimon writes it, its creation time with no more digits than a datetime has."""
+    match tag.get("tagCreateTime"):
+        case [*parts, nanos] if len(parts) == 6:
+            return {**tag, "tagCreateTime": [*parts, nanos // 1000 * 1000]}
+        case _:
+            return tag
+
+
 def partition_values(partition: bytes, partition_type: RowType) -> list[Any]:
     """The values of an encoded partition."""
     return list(decode_row(partition, partition_type.types))

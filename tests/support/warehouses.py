@@ -25,7 +25,7 @@ class FixtureWarehouse:
 
         The path of this warehouse stands where Paimon gave one.
         """
-        return _expected(self.version, str(self.path))
+        return read_expected(self.version, str(self.path))
 
     def table_path(self, name: str) -> Path:
         """The folder of `database.table`."""
@@ -42,12 +42,12 @@ def unpack(version: str, folder: Path) -> FixtureWarehouse:
 
 def expected_tables(version: str) -> dict[str, list[str]]:
     """The branches, main first, of each `database.table` of a version, for parametrised tests."""
-    tables = _expected(version, WAREHOUSE)
-    return {name: list(table["on"]) for name, table in tables.items()}
+    return {name: list(table["on"]) for name, table in read_expected(version).items()}
 
 
 @functools.cache
-def _expected(version: str, path: str) -> dict[str, Any]:
+def read_expected(version: str, path: str = WAREHOUSE) -> dict[str, Any]:
+    """What a version of Paimon said of its tables, with this path for the warehouse."""
     text = (FOLDER / f"expected-{version}.json").read_text(encoding="utf-8")
     tables: dict[str, Any] = json.loads(text.replace(WAREHOUSE, path))["tables"]
     return tables
