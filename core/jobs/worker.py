@@ -1,0 +1,232 @@
+"""The worker: one process with one warm Spark session that runs the jobs of a store."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
+
+from core.commit.commit_message import CommitMessage
+from core.errors import PaimonError
+from core.jobs.client import APPLICATION, APPLICATION_VERSION, QUEUE, wall_clock_millis
+from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
+from core.jobs.settings import JobSettings
+from core.jobs.workflows import JobContext, register_workflow
+from core.procedures.recover import recover_table, tables_of
+from core.procedures.row_engine import Progress
+from core.procedures.warehouse import Warehouse
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import SparkSettings, WarmSession, open_session
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+_log = logging.getLogger(__name__)
+
+# All workers of a store share the name: the next one takes up what a killed one left.
+_EXECUTOR: Final = "worker"
+_BEAT_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.2
+_GRACE_SECONDS: Final = 10
+
+
+def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) -> None:
+    """Run jobs until a signal to stop; a running job goes on with the next worker.
+
+    Args:
+        settings: Which store, and how Spark is started.
+        stop: Set it to stop the worker; without it SIGTERM and Ctrl-C do.
+
+    Raises:
+        Refused: Another worker runs the jobs of this store.
+        NotAllowed: The warehouse cannot be written.
+    """
+    stopping = stop or threading.Event()
+    Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
+    with worker_lock(settings.lock_path):
+        if stop is None:
+            _stop_on_signals(stopping)
+        warehouse = Warehouse.open(
+            settings.warehouse,
+            store_options=dict(settings.store_options),
+            cache_dir=Path(settings.state_dir) / "cache",
+        )
+        rows = WarmRows(settings, warehouse.file_io)
+        context = JobContext(warehouse, rows, wall_clock_millis)
+        with _jobs_running(settings, context):
+            rows.start()
+            threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
+            _beat_until(stopping, settings, context, rows)
+            rows.cancel()
+        rows.close()
+
+
+class WarmRows:
+    """The row engine of this process; Spark starts in the background, once."""
+
+    def __init__(self, settings: JobSettings, file_io: FileIO) -> None:
+        self._settings = settings
+        self._file_io = file_io
+        self._lock = threading.Lock()
+        self._session: WarmSession | None = None
+        self.state = "cold"
+
+    def start(self) -> None:
+        """Start Spark on a thread of its own."""
+        threading.Thread(target=self._warm_up, name="spark-start", daemon=True).start()
+
+    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
+        """Compare data files with what the manifests say of them."""
+        return self._engine().verify_files(files, progress)
+
+    def write_rows(
+        self, table: FileStoreTable, rows: pa.Table, progress: Progress
+    ) -> tuple[CommitMessage, ...]:
+        """Write rows as data files in tasks."""
+        return self._engine().write_rows(table, rows, progress)
+
+    def cancel(self) -> None:
+        """Stop what runs now; the running call raises."""
+        session = self._session
+        if session is not None:
+            session.cancel()
+
+    def close(self) -> None:
+        """Stop Spark."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+            self.state = "cold"
+
+    def _engine(self) -> SparkRowEngine:
+        return SparkRowEngine(self._open(), self._file_io)
+
+    def _warm_up(self) -> None:
+        try:
+            self._open().warm_up()
+        except PaimonError as error:
+            _log.warning("Spark did not start: %s", error.message)
+
+    def _open(self) -> WarmSession:
+        with self._lock:
+            if self._session is None:
+                self.state = "starting"
+                try:
+                    self._session = open_session(spark_settings(self._settings))
+                except PaimonError as error:
+                    self.state = error.message
+                    raise
+                self.state = "warm"
+            return self._session
+
+
+def spark_settings(settings: JobSettings) -> SparkSettings:
+    """What the settings say of Spark; the rest stays at its defaults."""
+    default = SparkSettings()
+    return SparkSettings(
+        master=settings.spark_master or default.master,
+        remote=settings.spark_remote,
+        memory=settings.spark_memory or default.memory,
+        cache=Path(settings.state_dir) / "java",
+        conf=dict(settings.spark_conf),
+    )
+
+
+def main() -> None:
+    """Run a worker whose settings come on the standard input."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    settings = JobSettings.from_json(sys.stdin.read())
+    try:
+        run_worker(settings)
+    except PaimonError as error:
+        _log.error("%s (%s)", error.message, error.kind)  # a sentence is enough
+        sys.exit(1)
+
+
+@contextmanager
+def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
+    config: DBOSConfig = {
+        "name": APPLICATION,
+        "system_database_url": settings.jobs_url,
+        "serializer": DBOSPortableJSONSerializer(),
+        "application_version": APPLICATION_VERSION,
+        "executor_id": _EXECUTOR,
+        "log_level": "WARNING",
+    }
+    DBOS(config=config)
+    try:
+        register_workflow(context)
+        DBOS.launch()
+        DBOS.register_queue(
+            QUEUE, worker_concurrency=1, global_concurrency=1, polling_interval_sec=_POLL_SECONDS
+        )
+        yield
+    finally:
+        DBOS.destroy(workflow_completion_timeout_sec=_GRACE_SECONDS)
+
+
+def _beat_until(
+    stopping: threading.Event, settings: JobSettings, context: JobContext, rows: WarmRows
+) -> None:
+    """Tell that this worker lives, and stop the rows of a job that was cancelled."""
+    started, worker_id = wall_clock_millis(), uuid.uuid4().hex
+    while True:
+        is_over = stopping.is_set()
+        write_heartbeat(
+            settings.heartbeat_path,
+            Heartbeat(
+                id=worker_id,
+                process_id=os.getpid(),
+                host=socket.gethostname(),
+                started_millis=started,
+                heartbeat_millis=0 if is_over else wall_clock_millis(),
+                spark=rows.state,
+                job=context.job,
+                step=context.step,
+                done=context.done,
+                total=context.total,
+            ),
+        )
+        if is_over:
+            return
+        if context.job is not None and _is_cancelled(context.job):
+            rows.cancel()
+        stopping.wait(_BEAT_SECONDS)
+
+
+def _is_cancelled(job_id: str) -> bool:
+    status = DBOS.get_workflow_status(job_id)
+    return status is not None and status.status == "CANCELLED"
+
+
+def _recover(warehouse: Warehouse) -> None:
+    """Finish what was cut off elsewhere; jobs of this store take themselves up."""
+    if not warehouse.verdict.can_write:
+        return
+    own = {each.workflow_id for each in DBOS.list_workflows(status=["PENDING", "ENQUEUED"])}
+    try:
+        for table in tables_of(warehouse, None):
+            for each in recover_table(warehouse, table, running=own):
+                _log.info("recovered %s: %s", each.operation_id, each.message)
+    except PaimonError as error:
+        _log.warning("recovery stopped: %s", error.message)
+
+
+def _stop_on_signals(stopping: threading.Event) -> None:
+    def stop(_signal: int, _frame: object) -> None:
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
