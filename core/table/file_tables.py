@@ -132,7 +132,7 @@ def read_files(table: FileStoreTable, zone: tzinfo) -> pa.Table:
     columns |= {
         "null_value_counts": map_texts(
             (
-                (field.name, null_counts.field(i).cast(pa.string()))
+                (field.name, _null_counts(null_counts.field(i), files, field.name))
                 for i, field in enumerate(schema.fields)
             ),
             files.num_rows,
@@ -181,11 +181,14 @@ def read_buckets(table: FileStoreTable, zone: tzinfo) -> pa.Table:
 
 
 def read_manifests(table: FileStoreTable, zone: tzinfo) -> pa.Table:
-    """`manifests` of the head, oldest first."""
+    """`manifests` of the head, oldest first, then those of its changelog."""
     head = table.head()
     if head is None:
         return _MANIFESTS.empty_table()
     manifests = table.manifests(head)
+    if head.changelog_manifest_list is not None:
+        changelogs = table.scan.read_list(table.paths, head.changelog_manifest_list)
+        manifests = pa.concat_tables([manifests, changelogs])
     stats = one_array(manifests["partition_stats"], manifests["partition_stats"].type)
     schema = table.schema()
     columns = {name: manifests[name] for name in manifests.column_names}
@@ -304,6 +307,13 @@ def _key_text(key: bytes, schema: TableSchema) -> str | None:
         return None
     row_type = schema.key_type if schema.trimmed_primary_keys else schema.row_type
     return internal_row_text(decode_row(key, row_type.types), row_type)
+
+
+def _null_counts(counts: pa.Array, files: pa.Table, column: str) -> pa.Array:
+    # A file that holds only some columns counts all its rows as null in the others.
+    lacks = [cols is not None and column not in cols for cols in files["write_cols"].to_pylist()]
+    rows = one_array(files["row_count"], pa.int64())
+    return pc.if_else(pa.array(lacks, pa.bool_()), rows, counts).cast(pa.string())
 
 
 def _stats_texts(bounds: pa.StructArray, schema: TableSchema) -> pa.Array:

@@ -15,9 +15,7 @@ from core.format.binary_row import decode_row
 from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
 from core.format.partition_path import value_text
 
-_PLAIN_INTEGERS = frozenset(
-    {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT}
-)
+_PLAIN_INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
 _TEXTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 
 
@@ -102,3 +100,20 @@ def _python_values(column: pa.Array) -> list[Any]:
     # datetime has no nanoseconds.
     stamps = column.cast(pa.int64()).to_pylist()
     return [None if stamp is None else np.datetime64(stamp, "ns") for stamp in stamps]
+
+
+def java_map_order(keys: Iterable[str]) -> list[str]:
+    """The order in which a Java HashMap goes through its keys, put in the order given."""
+    ordered = list(keys)
+    capacity = 16
+    while len(ordered) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(ordered, key=lambda key: _spread_hash(key) % capacity)
+
+
+def _spread_hash(text: str) -> int:
+    code = 0
+    units = text.encode("utf-16-le")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code ^ code >> 16

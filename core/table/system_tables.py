@@ -28,6 +28,7 @@ from core.table.file_tables import (
     read_partitions,
     read_table_indexes,
 )
+from core.table.java_text import java_map_order
 from core.table.versioned_files import naming_file
 
 Reader = Callable[[FileStoreTable, tzinfo], pa.Table]
@@ -182,7 +183,7 @@ def _read_schemas(table: FileStoreTable, zone: tzinfo) -> pa.Table:
             "fields": _flat_json([field_to_json(field) for field in each.fields]),
             "partition_keys": _flat_json(each.partition_keys),
             "primary_keys": _flat_json(each.primary_keys),
-            "options": _flat_json(dict(each.options)),
+            "options": _flat_json({key: each.options[key] for key in java_map_order(each.options)}),
             "comment": each.comment,
             "update_time": _wall_clock(each.time_millis, zone),
         }
