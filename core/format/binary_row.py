@@ -49,6 +49,15 @@ _LONG_SLICE: Final = 512
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EXACT: Final = Context(prec=100, traps=[Inexact, InvalidOperation])
+_MISFITS: Final = (
+    struct.error,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    pa.ArrowException,
+)
 _FIXED_FORMATS: Final = {
     TypeRoot.BOOLEAN: "<?",
     TypeRoot.TINYINT: "<b",
@@ -102,7 +111,7 @@ def encode_row(
                 # Such a null keeps its room, so that the value could be set later in place.
                 if reserved := _reserved_bytes(data_type):
                     section.append(i, bytes(reserved), 0)
-    except (struct.error, TypeError, ValueError, OverflowError, ArithmeticError) as error:
+    except _MISFITS as error:
         raise InvalidInput(f"A value does not fit its type: {error}.") from error
     arity = struct.pack(">i", len(types)) if with_arity else b""
     return arity + bytes(section.data)
@@ -172,7 +181,7 @@ def _write(section: _Section, i: int, value: Any, data_type: DataType) -> None:
             else:
                 section.append(i, struct.pack("<q", millis), nanos)
         case AtomicType(root=root) if root in _BYTES_ROOTS:
-            raw = value.encode() if root in _TEXT_ROOTS else bytes(value)
+            raw = value.encode() if root in _TEXT_ROOTS else bytes(memoryview(value))
             if len(raw) <= _INLINE_LIMIT:
                 slot = raw.ljust(_INLINE_LIMIT, b"\0") + bytes([_INLINE_MARK | len(raw)])
                 section.put(i, "8s", slot)
