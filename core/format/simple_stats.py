@@ -299,7 +299,8 @@ def value_stats(
 
     Returns:
         A struct per entry: `min` and `max`, structs of the target's columns in their Arrow types,
-        and `null_count`, a struct of int64. A column that the file lacks has only nulls.
+        and `null_count`, a struct of int64: all rows for a column that the file lacks, null for one
+        that has no statistics.
 
     Raises:
         FormatError: Statistics do not fit the schema of their file, or the schema is unknown.
@@ -314,9 +315,9 @@ def value_stats(
                 kind=ErrorKind.SCHEMA_NOT_FOUND,
                 schema_id=schema_id,
             )
-        columns = stats_columns if stats_columns is not None else write_columns
-        group = entries.take(pa.array(indices))
-        parts.append(_evolved(group, schema, _stats_fields(schema, columns), target))
+        in_file = _fields(schema, write_columns)
+        in_stats = in_file if stats_columns is None else _fields(schema, stats_columns)
+        parts.append(_evolved(entries.take(pa.array(indices)), in_file, in_stats, target))
         positions += indices
     order = pa.array(np.argsort(np.array(positions, dtype=np.int64)))
     return pa.concat_arrays(parts).take(order) if parts else pa.array([], _result_type(target))
@@ -335,7 +336,7 @@ def _groups(entries: pa.Table) -> dict[tuple[int, Any, Any], list[int]]:
     return groups
 
 
-def _stats_fields(schema: TableSchema, columns: tuple[str, ...] | None) -> tuple[DataField, ...]:
+def _fields(schema: TableSchema, columns: tuple[str, ...] | None) -> tuple[DataField, ...]:
     if columns is None:
         return schema.fields
     return tuple(
@@ -352,14 +353,17 @@ def _result_type(target: TableSchema) -> pa.DataType:
 
 
 def _evolved(
-    group: pa.Table, schema: TableSchema, fields: tuple[DataField, ...], target: TableSchema
+    group: pa.Table,
+    in_file: tuple[DataField, ...],
+    in_stats: tuple[DataField, ...],
+    target: TableSchema,
 ) -> pa.StructArray:
     stats = one_array(group["value_stats"], group["value_stats"].type)
-    row_type = RowType(fields=fields)
+    row_type = RowType(fields=in_stats)
     least = _decode_unless_dropped(stats.field("min_values"), row_type)
     greatest = _decode_unless_dropped(stats.field("max_values"), row_type)
-    in_file = {field.id for field in schema.fields}
-    positions = {field.id: i for i, field in enumerate(fields)}
+    known = {field.id for field in in_file}
+    positions = {field.id: i for i, field in enumerate(in_stats)}
     columns: dict[str, list[pa.Array]] = {"min": [], "max": [], "null_count": []}
     for field in target.fields:
         i = positions.get(field.id)
@@ -367,10 +371,10 @@ def _evolved(
         columns["max"].append(_bound(greatest, i, field.type))
         if i is not None:
             columns["null_count"].append(_nth(stats.field("null_counts"), i))
-        elif field.id in in_file:
+        elif field.id in known:
             columns["null_count"].append(pa.nulls(len(stats), pa.int64()))
         else:
-            # The column came later: every row of the file reads as null.
+            # The file has no such column: all of its rows read as null.
             columns["null_count"].append(one_array(group["row_count"], pa.int64()))
     result = _result_type(target)
     structs = [

@@ -235,17 +235,21 @@ def test_statistics_of_older_schemas_are_shown_in_the_newest_as_paimon_does(
 ) -> None:
     for head in heads:
         files = head.expected["system"]["files"]
-        if "rows" not in files or not head.table.startswith("fixtures.evolution"):
-            continue
-        columns = files["columns"]
         live = head.live_files
+        if "rows" not in files or not live.num_rows:
+            continue
+        if head.version == "1.4.2" and "data_evolution" in head.table:
+            continue  # It leaves out columns that a file lacks; 2.0.0 counts their nulls.
         shown = value_stats(live, head.schemas, head.schema).to_pylist()
         ours = dict(zip(live["file_name"].to_pylist(), shown, strict=True))
-        for row in (dict(zip(columns, values, strict=True)) for values in files["rows"]):
+        for values in files["rows"]:
+            row = dict(zip(files["columns"], values, strict=True))
             stats = ours[row["file_path"].rsplit("/", 1)[1]]
-            assert _map_text(stats["min"]) == row["min_value_stats"]
-            assert _map_text(stats["max"]) == row["max_value_stats"]
-            assert _map_text(stats["null_count"]) == row["null_value_counts"]
+            assert _map_text(stats["null_count"]) == row["null_value_counts"], head.table
+            # Java's text of other types is not Python's.
+            if head.table.startswith("fixtures.evolution"):
+                assert _map_text(stats["min"]) == row["min_value_stats"]
+                assert _map_text(stats["max"]) == row["max_value_stats"]
 
 
 def test_partition_statistics_of_manifests_are_those_that_paimon_collects(

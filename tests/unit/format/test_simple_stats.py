@@ -288,7 +288,7 @@ def test_files_with_some_columns_have_statistics_of_those() -> None:
     )
     (row,) = value_stats(table, {0: _OLD}, _OLD).to_pylist()
     assert row["max"] == {"id": 2, "name": None, "gone": None}
-    assert row["null_count"] == {"id": 0, "name": None, "gone": None}
+    assert row["null_count"] == {"id": 0, "name": 10, "gone": 10}
 
 
 def test_an_unknown_schema_is_named() -> None:
