@@ -1,0 +1,96 @@
+"""The console's entry: pages, navigation, and the last net under every page."""
+
+import streamlit as st
+
+from app import reads, state, theme
+from app.models.location import Location
+from app.models.wording import code
+from app.services import get_services
+from app.state import PageName
+from app.views import branches, jobs, merge, overview, receipts, schemas, snapshots, table
+from app.widgets.problem import show_problem
+from app.widgets.table_picker import here
+from core.errors import PaimonError
+
+_TITLES = {
+    PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
+    PageName.TABLE: ("Table", ":material/table:"),
+    PageName.BRANCHES: ("Branches", ":material/account_tree:"),
+    PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
+    PageName.SCHEMAS: ("Schemas", ":material/schema:"),
+    PageName.MERGE: ("Fast-forward", ":material/fast_forward:"),
+    PageName.JOBS: ("Jobs", ":material/checklist:"),
+}
+
+
+def main() -> None:
+    """Draw the page of the address."""
+    theme.dress_page()
+    pages = _pages()
+    state.register_pages(pages)
+    state.begin_reading()
+    page = st.navigation(list(pages.values()), position="hidden")
+    try:
+        _show_sidebar()
+        page.run()
+    except PaimonError as error:
+        show_problem(error, headline="This page cannot be shown.")
+
+
+def _pages() -> dict[PageName, st.Page]:
+    views = {
+        PageName.OVERVIEW: overview.show,
+        PageName.TABLE: table.show,
+        PageName.BRANCHES: branches.show,
+        PageName.SNAPSHOTS: snapshots.show,
+        PageName.SCHEMAS: schemas.show,
+        PageName.MERGE: merge.show,
+        PageName.JOBS: jobs.show,
+        PageName.JOB: jobs.show_job,
+        PageName.RECEIPT: receipts.show,
+    }
+    return {
+        name: st.Page(
+            view,
+            title=_TITLES[name][0] if name in _TITLES else name.capitalize(),
+            url_path=name,
+            default=name is PageName.OVERVIEW,
+        )
+        for name, view in views.items()
+    }
+
+
+def _show_sidebar() -> None:
+    """Draw the links; those about a table appear once one is chosen."""
+    place = here()
+    home = Location(warehouse=place.warehouse)
+    with st.sidebar:
+        _entry(PageName.OVERVIEW, home)
+        if place.database and place.table:
+            st.caption(code(place.table))
+            for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):
+                _entry(name, place)
+            source = None if place.branch_or_main == "main" else place.branch
+            view = {"source": source, "how": "ff"}
+            _entry(PageName.MERGE, place, view=view)
+        active = reads.active_jobs()
+        st.caption("Work")
+        _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")
+        st.space("medium")
+        settings = get_services().settings
+        st.caption(f"No login: everyone who opens this console acts as {settings.role}.")
+
+
+def _entry(
+    name: PageName,
+    place: Location,
+    *,
+    view: dict[str, str | None] | None = None,
+    suffix: str = "",
+) -> None:
+    title, icon = _TITLES[name]
+    state.link(name, f"{title}{suffix}", place, view=view, icon=icon, width="stretch")
+
+
+if __name__ == "__main__":
+    main()

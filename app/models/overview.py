@@ -1,0 +1,92 @@
+"""The overview: which tables are shown, in which order, and what asks for attention."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
+
+
+class Order(StrEnum):
+    """How the tables of the overview are sorted."""
+
+    NAME = "name"
+    NEWEST = "newest commit"
+    ROWS = "rows"
+    BRANCHES = "branches"
+
+
+class Listed(Protocol):
+    """What the list needs to know of a table; what could not be read is None."""
+
+    @property
+    def identifier(self) -> Identifier:
+        """The table's name."""
+
+    @property
+    def head(self) -> Snapshot | None:
+        """The newest snapshot of main."""
+
+    @property
+    def branch_count(self) -> int | None:
+        """Branches besides main."""
+
+    @property
+    def broken_branches(self) -> tuple[str, ...]:
+        """Branches that cannot be read."""
+
+
+T = TypeVar("T", bound=Listed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The figures on top; what not every table told is None."""
+
+    tables: int
+    branches: int | None
+    rows: int | None
+    broken: int
+
+    @classmethod
+    def of(cls, items: Sequence[Listed], broken: int) -> "Totals":
+        """Sum the tables up."""
+        branches = [item.branch_count for item in items if item.branch_count is not None]
+        rows = [
+            item.head.total_record_count
+            for item in items
+            if item.head and item.head.total_record_count is not None
+        ]
+        return cls(
+            tables=len(items),
+            branches=sum(branches) if branches else None,
+            rows=sum(rows) if rows else None,
+            broken=broken,
+        )
+
+
+def choose_tables(items: Iterable[T], *, words: str, database: str | None, order: Order) -> list[T]:
+    """Filter by words and database, then sort; all words must be in the name."""
+    wanted = words.lower().split()
+    chosen = [
+        item
+        for item in items
+        if (database is None or item.identifier.database == database)
+        and all(word in item.identifier.table_name.lower() for word in wanted)
+    ]
+    return sorted(chosen, key=lambda item: _sort_key(item, order))
+
+
+def _sort_key(item: Listed, order: Order) -> tuple[int, str]:
+    name = item.identifier.table_name
+    match order:
+        case Order.NAME:
+            return (0, name)
+        case Order.NEWEST:
+            return (-item.head.time_millis if item.head else 0, name)
+        case Order.ROWS:
+            return (-(item.head.total_record_count or 0) if item.head else 1, name)
+        case Order.BRANCHES:
+            return (-(item.branch_count or 0), name)

@@ -1,0 +1,65 @@
+"""A receipt in words: the counts that are not zero, and the whole as Markdown to take away."""
+
+from datetime import tzinfo
+
+from app.models.wording import code, full_count, moment, plain, size
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.format.snapshot import SnapshotIdentity
+
+_LABELS = {
+    "snapshots_added": "Snapshots added",
+    "snapshots_removed": "Snapshots removed",
+    "schemas_added": "Schemas added",
+    "schemas_removed": "Schemas removed",
+    "tags_added": "Tags added",
+    "tags_removed": "Tags removed",
+    "files_verified": "Data files verified",
+    "rows_added": "Rows added",
+    "bytes_written": "Bytes written",
+}
+
+
+def count_pairs(counts: Counts) -> list[tuple[str, str]]:
+    """Return label and figure of each count that is not zero."""
+    pairs = []
+    for name, label in _LABELS.items():
+        number: int = getattr(counts, name)
+        if number:
+            pairs.append((label, size(number) if name == "bytes_written" else full_count(number)))
+    return pairs
+
+
+def head_words(snapshot_id: int | None, identity: SnapshotIdentity | None) -> str:
+    """Write a head: its id for people, its identity for certainty."""
+    if snapshot_id is None or identity is None:
+        return "no commit"
+    return f"snapshot {snapshot_id} {code(identity.short)}"
+
+
+def move_words(move: HeadMove) -> str:
+    """Write a branch's move in one line of Markdown."""
+    before = head_words(move.before_id, move.before)
+    return f"{code(move.branch)}: {before} → {head_words(move.after_id, move.after)}"
+
+
+def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
+    """Write the whole receipt as a Markdown document."""
+    lines = [
+        f"# Receipt {receipt.operation_id}",
+        "",
+        f"- Statement: {code(receipt.statement)}",
+        f"- By: {plain(receipt.actor)}",
+        f"- Started: {moment(receipt.started_millis, zone)}",
+        f"- Finished: {moment(receipt.finished_millis, zone)}",
+        f"- Plan: {code(receipt.plan_id)}",
+    ]
+    if receipt.rescue_branch:
+        lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
+    if receipt.moves:
+        lines += ["", "## Heads", "", *(f"- {move_words(move)}" for move in receipt.moves)]
+    pairs = count_pairs(receipt.counts)
+    if pairs:
+        lines += ["", "## Counts", "", *(f"- {label}: {figure}" for label, figure in pairs)]
+    if receipt.notes:
+        lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in receipt.notes)]
+    return "\n".join([*lines, ""])

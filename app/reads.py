@@ -1,0 +1,171 @@
+"""What the pages read, kept for as long as it can be relied on.
+
+Heads move, so what depends on them is read again after five seconds. What a snapshot's identity
+fixes never changes and is kept until there is no room for it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import streamlit as st
+
+from app import state
+from app.services import Services, get_services
+from core.diff.fast_forward import FastForwardPlan
+from core.diff.schema_diff import SchemaDiff
+from core.errors import PaimonError
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.format.snapshot import Snapshot
+from core.jobs.progress import JobView, WorkerView
+from core.procedures import browse
+
+_HEADS_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A value and when it was read."""
+
+    value: Any
+    millis: int
+
+
+def forget() -> None:
+    """Read everything that may have moved again."""
+    _read_heads.clear()
+
+
+def databases() -> tuple[str, ...]:
+    """Return the databases by name."""
+    found: tuple[str, ...] = _heads("databases")
+    return found
+
+
+def tables() -> tuple[browse.TableItem, ...]:
+    """Return the tables of the warehouse, broken ones with their error."""
+    found: tuple[browse.TableItem, ...] = _heads("tables")
+    return found
+
+
+def table(identifier: Identifier) -> browse.TableSummary:
+    """Return a table on one branch."""
+    found: browse.TableSummary = _heads("table", identifier.full_name)
+    return found
+
+
+def branches(identifier: Identifier, versus: str) -> tuple[browse.BranchItem, ...]:
+    """Return the branches of a table, each compared with `versus`."""
+    found: tuple[browse.BranchItem, ...] = _heads("branches", identifier.table_name, versus)
+    return found
+
+
+def graph(identifier: Identifier) -> browse.BranchGraph:
+    """Return the lineage of a table's branches."""
+    found: browse.BranchGraph = _heads("graph", identifier.table_name)
+    return found
+
+
+def snapshots(identifier: Identifier) -> tuple[browse.SnapshotItem, ...]:
+    """Return the snapshots of a branch, newest first."""
+    found: tuple[browse.SnapshotItem, ...] = _heads("snapshots", identifier.full_name)
+    return found
+
+
+def schemas(identifier: Identifier) -> tuple[browse.SchemaItem, ...]:
+    """Return the schemas of a branch, newest first."""
+    found: tuple[browse.SchemaItem, ...] = _heads("schemas", identifier.full_name)
+    return found
+
+
+def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
+    """Compare two schemas, each named `branch@id`."""
+    found: SchemaDiff = _heads("schema_diff", identifier.table_name, left, right)
+    return found
+
+
+def tags(identifier: Identifier) -> tuple[browse.TagItem, ...]:
+    """Return the tags of a branch by name."""
+    found: tuple[browse.TagItem, ...] = _heads("tags", identifier.full_name)
+    return found
+
+
+def system_table(identifier: Identifier, name: str) -> pa.Table:
+    """Return a system table of a branch."""
+    return _heads("system_table", identifier.full_name, name)
+
+
+def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> browse.SnapshotDetail:
+    """Return one snapshot with its files summed up; its identity fixes the answer."""
+    lists = snapshot.identity.manifest_lists
+    found: browse.SnapshotDetail = _read_fixed(
+        *_reader(), "snapshot", (identifier.full_name, str(snapshot.id)), lists
+    )
+    return found
+
+
+def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
+    """Decide what a fast-forward would do, on the heads as they are now."""
+    return get_services().preview_fast_forward(identifier.table_name, source, target)
+
+
+def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:
+    """Return jobs, newest first."""
+    return get_services().jobs(limit=limit, offset=offset)
+
+
+def job(job_id: str) -> JobView:
+    """Return one job."""
+    return get_services().job(job_id)
+
+
+def worker() -> WorkerView | None:
+    """Return the worker that reported last."""
+    return get_services().worker()
+
+
+def receipt(operation_id: str) -> Receipt:
+    """Return the receipt of a finished operation; it never changes."""
+    return get_services().receipt(operation_id)
+
+
+def active_jobs() -> int | None:
+    """Return how many of the newest jobs still run; None where the job store does not answer."""
+    try:
+        return sum(not each.state.is_over for each in jobs(limit=50))
+    except PaimonError:
+        return None
+
+
+def _reader() -> tuple[str, str]:
+    """Return whose view of which warehouse a cached value is."""
+    settings = get_services().settings
+    return settings.get_warehouse(), settings.actor
+
+
+def _heads(method: str, *arguments: str) -> Any:
+    reading = _read_heads(*_reader(), method, arguments)
+    state.note_reading(reading.millis)
+    return reading.value
+
+
+@st.cache_data(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False)
+def _read_heads(warehouse: str, actor: str, method: str, arguments: tuple[str, ...]) -> Reading:
+    value = getattr(_services(), method)(*arguments)
+    return Reading(value=value, millis=state.now_millis())
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _read_fixed(
+    warehouse: str,
+    actor: str,
+    method: str,
+    arguments: tuple[str, ...],
+    identity: tuple[str, ...],
+) -> Any:
+    return getattr(_services(), method)(*arguments)
+
+
+def _services() -> Services:
+    return get_services()

@@ -1,0 +1,181 @@
+"""The session and the address: the only place that touches Streamlit's state.
+
+The address is the truth. What a page needs to be opened again stands in it; the session keeps only
+what may be forgotten, such as the key that makes a second click the same command.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from datetime import tzinfo
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit, urlunsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+from app.models.location import PARAMETERS, Location, SnapshotPoint
+
+
+class PageName(StrEnum):
+    """The pages, by the path they have in addresses."""
+
+    OVERVIEW = "overview"
+    TABLE = "table"
+    BRANCHES = "branches"
+    SNAPSHOTS = "snapshots"
+    SCHEMAS = "schemas"
+    MERGE = "merge"
+    JOBS = "jobs"
+    JOB = "job"
+    RECEIPT = "receipt"
+
+
+_PAGES: Final = "pages"
+_READ_AT: Final = "read_at"
+
+
+def register_pages(pages: Mapping[PageName, st.Page]) -> None:
+    """Remember the pages of this session: links and commands name them."""
+    st.session_state[_PAGES] = dict(pages)
+
+
+def page_of(name: PageName) -> st.Page:
+    """Return the page that `name` stands for."""
+    page: st.Page = st.session_state[_PAGES][name]
+    return page
+
+
+def location() -> Location:
+    """Return where the address says we are."""
+    return Location.from_query(st.query_params.to_dict())
+
+
+def parameter(name: str) -> str | None:
+    """Return a parameter of the address that no widget is bound to."""
+    return st.query_params.get(name) or None
+
+
+def set_parameter(name: str, value: str | None) -> None:
+    """Write a parameter of the address, or take it out."""
+    if value:
+        st.query_params[name] = value
+    elif name in st.query_params:
+        del st.query_params[name]
+
+
+def move_to(place: Location) -> None:
+    """Change the location and stay on the page; the parameters of the view stay too."""
+    query = place.query()
+    for name in PARAMETERS:
+        set_parameter(name, query.get(name))
+
+
+def query_of(place: Location, **view: str | None) -> dict[str, str]:
+    """Return all parameters of a link: a page change replaces every parameter there was."""
+    return {**place.query(), **{name: value for name, value in view.items() if value}}
+
+
+def link(
+    page: PageName,
+    label: str,
+    place: Location,
+    *,
+    view: Mapping[str, str | None] | None = None,
+    **appearance: Any,
+) -> None:
+    """Draw a link to a page at a place; `label` is Markdown."""
+    st.page_link(
+        page_of(page), label=label, query_params=query_of(place, **(view or {})), **appearance
+    )
+
+
+def go_to(page: PageName, place: Location, **view: str | None) -> None:
+    """Open a page at a place."""
+    st.switch_page(page_of(page), query_params=query_of(place, **view))
+
+
+def address() -> str:
+    """Return the full address of what is seen now, to be copied."""
+    base = urlsplit(st.context.url or "http://localhost/")
+    query = urlencode(st.query_params.to_dict())
+    return urlunsplit((base.scheme, base.netloc, base.path, query, ""))
+
+
+def clicked_points(key: str) -> Iterable[list[Any]]:
+    """Return what a click on a chart carried; nothing for the empty events of a redraw."""
+    state = st.session_state.get(key) or {}
+    for point in (state.get("selection") or {}).get("points") or ():
+        carried = point.get("customdata")
+        if isinstance(carried, dict):
+            # The browser sends arrays as objects with numbered keys.
+            carried = [carried[each] for each in sorted(carried, key=int)]
+        if isinstance(carried, list):
+            yield carried
+
+
+def clicked_rows(key: str) -> list[int]:
+    """Return the rows of a table that are selected."""
+    state = st.session_state.get(key) or {}
+    return list((state.get("selection") or {}).get("rows") or ())
+
+
+def select_clicked_snapshot(key: str) -> None:
+    """Put the snapshot that was clicked in a chart into the address."""
+    for branch, snapshot_id, identity in (each[:3] for each in clicked_points(key)):
+        if identity is None or identity == "fold" or snapshot_id is None:
+            continue
+        point = SnapshotPoint(branch=str(branch), id=int(snapshot_id), identity=str(identity))
+        move_to(location().at_snapshot(point))
+        return
+
+
+def value_of(key: str) -> Any:
+    """Return what a widget holds."""
+    return st.session_state.get(key)
+
+
+def put(key: str, value: Any) -> None:
+    """Set what a widget holds, before it is drawn."""
+    st.session_state[key] = value
+
+
+def now_millis() -> int:
+    """Return the time."""
+    return time.time_ns() // 1_000_000
+
+
+def zone() -> tzinfo | None:
+    """Return the time zone of the person who looks; None where the browser does not say."""
+    name = st.context.timezone
+    try:
+        return ZoneInfo(name) if name else None
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
+def is_dark() -> bool:
+    """Whether the dark theme is seen."""
+    return getattr(st.context.theme, "type", None) == "dark"
+
+
+def note_reading(millis: int) -> None:
+    """Remember the oldest reading that the page shows."""
+    earlier = st.session_state.get(_READ_AT)
+    st.session_state[_READ_AT] = millis if earlier is None else min(earlier, millis)
+
+
+def begin_reading() -> None:
+    """Forget the readings of the run before."""
+    st.session_state[_READ_AT] = None
+
+
+def oldest_reading() -> int | None:
+    """Return when the oldest value that this run has shown so far was read."""
+    found: int | None = st.session_state.get(_READ_AT)
+    return found
+
+
+def view_of(*names: str) -> dict[str, str | None]:
+    """Return parameters of the view as they stand, for links that keep the view."""
+    return {name: parameter(name) for name in names}

@@ -1,0 +1,275 @@
+"""Branches: the lane graph, an inspector beside it, and the list that says the same in words."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import reads, state
+from app.charts.branch_graph import branch_graph_figure, legend_words
+from app.charts.palette import CHART_CONFIG
+from app.models.branch_graph import (
+    Axis,
+    BranchGraph,
+    Track,
+    draw_branches,
+    is_service_branch,
+    with_service_branches,
+)
+from app.models.location import Location
+from app.models.wording import age, code, count, plain, plural, shortened
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.branch_card import (
+    health_words,
+    show_branch_card,
+    show_snapshot_card,
+    standing_badge,
+)
+from app.widgets.problem import guarded, show_not_found
+from app.widgets.rows import Column
+from app.widgets.table_picker import here, pick_table, show_table_header
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import Snapshot
+from core.procedures import browse
+
+_PER_PAGE = 24
+_CHART = "branch-graph"
+_VIEW = ("br_axis", "br_vs", "br_show", "br_q", "br_open")
+_NAME = Column(label="Branch", weight=2.6)
+_VERSUS = Column(label="Standing", weight=2.0)
+_HEALTH = Column(label="Health", weight=1.3)
+_FORK = Column(label="Made from", weight=1.9)
+_HEAD = Column(label="Head", weight=1.0, align="right")
+_AGE = Column(label="Last commit", weight=1.5)
+_OWNER = Column(label="Owner", weight=1.2)
+_COLUMNS = (_NAME, _VERSUS, _HEALTH, _FORK, _HEAD, _AGE, _OWNER)
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.BRANCHES)
+    if picked is None:
+        return
+    identifier, summary = picked
+    versus = state.parameter("br_vs") or MAIN_BRANCH
+    with st.skeleton(height=420):
+        graph = reads.graph(identifier)
+        items = {item.name: item for item in reads.branches(identifier, versus)}
+    show_table_header(identifier, summary, PageName.BRANCHES)
+    if versus not in items:
+        _show_unknown_versus(versus, list(items))
+        return
+    tracks = tracks_of(graph, items)
+    _show_controls(list(items))
+    shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
+    left, right = _two_panes()
+    with left, guarded("The graph cannot be drawn."):
+        _show_graph(graph, shown, identifier)
+    with right:
+        _show_inspector(graph, items, tracks, versus)
+    _show_list(shown, items, identifier)
+
+
+def tracks_of(graph: browse.BranchGraph, items: dict[str, browse.BranchItem]) -> list[Track]:
+    """Put what was read into the terms of the graph."""
+    own: dict[str, list[browse.GraphNode]] = {}
+    for node in graph.nodes:
+        own.setdefault(node.branch, []).append(node)
+    tracks = []
+    for lane in graph.lanes:
+        item = items.get(lane.branch, lane.item)
+        nodes = own.get(lane.branch, [])
+        distance = item.versus
+        tracks.append(
+            Track(
+                branch=lane.branch,
+                snapshots=tuple(node.snapshot for node in nodes),
+                head=item.head,
+                tags=tuple((tag, node.snapshot.identity) for node in nodes for tag in node.tags),
+                ahead=distance.ahead if distance else None,
+                behind=distance.behind if distance else None,
+                problem=item.error.message if item.error else None,
+                fork=lane.fork,
+                created_millis=item.created_millis,
+                is_stale=item.is_stale,
+            )
+        )
+    return tracks
+
+
+def _show_controls(names: list[str]) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
+        st.text_input(
+            "Find a branch", key="br_q", bind="query-params", type="search", width=220,
+            placeholder="Find a branch", label_visibility="collapsed", live=True,
+        )  # fmt: skip
+        st.selectbox(
+            "Compare with", names, key="br_vs", bind="query-params", width=210,
+            index=names.index(MAIN_BRANCH) if MAIN_BRANCH in names else 0,
+            label_visibility="collapsed", format_func=lambda name: f"versus {name}",
+            filter_mode="contains",
+        )  # fmt: skip
+        if any(is_service_branch(name) for name in names):
+            st.toggle("Rescue branches", key="br_show", bind="query-params")
+        st.space("stretch")
+        st.segmented_control(
+            "Axis", list(Axis), default=Axis.LINEAGE, key="br_axis", bind="query-params",
+            required=True, label_visibility="collapsed", format_func=lambda axis: f"by {axis}",
+        )  # fmt: skip
+
+
+def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.DeltaGenerator]:
+    """Return graph and inspector side by side, or one above the other where there is no room."""
+    both = st.container(horizontal=True, gap="medium", key="panes")
+    return both.container(key="pane-main"), both.container(key="pane-side", width=320)
+
+
+def _show_unknown_versus(versus: str, names: list[str]) -> None:
+    place = here()
+    show_not_found(
+        "Branch", versus, names, page=PageName.BRANCHES, places=dict.fromkeys(names, place)
+    )
+
+
+def _show_graph(graph: browse.BranchGraph, tracks: Sequence[Track], identifier: Identifier) -> None:
+    place = here()
+    words = (state.value_of("br_q") or "").lower()
+    found = [track.branch for track in tracks if words and words in track.branch.lower()]
+    selected = _selected_snapshot(graph, place)
+    model = draw_branches(
+        tracks,
+        events=graph.events,
+        parents=graph.edges,
+        selected=place.branch_or_main,
+        selected_snapshot=selected.identity if selected else None,
+        shown=found,
+        opened=_opened(),
+        axis=Axis(state.value_of("br_axis") or Axis.LINEAGE),
+    )
+    if not model.nodes:
+        st.info("No commit yet: the graph begins with the first one.")
+        return
+    figure = branch_graph_figure(
+        model,
+        now_millis=state.now_millis(),
+        uirevision=f"{identifier.table_name} {model.axis} {model.hidden}",
+    )
+    st.plotly_chart(
+        figure,
+        key=_CHART,
+        on_select=_on_click,
+        selection_mode="points",
+        config=CHART_CONFIG,
+        alt=model.alt,
+    )
+    _show_legend(model)
+
+
+def _show_legend(model: BranchGraph) -> None:
+    parts = [f"{glyph} {meaning}" for glyph, meaning in legend_words(model)]
+    if any(node.folded for node in model.nodes):
+        parts.append("■ folded run, click opens it")
+    if any(node.tags for node in model.nodes):
+        parts.append(":violet[▸] tag")
+    if any(node.has_new_schema for node in model.nodes):
+        parts.append(":violet[▬] schema change")
+    st.caption(" \u2003 ".join(parts))
+
+
+def _opened() -> list[tuple[str, int]]:
+    pairs = (each.rpartition(":") for each in (state.parameter("br_open") or "").split(","))
+    return [(branch, int(first)) for branch, _, first in pairs if branch and first.isdecimal()]
+
+
+def _on_click() -> None:
+    for branch, number, identity in (each[:3] for each in state.clicked_points(_CHART)):
+        if identity == "fold":
+            runs = [*_opened(), (str(branch), int(number))]
+            state.set_parameter("br_open", ",".join(f"{name}:{first}" for name, first in runs))
+            return
+        if number is None:
+            state.move_to(here().at_branch(str(branch)))
+            return
+    state.select_clicked_snapshot(_CHART)
+
+
+def _selected_snapshot(graph: browse.BranchGraph, place: Location) -> Snapshot | None:
+    """Return the snapshot of the address, if the graph still has exactly that one."""
+    point = place.point
+    if point is None:
+        return None
+    return next((node.snapshot for node in graph.nodes if point.names(node.snapshot)), None)
+
+
+def _show_inspector(
+    graph: browse.BranchGraph,
+    items: dict[str, browse.BranchItem],
+    tracks: Sequence[Track],
+    versus: str,
+) -> None:
+    place = here()
+    selected = _selected_snapshot(graph, place)
+    if place.point and selected is None:
+        st.warning(
+            f"Snapshot {place.point.id} of {code(place.point.branch)} is not the one this link "
+            "was made for: its id was used again, or it expired. `SNAPSHOT_NOT_FOUND`"
+        )
+    if selected is not None and place.point:
+        tags = next((node.tags for node in graph.nodes if node.snapshot is selected), ())
+        show_snapshot_card(place.point.branch, selected, tags, place)
+        return
+    item = items.get(place.branch_or_main)
+    track = next((each for each in tracks if each.branch == place.branch_or_main), None)
+    if item is not None and track is not None:
+        show_branch_card(item, track, versus, place)
+
+
+def _show_list(
+    tracks: Sequence[Track], items: dict[str, browse.BranchItem], identifier: Identifier
+) -> None:
+    words = (state.value_of("br_q") or "").lower().split()
+    chosen = [track for track in tracks if all(word in track.branch.lower() for word in words)]
+    st.markdown(f"**{plural(len(tracks), 'branch', 'branches')}**")
+    if not chosen:
+        st.info(f"No branch of {code(identifier.table_name)} has these words in its name.")
+        return
+    with rows.row_list("branches"):
+        rows.head("branches", _COLUMNS)
+        visible = rows.page_of_rows("br_p", len(chosen), _PER_PAGE)
+        for number, track in enumerate(chosen[visible]):
+            _show_row(number, track, items[track.branch])
+    if len(tracks) == 1:
+        st.caption("No branch besides main. `branch-console create-branch` makes the first one:")
+        st.code(f"branch-console create-branch {identifier.table_name} NAME", language="bash")
+
+
+def _show_row(number: int, track: Track, item: browse.BranchItem) -> None:
+    place = here()
+    is_selected = track.branch == place.branch_or_main
+    key = f"branch-{number}"
+    cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_selected), strict=True))
+    with cells[_NAME]:
+        state.link(
+            PageName.BRANCHES,
+            plain(shortened(track.branch, 34)),
+            place.at_branch(track.branch),
+            view=state.view_of(*_VIEW),
+            icon="",
+            help=plain(track.branch) if len(track.branch) > 34 else None,
+        )
+    rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))
+    health = health_words(item) + (" :gray-badge[stale]" if item.is_stale else "")
+    rows.text(cells[_HEALTH], _HEALTH, health)
+    rows.text(cells[_FORK], _FORK, _fork_words(item))
+    head = item.head
+    rows.text(cells[_HEAD], _HEAD, count(head.id) if head else rows.NOTHING)
+    when = age(head.time_millis, state.now_millis()) if head else rows.NOTHING
+    rows.text(cells[_AGE], _AGE, when)
+    rows.text(cells[_OWNER], _OWNER, plain(item.owner) if item.owner else rows.NOTHING)
+
+
+def _fork_words(item: browse.BranchItem) -> str:
+    if item.fork is None:
+        return rows.NOTHING
+    at = f" @ {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
+    return f"{plain(shortened(item.fork.parent, 18))}{at}"

@@ -1,0 +1,227 @@
+"""Jobs: what works in the background, and one job step by step."""
+
+import streamlit as st
+
+from app import reads, state
+from app.models.location import Location
+from app.models.wording import age, code, duration, plain, shortened
+from app.services import get_services
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.job_status import show_progress, show_steps, show_worker, state_badge
+from app.widgets.location import show_location
+from app.widgets.problem import guarded, show_problem
+from app.widgets.rows import Column
+from app.widgets.table_picker import here, is_open_warehouse
+from core.errors import NotFound, PaimonError
+from core.format.identifier import Identifier
+from core.jobs.progress import JobState, JobView
+
+_PER_PAGE = 25
+_MOST_JOBS = 500
+_STATE = Column(label="State", weight=1.3)
+_WHAT = Column(label="Job", weight=1.6)
+_TABLE = Column(label="Table", weight=2.0)
+_STEP = Column(label="Last step", weight=1.7)
+_BY = Column(label="By", weight=1.1)
+_WHEN = Column(label="Started", weight=1.5)
+_TOOK = Column(label="Took", weight=1.0, align="right")
+_COLUMNS = (_STATE, _WHAT, _TABLE, _STEP, _BY, _WHEN, _TOOK)
+
+
+def show() -> None:
+    """Draw the list."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(Location(warehouse=place.warehouse))
+    st.subheader("Jobs", anchor=False)
+    with guarded("The job store does not answer."):
+        jobs = reads.jobs(limit=_MOST_JOBS)
+        is_active = any(not job.state.is_over for job in jobs)
+        st.fragment(_show_list, run_every=2.0 if is_active else None)(is_active)
+
+
+def _show_list(was_active: bool) -> None:
+    jobs = reads.jobs(limit=_MOST_JOBS)
+    show_worker(reads.worker(), state.now_millis())
+    if not jobs:
+        st.info("No job yet. Whatever changes a table runs as a job and is kept here.")
+        return
+    chosen = st.pills(
+        "State", list(JobState), selection_mode="multi", key="jb_state", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    visible = [job for job in jobs if not chosen or job.state in chosen]
+    if not visible:
+        st.info("No job is in one of these states.")
+    else:
+        with rows.row_list("jobs"):
+            rows.head("jobs", _COLUMNS)
+            page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
+            for number, job in enumerate(visible[page]):
+                _show_row(number, job)
+    if was_active and all(job.state.is_over for job in jobs):
+        st.rerun()
+
+
+def _show_row(number: int, job: JobView) -> None:
+    cells = dict(zip(_COLUMNS, rows.row(f"job-{number}", _COLUMNS), strict=True))
+    now = state.now_millis()
+    rows.text(cells[_STATE], _STATE, state_badge(job.state))
+    with cells[_WHAT]:
+        state.link(
+            PageName.JOB, f"{plain(job.name.replace('_', '-'))} {code(job.id[:8])}",
+            place_of(job), view={"id": job.id}, icon="",
+        )  # fmt: skip
+    rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
+    rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
+    rows.text(cells[_BY], _BY, plain(shortened(job.actor, 18)))
+    rows.text(cells[_WHEN], _WHEN, age(job.created_millis, now))
+    end = job.finished_millis if job.finished_millis is not None else now
+    rows.text(cells[_TOOK], _TOOK, duration(end - job.created_millis))
+
+
+def place_of(job: JobView) -> Location:
+    """Return the location of the table that a job is about."""
+    place = Location(warehouse=here().warehouse)
+    if not job.table:
+        return place
+    try:
+        table = Identifier.parse(job.table)
+    except PaimonError:
+        return place
+    return place.at_table(table.database, table.table)
+
+
+def show_job() -> None:
+    """Draw one job."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(place)
+    job_id = state.parameter("id")
+    home = Location(warehouse=place.warehouse)
+    if job_id is None:
+        st.info("This address names no job.")
+        state.link(PageName.JOBS, "All jobs", home)
+        return
+    try:
+        job = reads.job(job_id)
+    except NotFound as error:
+        show_problem(error, headline=f"Job {code(job_id)} was not found.")
+        state.link(PageName.JOBS, "All jobs", home)
+        return
+    _show_title(job)
+    run_every = None if job.state.is_over else 1.0
+    st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
+    _show_commands(job, place)
+
+
+def _show_title(job: JobView) -> None:
+    name = plain(job.name.replace("_", "-")).capitalize()
+    table = f" of {code(job.table)}" if job.table else ""
+    st.subheader(f"{name}{table}", anchor=False)
+
+
+def _show_live(job_id: str, was_over: bool) -> None:
+    job = reads.job(job_id)
+    if job.state.is_over and not was_over:
+        # The page around this part holds buttons of a running job: draw it anew, once.
+        reads.forget()
+        st.rerun()
+    _show_verdict(job)
+    show_progress(job)
+    left, right = st.columns([3, 2], gap="medium")
+    with left, st.container(border=True, key="card-steps"):
+        st.markdown("**Steps**")
+        show_steps(job)
+        if not job.state.is_over and job.step:
+            st.markdown(f":blue[▸] {plain(job.step)} :gray[{plain(job.message)}]")
+        elif not job.steps:
+            st.caption("No step has finished.")
+    with right, st.container(border=True, key="card-job"):
+        rows.facts("job", _facts(job))
+        st.code(job.statement, language="sql", wrap_lines=True)
+
+
+def _facts(job: JobView) -> list[tuple[str, str]]:
+    now = state.now_millis()
+    end = job.finished_millis if job.finished_millis is not None else now
+    return [
+        ("State", state_badge(job.state)),
+        ("By", plain(job.actor)),
+        ("Asked", age(job.created_millis, now)),
+        ("Took", duration(end - job.created_millis)),
+    ]
+
+
+def _show_verdict(job: JobView) -> None:
+    """Say in a sentence how the job ended, or what it waits for."""
+    name = code(job.id[:8])
+    message = plain(job.message)
+    suffix = f" {code(job.error)}" if job.error else ""
+    match job.state:
+        case JobState.QUEUED | JobState.WAITING:
+            _show_waiting(job)
+        case JobState.RUNNING | JobState.PUBLISHING:
+            st.info(f"**Job {name} runs.** {message}", icon=":material/play_arrow:")
+        case JobState.DONE:
+            st.success(f"**Job {name} is done.** {message}", icon=":material/check:")
+        case JobState.REFUSED:
+            st.warning(f"**Job {name} was refused.** {message}{suffix}", icon=":material/block:")
+        case JobState.FAILED:
+            st.error(f"**Job {name} failed.** {message}{suffix}", icon=":material/error:")
+        case JobState.CANCELLED:
+            st.info(f"**Job {name} was cancelled.** {message}", icon=":material/cancel:")
+        case JobState.INTERRUPTED:
+            st.warning(
+                f"**Job {name} stopped in the middle.** {message} It goes on from its last "
+                "finished step once a worker runs. `INTERRUPTED`",
+                icon=":material/pause:",
+            )
+
+
+def _show_waiting(job: JobView) -> None:
+    worker = reads.worker()
+    if worker is not None and worker.is_alive:
+        st.info(f"**Job {code(job.id[:8])} is queued.** A worker takes it up next.")
+        return
+    st.warning(
+        f"**Job {code(job.id[:8])} is queued; no worker has reported yet.** One is being started; "
+        "or start one: `branch-console worker`. `NO_WORKER`"
+    )
+
+
+def _show_commands(job: JobView, place: Location) -> None:
+    """Draw the buttons outside of the part that redraws itself."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if job.receipt_id:
+            state.link(
+                PageName.RECEIPT, "Receipt", place_of(job), view={"id": job.receipt_id},
+                icon=":material/receipt_long:",
+            )  # fmt: skip
+        if job.state.can_cancel and not job.state.is_over:
+            st.button(
+                "Cancel", icon=":material/cancel:", key="job-cancel", on_click=_cancel,
+                args=(job.id,), help="The target stays as it is",
+            )  # fmt: skip
+        if job.state.can_resume or job.state is JobState.INTERRUPTED:
+            st.button(
+                "Resume", icon=":material/resume:", key="job-resume", on_click=_resume,
+                args=(job.id,), help="Goes on from the last finished step",
+            )  # fmt: skip
+        if place_of(job).table:
+            state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
+        home = Location(warehouse=place.warehouse)
+        state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
+
+
+def _cancel(job_id: str) -> None:
+    with guarded("The job was not cancelled."):
+        get_services().cancel_job(job_id)
+
+
+def _resume(job_id: str) -> None:
+    with guarded("The job was not resumed."):
+        get_services().resume_job(job_id)

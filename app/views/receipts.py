@@ -1,0 +1,88 @@
+"""A receipt: what an operation did, by whom, on which heads."""
+
+import streamlit as st
+
+from app import reads, state
+from app.models.location import Location
+from app.models.receipt_text import count_pairs, move_words, receipt_markdown
+from app.models.wording import code, duration, moment, plain
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.location import show_location
+from app.widgets.problem import show_problem
+from app.widgets.table_picker import here, is_open_warehouse
+from core.errors import PaimonError
+from core.format.receipt import Receipt
+
+
+def show() -> None:
+    """Draw the page."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(place)
+    operation_id = state.parameter("id")
+    if operation_id is None:
+        st.info("This address names no receipt. Jobs lists the operations that have one.")
+        state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
+        return
+    try:
+        receipt = reads.receipt(operation_id)
+    except PaimonError as error:
+        show_problem(error, headline=f"The receipt of {code(operation_id)} cannot be shown.")
+        state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
+        return
+    _show_receipt(receipt, place)
+
+
+def _show_receipt(receipt: Receipt, place: Location) -> None:
+    zone = state.zone()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(f"Receipt {receipt.operation_id[:8]}", anchor=False, width="content")
+        st.badge("done", icon=":material/check:", color="green")
+        st.space("stretch")
+        st.download_button(
+            "Markdown", receipt_markdown(receipt, zone), f"receipt-{receipt.operation_id[:8]}.md",
+            "text/markdown", icon=":material/download:",
+        )  # fmt: skip
+        st.download_button(
+            "JSON", receipt.to_json(), f"receipt-{receipt.operation_id[:8]}.json",
+            "application/json", icon=":material/download:",
+        )  # fmt: skip
+    left, right = st.columns([3, 2], gap="medium")
+    with left, st.container(border=True, key="card-receipt"):
+        st.markdown("**Heads**")
+        for move in receipt.moves:
+            st.markdown(move_words(move))
+        if not receipt.moves:
+            st.caption("No head moved.")
+        if receipt.rescue_branch:
+            st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
+        st.markdown("**Counts**")
+        pairs = count_pairs(receipt.counts)
+        rows.facts("counts", pairs, columns=3)
+        if not pairs:
+            st.caption("Nothing was moved.")
+        for note in receipt.notes:
+            st.caption(plain(note))
+    with right, st.container(border=True, key="card-who"):
+        rows.facts(
+            "who",
+            [
+                ("By", plain(receipt.actor)),
+                ("Took", duration(receipt.finished_millis - receipt.started_millis)),
+                ("Started", moment(receipt.started_millis, zone)),
+                ("Finished", moment(receipt.finished_millis, zone)),
+                ("Plan", code(receipt.plan_id)),
+                ("Operation", code(receipt.operation_id)),
+            ],
+        )
+    st.caption("Statement")
+    st.code(receipt.statement, language="sql", wrap_lines=True)
+    with st.container(horizontal=True, gap="small"):
+        if place.table:
+            state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
+        state.link(
+            PageName.JOB, "Job", place, view={"id": receipt.operation_id},
+            icon=":material/checklist:",
+        )  # fmt: skip

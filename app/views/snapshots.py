@@ -1,0 +1,304 @@
+"""Snapshots: the timeline of a branch, or of two on one scale, and an inspector."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app import reads, state
+from app.charts.palette import CHART_CONFIG
+from app.charts.snapshot_timeline import GLYPHS, snapshot_timeline_figure
+from app.models.location import Location, SnapshotPoint
+from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
+from app.models.wording import code, count, full_count, plain, plural, size
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.branch_card import snapshot_facts
+from app.widgets.problem import guarded
+from app.widgets.table_picker import here, pick_table, show_table_header
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import CommitKind, Snapshot
+from core.procedures.browse import SnapshotItem, TableSummary
+
+_CHART = "snapshot-timeline"
+_TABLE = "snapshot-table"
+_MOST_ROWS = 2_000
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.SNAPSHOTS)
+    if picked is None:
+        return
+    identifier, summary = picked
+    with st.skeleton(height=420):
+        items = reads.snapshots(identifier)
+    show_table_header(identifier, summary, PageName.SNAPSHOTS)
+    if not items:
+        st.info(f"No commit yet on {code(identifier.branch)}. The first one appears here.")
+        return
+    _show_controls(identifier, summary)
+    selected = _selected(items)
+    left, right = _two_panes()
+    with left:
+        with guarded("The timeline cannot be drawn."):
+            _show_timeline(identifier, items, selected)
+        _show_table(identifier, items)
+    with right:
+        _show_reuse(items)
+        if selected is not None:
+            _show_inspector(identifier, selected, is_head=selected is items[0])
+
+
+def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
+    others = [
+        name
+        for name in dict.fromkeys([MAIN_BRANCH, *summary.branches])
+        if name != identifier.branch
+    ]
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
+        st.pills(
+            "Kinds", list(CommitKind), selection_mode="multi", key="sn_kind", bind="query-params",
+            label_visibility="collapsed", format_func=lambda kind: f"{GLYPHS[kind]} {kind.lower()}",
+        )  # fmt: skip
+        st.space("stretch")
+        if others:
+            st.selectbox(
+                "Second branch", others, index=None, key="sn_b2", bind="query-params", width=210,
+                placeholder="Beside another branch", label_visibility="collapsed",
+                filter_mode="contains",
+            )  # fmt: skip
+        st.segmented_control(
+            "Axis", list(TimelineAxis), default=TimelineAxis.SNAPSHOTS, key="sn_axis",
+            bind="query-params", required=True, label_visibility="collapsed",
+            format_func=lambda axis: f"by {axis}",
+        )  # fmt: skip
+
+
+def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.DeltaGenerator]:
+    both = st.container(horizontal=True, gap="medium", key="panes")
+    return both.container(key="pane-main"), both.container(key="pane-side", width=320)
+
+
+def _selected(items: Sequence[SnapshotItem]) -> SnapshotItem | None:
+    """Return the snapshot of the address; without one the newest that can be read."""
+    point = here().point
+    readable = [item for item in items if item.snapshot is not None]
+    if point is None:
+        return readable[0] if readable else None
+    return next((item for item in readable if item.snapshot and point.names(item.snapshot)), None)
+
+
+def _show_reuse(items: Sequence[SnapshotItem]) -> None:
+    """Say so where the address names a snapshot that is no more."""
+    place = here()
+    point = place.point
+    if point is None or _selected(items) is not None:
+        return
+    if any(item.id == point.id for item in items):
+        st.warning(
+            f"**Snapshot {point.id} of {code(point.branch)} is not the one this link was made "
+            "for.** Its id was used again by another commit. `SNAPSHOT_NOT_FOUND`"
+        )
+    else:
+        st.warning(
+            f"**Snapshot {point.id} of {code(point.branch)} is not there.** It expired, or never "
+            "was. `SNAPSHOT_NOT_FOUND`"
+        )
+    state.link(PageName.SNAPSHOTS, "Show the head", place.at_snapshot(None))
+
+
+def _show_timeline(
+    identifier: Identifier, items: Sequence[SnapshotItem], selected: SnapshotItem | None
+) -> None:
+    kinds = frozenset(state.value_of("sn_kind") or CommitKind)
+    axis = TimelineAxis(state.value_of("sn_axis") or TimelineAxis.SNAPSHOTS)
+    timelines = [draw_timeline(identifier.branch, items, kinds=kinds)]
+    second = state.value_of("sn_b2")
+    if second:
+        with guarded(f"{code(second)} cannot be read."):
+            others = reads.snapshots(identifier.on_branch(second))
+            timelines.append(draw_timeline(second, others, kinds=kinds))
+    if not any(timeline.bars for timeline in timelines):
+        st.info("No snapshot of these kinds. Choose others above.")
+        return
+    figure = snapshot_timeline_figure(
+        timelines,
+        axis=axis,
+        selected=(identifier.branch, selected.id) if selected else None,
+        uirevision=f"{identifier.full_name} {second} {axis} {sorted(kinds)}",
+    )
+    st.plotly_chart(
+        figure,
+        key=_CHART,
+        on_select=_on_click,
+        selection_mode="points",
+        config=CHART_CONFIG,
+        alt=" ".join(timeline.alt for timeline in timelines),
+    )
+    _show_notes(timelines)
+
+
+def _on_click() -> None:
+    state.select_clicked_snapshot(_CHART)
+
+
+def _show_notes(timelines: Sequence[Timeline]) -> None:
+    notes = ["Bars above the line add rows, hatched ones below remove them."]
+    if any(timeline.is_grouped for timeline in timelines):
+        most = max(bar.size for timeline in timelines for bar in timeline.bars)
+        notes.append(f"A bar stands for up to {plural(most, 'snapshot')}.")
+    gaps = [gap.words for timeline in timelines for gap in timeline.gaps]
+    if gaps:
+        notes.append(f"Grey gaps: {'; '.join(gaps[:3])}{' …' if len(gaps) > 3 else ''}.")
+    st.caption(" ".join(notes))
+
+
+def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
+    """Draw the same snapshots as a table, for keyboards and for reading figures."""
+    kinds = frozenset(state.value_of("sn_kind") or CommitKind)
+    visible = [
+        item for item in items if item.snapshot is None or item.snapshot.commit_kind in kinds
+    ][:_MOST_ROWS]
+    zone = state.zone()
+    frame = pd.DataFrame(
+        {
+            "Snapshot": [item.id for item in visible],
+            "Kind": [_kind_words(item) for item in visible],
+            "Time": [
+                pd.Timestamp(item.snapshot.time_millis, unit="ms", tz="UTC").tz_convert(zone)
+                if item.snapshot
+                else None
+                for item in visible
+            ],
+            "Committed by": [
+                item.snapshot.commit_user if item.snapshot else None for item in visible
+            ],
+            "Rows changed": _counts([s.delta_record_count if s else None for s in _files(visible)]),
+            "Rows": _counts([s.total_record_count if s else None for s in _files(visible)]),
+            "Schema": _counts([s.schema_id if s else None for s in _files(visible)]),
+            "Tags": [", ".join(item.tags) for item in visible],
+        }
+    )
+    st.dataframe(
+        frame,
+        key=_TABLE,
+        hide_index=True,
+        height=min(36 * len(visible) + 38, 398),
+        row_height=32,
+        on_select=_on_row,
+        selection_mode="single-row",
+        column_config={
+            "Snapshot": st.column_config.NumberColumn(width=80, format="%d"),
+            "Kind": st.column_config.TextColumn(width=110),
+            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=160),
+            "Rows changed": st.column_config.NumberColumn(format="localized", width=110),
+            "Rows": st.column_config.NumberColumn(format="localized", width=110),
+            "Schema": st.column_config.NumberColumn(format="%d", width=70),
+        },
+        alt=f"{plural(len(items), 'snapshot')} of {identifier.branch}, newest first",
+    )
+    state.put("snapshot-table-points", [_point(identifier, item) for item in visible])
+
+
+def _files(items: Sequence[SnapshotItem]) -> list[Snapshot | None]:
+    return [item.snapshot for item in items]
+
+
+def _counts(numbers: list[int | None]) -> "pd.Series[int]":
+    return pd.Series(numbers, dtype="Int64")
+
+
+def _kind_words(item: SnapshotItem) -> str:
+    if item.snapshot is None:
+        return "✕ cannot be read"
+    kind = item.snapshot.commit_kind
+    return f"{GLYPHS[kind]} {kind.lower()}"
+
+
+def _point(identifier: Identifier, item: SnapshotItem) -> str | None:
+    if item.snapshot is None:
+        return None
+    return str(SnapshotPoint.of(identifier.branch, item.snapshot))
+
+
+def _on_row() -> None:
+    points = state.value_of("snapshot-table-points") or []
+    for number in state.clicked_rows(_TABLE):
+        point = SnapshotPoint.parse(points[number] or "") if number < len(points) else None
+        if point:
+            state.move_to(here().at_snapshot(point))
+
+
+def _show_inspector(identifier: Identifier, item: SnapshotItem, *, is_head: bool) -> None:
+    snapshot = item.snapshot
+    if snapshot is None:
+        return
+    with st.container(border=True, key="card-snapshot"):
+        head = " :blue-badge[head]" if is_head else ""
+        st.markdown(f"##### Snapshot {snapshot.id}{head}")
+        if item.tags:
+            st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in item.tags))
+        rows.facts("snapshot", [*snapshot_facts(snapshot), *_more_facts(snapshot)])
+        st.caption(_kept_because(item, is_head=is_head))
+        with guarded("The files of this snapshot cannot be read."):
+            _show_files(identifier, snapshot)
+        with st.expander("Snapshot file as JSON"):
+            st.code(snapshot.to_json(), language="json", wrap_lines=True)
+        _show_links(identifier, snapshot)
+
+
+def _more_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
+    facts = []
+    if snapshot.changelog_record_count:
+        facts.append(("Changelog rows", full_count(snapshot.changelog_record_count)))
+    if snapshot.watermark is not None and snapshot.watermark > -(2**62):
+        facts.append(("Watermark", count(snapshot.watermark)))
+    if snapshot.operation:
+        facts.append(("Operation", plain(snapshot.operation)))
+    if snapshot.writer_version:
+        facts.append(("Written by", plain(snapshot.writer_version)))
+    return facts
+
+
+def _kept_because(item: SnapshotItem, *, is_head: bool) -> str:
+    reasons = ["it is the head"] if is_head else []
+    if item.tags:
+        reasons.append(f"{'tag' if len(item.tags) == 1 else 'tags'} {', '.join(item.tags)}")
+    return f"Kept because: {plain(' and '.join(reasons))}." if reasons else "Kept by age only."
+
+
+def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
+    with st.skeleton(height=90):
+        detail = reads.snapshot_detail(identifier, snapshot)
+    rows.facts(
+        "files",
+        [
+            ("Data files", full_count(detail.file_count)),
+            ("Size", size(detail.byte_count)),
+            ("Added here", plural(detail.added_file_count, "file")),
+            ("Deleted here", plural(detail.delete_file_count, "file")),
+        ],
+    )
+    if detail.partitions.num_rows > 1:
+        with st.expander(f"{plural(detail.partitions.num_rows, 'partition')}"):
+            st.dataframe(
+                detail.partitions.slice(0, _MOST_ROWS).to_pandas(),
+                hide_index=True,
+                height=240,
+                alt=f"{detail.partitions.num_rows} partitions, largest first",
+            )
+
+
+def _show_links(identifier: Identifier, snapshot: Snapshot) -> None:
+    point = SnapshotPoint.of(identifier.branch, snapshot)
+    place: Location = here().at_snapshot(point)
+    with st.container(horizontal=True, gap="small"):
+        state.link(PageName.BRANCHES, "In the graph", place, icon=":material/account_tree:")
+        state.link(
+            PageName.SCHEMAS,
+            f"Schema {snapshot.schema_id}",
+            place,
+            view={"sc_r": f"{identifier.branch}:{snapshot.schema_id}"},
+            icon=":material/schema:",
+        )

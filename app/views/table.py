@@ -1,0 +1,231 @@
+"""Table: what it is, its files, its options, who reads it, and what happened to it."""
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+
+from app import reads, state
+from app.charts.palette import CHART_CONFIG
+from app.charts.snapshot_timeline import snapshot_timeline_figure
+from app.models.location import SnapshotPoint
+from app.models.snapshot_timeline import TimelineAxis, draw_timeline
+from app.models.wording import age, code, count, full_count, moment, plain, plural, signed, size
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.problem import guarded
+from app.widgets.table_picker import here, pick_table, show_table_header
+from core.format.identifier import Identifier
+from core.format.table_schema import TableSchema
+from core.procedures.browse import TableSummary
+
+_TABS = ("Summary", "Files", "Options", "Consumers", "Events")
+_MOST_ROWS = 1_000
+_CHART = "table-timeline"
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.TABLE)
+    if picked is None:
+        return
+    identifier, summary = picked
+    show_table_header(identifier, summary, PageName.TABLE)
+    if summary.schema.comment:
+        st.caption(plain(summary.schema.comment))
+    tabs = st.tabs(_TABS, key="t_tab", on_change="rerun", bind="query-params")
+    draws = (_show_summary, _show_files, _show_options, _show_consumers, _show_events)
+    for tab, draw in zip(tabs, draws, strict=True):
+        if tab.open:
+            with tab:
+                draw(identifier, summary)
+
+
+def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
+    head = summary.head
+    with st.container(horizontal=True, gap="small", key="figures"):
+        rows_total = head.total_record_count if head else None
+        st.metric("Rows", count(rows_total), border=True, help=full_count(rows_total))
+        st.metric("Snapshots", count(summary.snapshot_count), border=True)
+        st.metric("Branches besides main", count(len(summary.branches)), border=True)
+        st.metric("Tags", count(len(summary.tags)), border=True)
+        st.metric("Columns", count(len(summary.schema.fields)), border=True)
+    if head is None:
+        st.info(f"No commit yet on {code(identifier.branch)}. The schema below is what it expects.")
+    else:
+        _show_growth(identifier)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.markdown("**Columns**")
+        _show_columns(summary.schema)
+    with right:
+        _show_head(identifier, summary)
+
+
+def _show_growth(identifier: Identifier) -> None:
+    with guarded("The snapshots cannot be read."):
+        with st.skeleton(height=240):
+            items = reads.snapshots(identifier)
+        timeline = draw_timeline(identifier.branch, items)
+        point = here().point
+        figure = snapshot_timeline_figure(
+            [timeline],
+            axis=TimelineAxis.SNAPSHOTS,
+            selected=(point.branch, point.id) if point else None,
+            uirevision=identifier.full_name,
+        )
+        st.plotly_chart(figure, key=_CHART, config=CHART_CONFIG, alt=timeline.alt)
+
+
+def _show_columns(schema: TableSchema) -> None:
+    fields = schema.fields
+    frame = pd.DataFrame(
+        {
+            "Id": [field.id for field in fields],
+            "Column": [field.name for field in fields],
+            "Type": [str(field.type).removesuffix(" NOT NULL") for field in fields],
+            "Null": ["" if field.type.nullable else "not null" for field in fields],
+            "Role": [_role(schema, field.name) for field in fields],
+            "Default": [field.default_value or "" for field in fields],
+            "Comment": [field.description or "" for field in fields],
+        }
+    )
+    used = [name for name in frame if name not in {"Default", "Comment"} or frame[name].any()]
+    st.dataframe(
+        frame[used],
+        hide_index=True,
+        row_height=32,
+        height=min(33 * len(fields) + 38, 420),
+        column_config={"Id": st.column_config.NumberColumn(width=50, format="%d")},
+        alt=f"{plural(len(fields), 'column')} of schema {schema.id}",
+    )
+
+
+def _role(schema: TableSchema, name: str) -> str:
+    roles = []
+    if name in schema.primary_keys:
+        roles.append("key")
+    if name in schema.partition_keys:
+        roles.append("partition")
+    if name in schema.bucket_keys and name not in schema.primary_keys:
+        roles.append("bucket")
+    if name in (schema.options.get("sequence.field") or "").split(","):
+        roles.append("sequence")
+    return ", ".join(roles)
+
+
+def _show_head(identifier: Identifier, summary: TableSummary) -> None:
+    with st.container(border=True, key="card-head"):
+        head = summary.head
+        if head is not None:
+            st.markdown(f"##### Head: snapshot {head.id}")
+            facts = [
+                ("Committed", age(head.time_millis, state.now_millis())),
+                ("By", plain(head.commit_user)),
+                ("Kind", head.commit_kind.lower()),
+                ("Rows changed", signed(head.delta_record_count)),
+            ]
+            rows.facts("head", facts)
+            place = here().at_snapshot(SnapshotPoint.of(identifier.branch, head))
+            state.link(PageName.SNAPSHOTS, "Snapshots", place, icon=":material/timeline:")
+        if summary.tags:
+            st.caption("Tags")
+            shown = [f":violet-badge[⚑ {plain(tag)}]" for tag in summary.tags[:12]]
+            more = f" and {len(summary.tags) - 12} more" if len(summary.tags) > 12 else ""
+            st.markdown(" ".join(shown) + more)
+        st.caption("Path")
+        st.code(summary.path, language=None, wrap_lines=True)
+
+
+def _show_files(identifier: Identifier, summary: TableSummary) -> None:
+    if summary.head is None:
+        st.info("No commit yet, so no data file.")
+        return
+    with guarded("The files cannot be read."):
+        with st.skeleton(height=200):
+            detail = reads.snapshot_detail(identifier, summary.head)
+        with st.container(horizontal=True, gap="small", key="figures"):
+            st.metric("Data files", count(detail.file_count), border=True)
+            st.metric("Size", size(detail.byte_count), border=True)
+            st.metric("Rows in files", count(detail.row_count), border=True)
+            st.metric("Partitions", count(detail.partitions.num_rows), border=True)
+        by = st.segmented_control(
+            "Show", ["partitions", "buckets", "files"], default="partitions", key="t_files",
+            bind="query-params", required=True, label_visibility="collapsed",
+        )  # fmt: skip
+        with st.skeleton(height=240):
+            content = detail.partitions if by == "partitions" else None
+            if content is None:
+                content = reads.system_table(identifier, str(by))
+        _show_arrow(content, f"{by} of {identifier.full_name}")
+
+
+def _show_arrow(content: pa.Table, alt: str) -> None:
+    shown = content.slice(0, _MOST_ROWS)
+    st.dataframe(
+        shown.to_pandas(),
+        hide_index=True,
+        row_height=32,
+        height=min(33 * shown.num_rows + 40, 480),
+        alt=f"{alt}, {plural(content.num_rows, 'row')}",
+    )
+    if content.num_rows > _MOST_ROWS:
+        st.caption(f"The first {count(_MOST_ROWS)} of {count(content.num_rows)} rows.")
+
+
+def _show_options(identifier: Identifier, summary: TableSummary) -> None:
+    if summary.branch_options:
+        with st.container(border=True, key="card-branch-options"):
+            st.markdown("**Options that name a branch**")
+            for key, value in summary.branch_options:
+                st.markdown(f"{code(key)} = {code(value)}")
+    options = summary.schema.options
+    if not options:
+        st.info("No option is set: Paimon's defaults hold.")
+        return
+    frame = pd.DataFrame(sorted(options.items()), columns=["Option", "Value"])
+    st.dataframe(
+        frame,
+        hide_index=True,
+        row_height=32,
+        height=min(33 * len(frame) + 38, 480),
+        alt=f"{plural(len(frame), 'option')} of {identifier.full_name}",
+    )
+
+
+def _show_consumers(identifier: Identifier, summary: TableSummary) -> None:
+    if not summary.consumers:
+        st.info(f"Nobody keeps a reading position on {code(identifier.branch)}.")
+        return
+    frame = pd.DataFrame(list(summary.consumers), columns=["Consumer", "Reads next"])
+    st.dataframe(
+        frame, hide_index=True, row_height=32, alt=plural(len(frame), "streaming consumer")
+    )
+
+
+def _show_events(identifier: Identifier, summary: TableSummary) -> None:
+    events = summary.events
+    if not events:
+        st.info(
+            "The ledger is empty: no operation of this console has touched the table. Branches "
+            "that other software made are shown, their forks are inferred."
+        )
+        return
+    newest = sorted(events, key=lambda event: -event.time_millis)
+    zone = state.zone()
+    frame = pd.DataFrame(
+        {
+            "Time": [moment(event.time_millis, zone) for event in newest],
+            "What": [str(event.kind) for event in newest],
+            "Branch": [event.branch for event in newest],
+            "From": [event.source_branch or "" for event in newest],
+            "By": [event.actor for event in newest],
+            "Reason": [event.reason or "" for event in newest],
+            "Operation": [event.operation_id for event in newest],
+        }
+    )
+    st.dataframe(
+        frame[:_MOST_ROWS],
+        hide_index=True,
+        row_height=32,
+        alt=f"{plural(len(frame), 'event')} of {identifier.table_name}, newest first",
+    )

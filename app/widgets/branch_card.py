@@ -1,0 +1,162 @@
+"""The inspector of the branches page: one branch, or one snapshot of it."""
+
+import streamlit as st
+
+from app import state
+from app.models.branch_graph import LaneState, Track, versus_words
+from app.models.location import Location, SnapshotPoint
+from app.models.wording import age, code, count, full_count, moment, plain, signed
+from app.state import PageName
+from app.widgets import rows
+from core.format.identifier import MAIN_BRANCH
+from core.format.snapshot import Snapshot
+from core.procedures.browse import BranchItem, ForkView, Health
+
+_COLOURS = {
+    LaneState.MAIN: "blue",
+    LaneState.AHEAD: "green",
+    LaneState.DIVERGED: "orange",
+    LaneState.EVEN: "gray",
+    LaneState.BEHIND: "gray",
+    LaneState.UNRELATED: "gray",
+    LaneState.EMPTY: "gray",
+    LaneState.BROKEN: "red",
+}
+_GLYPHS = {
+    LaneState.MAIN: "●",
+    LaneState.AHEAD: "↑",
+    LaneState.DIVERGED: "⇅",
+    LaneState.EVEN: "=",
+    LaneState.BEHIND: "↓",
+    LaneState.UNRELATED: "?",
+    LaneState.EMPTY: "○",
+    LaneState.BROKEN: "✕",
+}
+
+
+def standing_badge(track: Track, *, short: bool = False) -> str:
+    """Write how a branch stands as a badge with a glyph."""
+    words = track.standing
+    if short and track.state in {LaneState.AHEAD, LaneState.BEHIND, LaneState.DIVERGED}:
+        words = versus_words(track.ahead, track.behind)
+    return f":{_COLOURS[track.state]}-badge[{_GLYPHS[track.state]} {words}]"
+
+
+def health_words(item: BranchItem) -> str:
+    """Write a branch's health as a badge."""
+    match item.health:
+        case Health.HEALTHY:
+            return ":green-badge[✓ healthy]"
+        case Health.AT_RISK:
+            return ":orange-badge[△ at risk]"
+        case Health.BROKEN:
+            return ":red-badge[✕ broken]"
+
+
+def show_branch_card(item: BranchItem, track: Track, versus: str, place: Location) -> None:
+    """Draw a branch: where it stands, where it came from, what may break it, where to go on."""
+    with st.container(border=True, key="card-branch"):
+        st.markdown(f"##### {code(item.name)}")
+        badges = [standing_badge(track), health_words(item)]
+        if item.is_stale:
+            badges.append(":gray-badge[stale]")
+        st.markdown(" ".join(badges))
+        if item.error is not None:
+            st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
+        for finding in item.findings:
+            st.caption(f"△ {plain(finding)}")
+        rows.facts("branch", _branch_facts(item, versus))
+        if item.fork is not None:
+            _show_fork(item.fork)
+        _show_actions(item, track, place)
+
+
+def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
+    now = state.now_millis()
+    facts = []
+    if item.head is not None:
+        facts.append(("Head", f"snapshot {item.head.id}, {age(item.head.time_millis, now)}"))
+        facts.append(("Rows", count(item.head.total_record_count)))
+    if item.versus is not None and item.name != versus:
+        rows_words = f"{signed(item.versus.rows_ahead)} here"
+        if item.versus.rows_behind is not None:
+            rows_words += f", {signed(item.versus.rows_behind)} there"
+        facts.append((f"Rows since the fork, against {plain(versus)}", rows_words))
+    if item.fork is not None:
+        at = f" at snapshot {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
+        facts.append(("Made from", f"{code(item.fork.parent)}{at}"))
+    if item.base_tag:
+        facts.append(("Base tag", code(item.base_tag)))
+    if item.created_millis is not None:
+        facts.append(("Created", age(item.created_millis, now)))
+    if item.owner:
+        facts.append(("Owner", plain(item.owner)))
+    if item.reason:
+        facts.append(("Reason", plain(item.reason)))
+    if item.used_by:
+        facts.append(("Named by", ", ".join(code(each) for each in item.used_by)))
+    return facts
+
+
+def _show_fork(fork: ForkView) -> None:
+    with st.expander(f"How the fork is known: {fork.confidence}"):
+        for sentence in fork.evidence:
+            st.markdown(f"- {plain(sentence)}")
+
+
+def _show_actions(item: BranchItem, track: Track, place: Location) -> None:
+    target = place.at_branch(item.name)
+    with st.container(horizontal=True, gap="small"):
+        if item.head is not None:
+            state.link(PageName.SNAPSHOTS, "Snapshots", target, icon=":material/timeline:")
+        if item.schema is not None:
+            state.link(PageName.SCHEMAS, "Schemas", target, icon=":material/schema:")
+        if track.state in {LaneState.AHEAD, LaneState.DIVERGED}:
+            state.link(
+                PageName.MERGE,
+                "Fast-forward",
+                target,
+                view={"source": item.name, "target": MAIN_BRANCH, "how": "ff"},
+                icon=":material/fast_forward:",
+            )
+
+
+def show_snapshot_card(
+    branch: str, snapshot: Snapshot, tags: tuple[str, ...], place: Location
+) -> None:
+    """Draw a snapshot in short; its page tells the rest."""
+    with st.container(border=True, key="card-snapshot"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"##### Snapshot {snapshot.id} of {code(branch)}", width="content")
+            st.space("stretch")
+            state.link(
+                PageName.BRANCHES,
+                "",
+                place.at_snapshot(None),
+                view=state.view_of("br_axis", "br_vs", "br_show", "br_q", "br_open"),
+                icon=":material/close:",
+                help="Back to the branch",
+            )
+        rows.facts("snapshot", snapshot_facts(snapshot))
+        if tags:
+            st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in tags))
+        point = SnapshotPoint.of(branch, snapshot)
+        state.link(
+            PageName.SNAPSHOTS,
+            "Open in Snapshots",
+            place.at_snapshot(point),
+            icon=":material/timeline:",
+        )
+
+
+def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return what a snapshot file says, as labels with Markdown."""
+    return [
+        ("Kind", snapshot.commit_kind.lower()),
+        ("Committed by", plain(snapshot.commit_user)),
+        ("Time", moment(snapshot.time_millis, state.zone())),
+        ("Schema", count(snapshot.schema_id)),
+        ("Rows changed", signed(snapshot.delta_record_count)),
+        ("Rows in all", full_count(snapshot.total_record_count)),
+        ("Identity", code(snapshot.identity.short)),
+    ]

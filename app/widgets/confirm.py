@@ -1,0 +1,69 @@
+"""The last step before a command: a double click, or a second tab, makes the same job."""
+
+import hashlib
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app import reads, state
+from app.models.location import Location
+from app.models.wording import code
+from app.services import get_services
+from app.settings import ROLES
+from app.state import PageName
+from app.widgets.problem import show_problem
+from core.errors import NotFound, PaimonError
+from core.procedures.call import Argument
+
+
+def start_once(
+    name: str, arguments: Mapping[str, Argument], place: Location, *, subject: str
+) -> None:
+    """Enqueue a command and move on to its job.
+
+    Args:
+        name: The procedure.
+        arguments: Its arguments.
+        place: The location that the job page keeps.
+        subject: What the command rests on, such as a plan's id; the same one is the same job for
+            as long as that job has not ended.
+    """
+    try:
+        key = idempotency_key(name, subject)
+        job_id = get_services().start(name, arguments, key)
+    except PaimonError as error:
+        show_problem(error, headline="The job was not started; nothing changed.")
+        return
+    reads.forget()
+    state.go_to(PageName.JOB, place, id=job_id)
+
+
+def idempotency_key(name: str, subject: str) -> str:
+    """Return the operation id of a command; another one only once an earlier job has ended."""
+    attempt = 0
+    while True:
+        key = hashlib.sha256(f"{name} {subject} {attempt}".encode()).hexdigest()[:32]
+        try:
+            if not reads.job(key).state.is_over:
+                return key
+        except NotFound:
+            return key
+        attempt += 1
+
+
+def lacks_role(needed: str) -> str | None:
+    """Return why the person may not do something, or None; the core asks again by itself."""
+    role = get_services().settings.role
+    if ROLES.index(role) >= ROLES.index(needed):
+        return None
+    article = "an" if needed[0] in "aeiou" else "a"
+    own = "an" if role[0] in "aeiou" else "a"
+    return f"This asks for {article} {needed}; you are {own} {role}. ROLE_REQUIRED"
+
+
+def typed_name(form: str, name: str) -> bool:
+    """Ask for a name to be typed, and tell whether it was."""
+    typed = st.text_input(
+        f"Type {code(name)} to confirm", key=f"typed-{form}", placeholder=name, width=320
+    )
+    return typed == name

@@ -1,0 +1,68 @@
+"""Lists as quiet rows: a head, a hairline between rows, numbers to the right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.models.wording import NOT_READ
+
+NOTHING: Final = f":gray[{NOT_READ}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a list; `weight` is its share of the width."""
+
+    label: str
+    weight: float
+    align: Literal["left", "right"] = "left"
+
+
+def row_list(key: str) -> DeltaGenerator:
+    """Return the container that the rows of one list go into."""
+    return st.container(key=f"rows-{key}", gap=None)
+
+
+def head(key: str, columns: Sequence[Column]) -> None:
+    """Draw the line of labels."""
+    with st.container(key=f"rowhead-{key}"):
+        cells = st.columns([each.weight for each in columns], gap="small")
+        for cell, column in zip(cells, columns, strict=True):
+            cell.markdown(column.label or " ", text_alignment=column.align)
+
+
+def row(
+    key: str, columns: Sequence[Column], *, is_selected: bool = False
+) -> Sequence[DeltaGenerator]:
+    """Return the cells of the next row."""
+    with st.container(key=f"row-{'selected-' if is_selected else ''}{key}"):
+        return st.columns(
+            [each.weight for each in columns], gap="small", vertical_alignment="center"
+        )
+
+
+def text(cell: DeltaGenerator, column: Column, markdown: str, *, help: str | None = None) -> None:
+    """Write into a cell as its column is aligned."""
+    cell.markdown(markdown, text_alignment=column.align, help=help)
+
+
+def page_of_rows(key: str, count: int, per_page: int) -> slice:
+    """Draw the page chooser where there is more than one page, and return what to show."""
+    pages = max(1, -(-count // per_page))
+    if pages == 1:
+        return slice(0, per_page)
+    number = st.pagination(pages, key=key, bind="query-params")
+    return slice((number - 1) * per_page, number * per_page)
+
+
+def facts(key: str, pairs: Sequence[tuple[str, str]], *, columns: int = 2) -> None:
+    """Draw labels with their values; values are Markdown."""
+    with st.container(key=f"facts-{key}", gap="small"):
+        for start in range(0, len(pairs), columns):
+            cells = st.columns(columns, gap="small")
+            for cell, (label, value) in zip(cells, pairs[start : start + columns], strict=False):
+                cell.caption(label)
+                cell.markdown(value)

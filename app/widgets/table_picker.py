@@ -1,0 +1,180 @@
+"""Which table and branch a page is about: found by the address, said to be missing where it is."""
+
+import streamlit as st
+
+from app import reads, state
+from app.models.location import Location, warehouse_key
+from app.models.wording import code, plain, plural
+from app.services import get_services
+from app.state import PageName
+from app.widgets.location import show_location
+from app.widgets.problem import show_not_found, show_problem
+from core.errors import ErrorKind, NotFound, PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.table_schema import BucketMode, TableSchema
+from core.procedures.browse import TableKind, TableSummary
+
+_LISTED_TABLES = 50
+
+
+def here() -> Location:
+    """Return the location, with the open warehouse filled in."""
+    place = state.location()
+    if place.warehouse:
+        return place
+    return Location(
+        warehouse=warehouse_key(get_services().settings.get_warehouse()),
+        database=place.database,
+        table=place.table,
+        branch=place.branch,
+        snap=place.snap,
+    )
+
+
+def is_open_warehouse(place: Location) -> bool:
+    """Say so where the address names another warehouse than the one that is open."""
+    open_key = warehouse_key(get_services().settings.get_warehouse())
+    if place.warehouse == open_key:
+        return True
+    show_not_found(
+        "Warehouse",
+        place.warehouse or "",
+        [open_key],
+        page=PageName.OVERVIEW,
+        places={open_key: Location(warehouse=open_key)},
+    )
+    return False
+
+
+def pick_table(page: PageName) -> tuple[Identifier, TableSummary] | None:
+    """Return the table and branch of the address, or draw why there is none.
+
+    Args:
+        page: The page that asks; links to other names lead to it.
+    """
+    place = here()
+    if not is_open_warehouse(place):
+        return None
+    if not place.database or not place.table:
+        _offer_tables(page, place)
+        return None
+    try:
+        identifier = Identifier.parse(f"{place.database}.{place.table}")
+        identifier = identifier.on_branch(place.branch_or_main)
+        summary = reads.table(identifier)
+    except PaimonError as error:
+        _explain(page, place, error)
+        return None
+    return identifier, summary
+
+
+def show_table_header(
+    identifier: Identifier, summary: TableSummary, page: PageName, *, has_picker: bool = True
+) -> None:
+    """Draw the location line, the table's name and kind, and the branch picker."""
+    place = here()
+    show_location(place)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="table-head"):
+        st.subheader(f"{plain(identifier.table)}", anchor=False, width="content")
+        for label in _traits(summary):
+            st.badge(label, color="gray")
+        st.space("stretch")
+        if has_picker:
+            pick_branch(summary, page)
+
+
+def pick_branch(summary: TableSummary, page: PageName) -> None:
+    """Draw the branch picker; a choice changes the address."""
+    current = here().branch_or_main
+    names = list(dict.fromkeys([MAIN_BRANCH, *summary.branches]))
+    key = f"branch-picker-{page}-{current}"
+    st.selectbox(
+        "Branch",
+        names,
+        index=names.index(current) if current in names else None,
+        key=key,
+        on_change=_change_branch,
+        args=(key,),
+        label_visibility="collapsed",
+        filter_mode="contains",
+        icon=":material/account_tree:",
+        width=230,
+    )
+
+
+def _change_branch(key: str) -> None:
+    chosen = state.value_of(key)
+    if chosen:
+        state.move_to(here().at_branch(chosen))
+
+
+def _traits(summary: TableSummary) -> list[str]:
+    schema = summary.schema
+    traits = ["append only"]
+    if summary.kind is TableKind.PRIMARY_KEY:
+        engine = schema.options.get("merge-engine", "deduplicate")
+        traits = [f"key {plain(', '.join(schema.primary_keys))}", plain(engine)]
+    if schema.partition_keys:
+        traits.append(f"by {plain(', '.join(schema.partition_keys))}")
+    return [*traits, bucket_words(schema)]
+
+
+def bucket_words(schema: TableSchema) -> str:
+    """Say how rows find their bucket."""
+    match schema.bucket_mode:
+        case BucketMode.HASH_FIXED:
+            return plural(schema.num_buckets, "bucket")
+        case BucketMode.BUCKET_UNAWARE:
+            return "no buckets"
+        case BucketMode.POSTPONE_MODE:
+            return "postponed buckets"
+        case mode:
+            return f"{mode} buckets"
+
+
+def _offer_tables(page: PageName, place: Location) -> None:
+    """Draw the tables to choose from: this page is about one."""
+    show_location(place)
+    st.subheader("Choose a table", anchor=False)
+    items = [item for item in reads.tables() if item.error is None]
+    if not items:
+        st.info(f"No tables under {code(get_services().settings.get_warehouse())}.")
+        return
+    st.caption("This page is about one table.")
+    for item in items[:_LISTED_TABLES]:
+        name = item.identifier
+        target = place.at_table(name.database, name.table)
+        state.link(page, code(name.table_name), target, icon=":material/table:")
+    if len(items) > _LISTED_TABLES:
+        home = Location(warehouse=place.warehouse)
+        state.link(PageName.OVERVIEW, f"Search all {plural(len(items), 'table')}", home)
+
+
+def _explain(page: PageName, place: Location, error: PaimonError) -> None:
+    """Draw why the table or branch of the address cannot be shown, and where to go instead."""
+    show_location(place)
+    name = f"{place.database}.{place.table}"
+    match error.kind:
+        case ErrorKind.TABLE_NOT_FOUND | ErrorKind.DATABASE_NOT_FOUND:
+            items = [item.identifier for item in reads.tables()]
+            places = {each.table_name: place.at_table(each.database, each.table) for each in items}
+            show_not_found("Table", name, list(places), page=page, places=places)
+        case ErrorKind.BRANCH_NOT_FOUND:
+            _explain_branch(page, place, error)
+        case _:
+            subject = f"{code(name)} on {code(place.branch_or_main)} cannot be read."
+            show_problem(error, headline=subject)
+            if place.branch_or_main != MAIN_BRANCH:
+                st.caption("Other branches stay usable:")
+                state.link(page, code(MAIN_BRANCH), place.at_branch(MAIN_BRANCH))
+
+
+def _explain_branch(page: PageName, place: Location, error: PaimonError) -> None:
+    identifier = Identifier.parse(f"{place.database}.{place.table}")
+    try:
+        names = [item.name for item in reads.branches(identifier, MAIN_BRANCH)]
+    except NotFound:
+        show_problem(error)
+        return
+    places = {each: place.at_branch(each) for each in names}
+    show_not_found("Branch", place.branch_or_main, names, page=page, places=places)
