@@ -9,48 +9,25 @@ import pytest
 
 from core.format.binary_row import decode_row, decode_rows, encode_row, encode_rows
 from core.format.bucket import assign_buckets, hash_row, hash_rows
-from core.format.data_types import (
-    DataField,
-    RowType,
-    arrow_schema,
-    data_type_to_json,
-    parse_data_type,
-)
+from core.format.data_types import RowType, arrow_schema, data_type_to_json
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import data_type, to_java_row
 from tests.support.java_vm import java_class
-from tests.support.random_rows import random_value
-
-_ATOMIC = [
-    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
-    *("DECIMAL(1, 0)", "DECIMAL(10, 2)", "DECIMAL(18, 18)", "DECIMAL(19, 0)", "DECIMAL(38, 10)"),
-    *("CHAR(5)", "VARCHAR(20)", "STRING", "BINARY(8)", "VARBINARY(7)", "BYTES"),
-    *("DATE", "TIME(0)", "TIME(3)", "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)"),
-    *("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
-]
-_NESTED = [
-    {"type": "ARRAY", "element": "TINYINT"},
-    {"type": "ARRAY", "element": "DECIMAL(30, 5)"},
-    {"type": "ARRAY", "element": {"type": "ARRAY", "element": "STRING"}},
-    {"type": "MAP", "key": "STRING", "value": "TIMESTAMP(6)"},
-    {"type": "MULTISET", "element": "INT"},
-    {
-        "type": "ROW",
-        "fields": [
-            {"id": 0, "name": "a", "type": "DOUBLE"},
-            {"id": 1, "name": "b", "type": {"type": "MAP", "key": "INT", "value": "BYTES"}},
-        ],
-    },
-]
+from tests.support.random_rows import (
+    ATOMIC_TYPES,
+    NESTED_TYPES,
+    random_value,
+    row_type_of,
+)
 
 
-@pytest.mark.parametrize("written", [*_ATOMIC, *_NESTED], ids=str)
+@pytest.mark.parametrize("written", [*ATOMIC_TYPES, *NESTED_TYPES], ids=str)
 def test_a_row_of_one_field_is_the_same_bytes_as_in_java(
     written: Any, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
 ) -> None:
-    row_type = _row_type([written])
+    row_type = row_type_of([written])
     to_java_bytes = _java_encoder(row_type)
     for _ in range(examples(2000)):
         values = (random_value(rng, row_type.types[0]),)
@@ -65,7 +42,9 @@ def test_rows_of_many_fields_are_the_same_bytes_as_in_java(
     java: JavaPaimon, rng: Random, examples: Callable[[int], int]
 ) -> None:
     for _ in range(examples(100)):
-        row_type = _row_type(rng.choices([*_ATOMIC, *_NESTED], k=rng.choice((1, 2, 56, 57, 80))))
+        row_type = row_type_of(
+            rng.choices([*ATOMIC_TYPES, *NESTED_TYPES], k=rng.choice((1, 2, 56, 57, 80)))
+        )
         to_java_bytes = _java_encoder(row_type)
         values = [random_value(rng, each, null_share=0.3) for each in row_type.types]
         expected, hashed = to_java_bytes(values)
@@ -77,7 +56,7 @@ def test_columns_of_rows_are_the_same_bytes_and_hashes_as_in_java(
     java: JavaPaimon, rng: Random, examples: Callable[[int], int]
 ) -> None:
     for _ in range(examples(200)):
-        row_type = _row_type(rng.sample(_ATOMIC, k=rng.choice((1, 2, 7, len(_ATOMIC)))))
+        row_type = row_type_of(rng.sample(ATOMIC_TYPES, k=rng.choice((1, 2, 7, len(ATOMIC_TYPES)))))
         to_java_bytes = _java_encoder(row_type)
         rows = [[random_value(rng, each) for each in row_type.types] for _ in range(50)]
         expected = [to_java_bytes(values) for values in rows]
@@ -95,13 +74,20 @@ def test_rows_land_in_the_same_buckets_as_in_java(
     function: str, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
 ) -> None:
     types = {
-        "default": _ATOMIC,
+        "default": ATOMIC_TYPES,
         "mod": ["INT", "BIGINT"],
-        "hive": [*_ATOMIC[:4], "BIGINT", "DECIMAL(10, 2)", "DECIMAL(38, 10)", "STRING", "DATE"],
+        "hive": [
+            *ATOMIC_TYPES[:4],
+            "BIGINT",
+            "DECIMAL(10, 2)",
+            "DECIMAL(38, 10)",
+            "STRING",
+            "DATE",
+        ],
     }[function]
     for _ in range(examples(200)):
         keys = rng.sample(types, k=1 if function == "mod" else rng.choice((1, 2, 3)))
-        row_type = _row_type(keys)
+        row_type = row_type_of(keys)
         buckets = rng.choice((1, 2, 5, 16, 1000))
         options = {
             "bucket": str(buckets),
@@ -121,15 +107,6 @@ def test_rows_land_in_the_same_buckets_as_in_java(
         assert assign_buckets(_to_arrow(row_type, rows), schema).to_pylist() == [
             to_bucket(values, buckets) for values in rows
         ], (row_type, rows)
-
-
-def _row_type(written: list[Any]) -> RowType:
-    return RowType(
-        fields=tuple(
-            DataField(id=position, name=f"f{position}", type=parse_data_type(each))
-            for position, each in enumerate(written)
-        )
-    )
 
 
 def _java_row_type(row_type: RowType) -> Any:

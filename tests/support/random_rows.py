@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import struct
+from collections.abc import Sequence
 from decimal import Context, Decimal
 from random import Random
 from typing import Any, Final
@@ -12,11 +13,35 @@ import numpy as np
 from core.format.data_types import (
     ArrayType,
     AtomicType,
+    DataField,
     DataType,
     MapType,
     MultisetType,
     RowType,
     TypeRoot,
+    parse_data_type,
+)
+
+ATOMIC_TYPES: Final = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
+    *("DECIMAL(1, 0)", "DECIMAL(10, 2)", "DECIMAL(18, 18)", "DECIMAL(19, 0)", "DECIMAL(38, 10)"),
+    *("CHAR(5)", "VARCHAR(20)", "STRING", "BINARY(8)", "VARBINARY(7)", "BYTES"),
+    *("DATE", "TIME(0)", "TIME(3)", "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)"),
+    *("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+)
+NESTED_TYPES: Final = (
+    {"type": "ARRAY", "element": "TINYINT"},
+    {"type": "ARRAY", "element": "DECIMAL(30, 5)"},
+    {"type": "ARRAY", "element": {"type": "ARRAY", "element": "STRING"}},
+    {"type": "MAP", "key": "STRING", "value": "TIMESTAMP(6)"},
+    {"type": "MULTISET", "element": "INT"},
+    {
+        "type": "ROW",
+        "fields": [
+            {"id": 0, "name": "a", "type": "DOUBLE"},
+            {"id": 1, "name": "b", "type": {"type": "MAP", "key": "INT", "value": "BYTES"}},
+        ],
+    },
 )
 
 _EXACT: Final = Context(prec=100)
@@ -29,6 +54,16 @@ _BITS: Final = {
 }
 _EDGE_FLOATS: Final = (0.0, -0.0, math.inf, -math.inf, math.nan, 1.5)
 _ALPHABET: Final = "abcXYZ019 _-/=%:\x00\x7f\téßя中\U0001f600"
+
+
+def row_type_of(written: Sequence[Any]) -> RowType:
+    """A row of fields f0, f1, … of types as schema files write them."""
+    return RowType(
+        fields=tuple(
+            DataField(id=position, name=f"f{position}", type=parse_data_type(each))
+            for position, each in enumerate(written)
+        )
+    )
 
 
 def random_value(rng: Random, data_type: DataType, *, null_share: float = 0.1) -> Any:
