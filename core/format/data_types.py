@@ -40,6 +40,8 @@ class TypeRoot(StrEnum):
 
 
 MAX_LENGTH: Final = 2147483647
+MAX_DECIMAL_PRECISION: Final = 38
+MAX_TIME_PRECISION: Final = 9
 COMPACT_DECIMAL_PRECISION: Final = 18
 COMPACT_TIMESTAMP_PRECISION: Final = 3
 
@@ -260,6 +262,8 @@ def _parse_atomic(text: str) -> AtomicType:
         raise FormatError(f"{text!r} is not a data type.") from error
     nullable = "NOT" not in (match["null"] or "").upper()
     first = numbers[0] if numbers else None
+    if not _are_in_range(root, numbers):
+        raise FormatError(f"{text!r} is not a data type: Paimon has none of such a size.")
     match root:
         case TypeRoot.CHAR | TypeRoot.BINARY | TypeRoot.VARCHAR | TypeRoot.VARBINARY:
             default = MAX_LENGTH if name in {"STRING", "BYTES"} else 1
@@ -277,6 +281,18 @@ def _parse_atomic(text: str) -> AtomicType:
         case _:
             parameter = parameters if is_free_text else None
             return AtomicType(root=root, nullable=nullable, parameter=parameter)
+
+
+def _are_in_range(root: TypeRoot, numbers: list[int]) -> bool:
+    match root:
+        case TypeRoot.DECIMAL:
+            precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
+            is_one = 1 <= precision <= MAX_DECIMAL_PRECISION and 0 <= scale <= precision
+            return is_one and len(numbers) <= 2
+        case TypeRoot.TIME | TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ:
+            return len(numbers) <= 1 and all(0 <= n <= MAX_TIME_PRECISION for n in numbers)
+        case _:
+            return len(numbers) <= 1 and all(0 <= n <= MAX_LENGTH for n in numbers)
 
 
 def data_type_to_json(data_type: DataType) -> object:

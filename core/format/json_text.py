@@ -6,12 +6,14 @@ Other tools show these files as text, so ours look like Paimon's own.
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from core.errors import ErrorKind, FormatError
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
+
+_LONGS: Final = range(-(2**63), 2**63)
 
 
 class JsonObject:
@@ -46,6 +48,8 @@ class JsonObject:
             raise FormatError(
                 f"The {self.what} has a {key!r} that is not {_NAMES.get(kind, kind.__name__)}."
             )
+        if isinstance(value, int) and not _LONGS.start <= value < _LONGS.stop:
+            raise FormatError(f"The {self.what} has a {key!r} of more than 64 bits.")
         return value
 
     def get(self, key: str, kind: type[T]) -> T:
@@ -80,7 +84,11 @@ class JsonObject:
     def text_map(self, key: str) -> dict[str, str]:
         """Return the string-to-string object `key`, empty where it is absent."""
         values = self.find(key, dict) or {}
-        return {str(name): str(value) for name, value in values.items() if value is not None}
+        return {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def check_version(self, newest: int, *, absent: int) -> int:
         """Return the format version.
@@ -118,7 +126,7 @@ def _pretty(value: object, indent: str) -> str:
         if not value:
             return "{ }"
         inner = indent + "  "
-        lines = [f"{inner}{json.dumps(k)} : {_pretty(v, inner)}" for k, v in value.items()]
+        lines = [f"{inner}{_pretty(k, inner)} : {_pretty(v, inner)}" for k, v in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         if not value:

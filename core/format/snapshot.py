@@ -100,9 +100,9 @@ class Snapshot:
             base_manifest_list_size=raw.find("baseManifestListSize", int),
             delta_manifest_list=_file_name(raw, "deltaManifestList"),
             delta_manifest_list_size=raw.find("deltaManifestListSize", int),
-            changelog_manifest_list=raw.find("changelogManifestList", str),
+            changelog_manifest_list=_find_file_name(raw, "changelogManifestList"),
             changelog_manifest_list_size=raw.find("changelogManifestListSize", int),
-            index_manifest=raw.find("indexManifest", str),
+            index_manifest=_find_file_name(raw, "indexManifest"),
             commit_user=raw.get("commitUser", str),
             writer_version=raw.find("writerVersion", str),
             commit_identifier=raw.get("commitIdentifier", int),
@@ -112,7 +112,7 @@ class Snapshot:
             delta_record_count=raw.find("deltaRecordCount", int),
             changelog_record_count=raw.find("changelogRecordCount", int),
             watermark=raw.find("watermark", int),
-            statistics=raw.find("statistics", str),
+            statistics=_find_file_name(raw, "statistics"),
             properties=Options(raw.text_map("properties")),
             next_row_id=raw.find("nextRowId", int),
             operation=raw.find("operation", str),
@@ -161,8 +161,13 @@ class Snapshot:
 
 
 def _file_name(raw: JsonObject, key: str) -> str:
-    name = raw.get(key, str)
-    # The name is joined to a path; a separator in it would leave the manifest folder.
-    if not name or "/" in name or "\\" in name:
+    raw.get(key, str)
+    return _find_file_name(raw, key) or ""
+
+
+def _find_file_name(raw: JsonObject, key: str) -> str | None:
+    name = raw.find(key, str)
+    # The name is joined to a path; a separator in it would leave the folder.
+    if name is not None and (not name or "/" in name or "\\" in name):
         raise FormatError(f"The {raw.what} has a {key!r} that is not a file name: {name!r}.")
     return name

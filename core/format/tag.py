@@ -37,7 +37,7 @@ class Tag:
                 create_time=None if parts is None else _from_parts(parts),
                 time_retained_seconds=None if retained is None else float(retained),
             )
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise FormatError(f"The tag file has times that cannot be read: {error}.") from error
 
     def to_json(self) -> str:
