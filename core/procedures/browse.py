@@ -3,18 +3,36 @@
 A list keeps going when an item is broken: the item carries its error, the others their values.
 """
 
-from dataclasses import dataclass
+import functools
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from core.errors import PaimonError
-from core.format.identifier import Identifier
-from core.format.lineage_event import LineageEvent
-from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.catalog.catalog import TableEntry
+from core.commit.journal import Journal
+from core.diff.schema_diff import SchemaDiff, describe_changes, diff_schemas
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.format.binary_row import decode_row
+from core.format.branch_ref import BranchRef
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.options import BRANCH_OPTIONS
+from core.format.partition_path import partition_path
+from core.format.receipt import Receipt
+from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
+from core.procedures.operation import find_receipt
+from core.procedures.recover import tables_of
 from core.procedures.warehouse import Warehouse
+from core.table.branch_manager import BranchState
+from core.table.file_store_table import FileStoreTable
+from core.table.system_tables import read_system_table as system_table
 
 
 class Health(StrEnum):
@@ -223,6 +241,620 @@ class BranchGraph:
     events: tuple[LineageEvent, ...]
 
 
+PARTITION_SUMMARY: Final = pa.schema(
+    [
+        pa.field("partition", pa.string(), nullable=False),
+        pa.field("file_count", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("byte_count", pa.int64(), nullable=False),
+        pa.field("bucket_count", pa.int64(), nullable=False),
+    ]
+)
+"""Live files by partition, as `dt=20240101/hh=8`; empty text without partitions."""
+
+_STALE_MILLIS: Final = 30 * 24 * 3_600_000
+_COUNTED: Final = frozenset({CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.ANALYZE})
+
+
 def list_databases(warehouse: Warehouse) -> tuple[str, ...]:
     """Return the databases by name."""
     return warehouse.catalog.databases()
+
+
+def list_tables(warehouse: Warehouse, database: str | None = None) -> tuple[TableItem, ...]:
+    """Return the tables of one database or of all by name, broken ones with their error."""
+    databases = (database,) if database is not None else warehouse.catalog.databases()
+    return tuple(
+        _table_item(warehouse, entry)
+        for name in databases
+        for entry in warehouse.catalog.tables(name)
+    )
+
+
+def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
+    """Return a table on one branch.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        FormatError: Its head or schema cannot be decoded.
+    """
+    found = warehouse.table(table)
+    schema, snapshot_ids = found.schema(), found.snapshots.ids()
+    hidden = _unfinished_branches(warehouse, found)
+    return TableSummary(
+        identifier=found.identifier,
+        path=found.paths.table,
+        kind=_kind(schema),
+        schema=schema,
+        head=found.head(),
+        first_snapshot_id=snapshot_ids[0] if snapshot_ids else None,
+        snapshot_count=len(snapshot_ids),
+        branches=tuple(name for name in found.branches.names() if name not in hidden),
+        tags=found.tags.names(),
+        consumers=tuple(
+            (state.value.id, state.value.next_snapshot_id)
+            for state in found.consumers.states()
+            if state.value is not None
+        ),
+        branch_options=_branch_options(schema),
+        events=found.ledger.events(),
+    )
+
+
+def list_branches(
+    warehouse: Warehouse, table: Identifier, versus: str = MAIN_BRANCH
+) -> tuple[BranchItem, ...]:
+    """Return the branches of a table, main first, broken ones with their error.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table, on any branch.
+        versus: The branch that each is compared with.
+
+    Raises:
+        NotFound: There is no such table.
+    """
+    return BranchReader(warehouse, warehouse.table(table)).items(versus)
+
+
+def read_graph(warehouse: Warehouse, table: Identifier) -> BranchGraph:
+    """Return the lineage of a table's branches; a snapshot that several share stands once."""
+    return BranchReader(warehouse, warehouse.table(table)).graph()
+
+
+def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotItem, ...]:
+    """Return the snapshots of a branch, newest first, broken ones with their error."""
+    found = warehouse.table(table)
+    tags = _tags_by_id(found)
+    items, schema_id = [], None
+    for state in found.snapshots.states():
+        snapshot = state.value
+        named = tuple(
+            tag.name
+            for tag in tags.get(int(state.name), ())
+            if snapshot is None or tag.snapshot.identity.same_as(snapshot.identity)
+        )
+        changed = snapshot is not None and schema_id not in (None, snapshot.schema_id)
+        schema_id = schema_id if snapshot is None else snapshot.schema_id
+        items.append(
+            SnapshotItem(
+                id=int(state.name),
+                snapshot=snapshot,
+                tags=named,
+                schema_changed=changed,
+                error=state.error,
+            )
+        )
+    return tuple(sorted(items, key=lambda item: -item.id))
+
+
+def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> SnapshotDetail:
+    """Return one snapshot with its files summed up.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table with its branch.
+        version: A snapshot id or a tag, or either of another branch: `dev.7`.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        FormatError: A manifest is missing or broken.
+    """
+    found = warehouse.table(table)
+    snapshot = found.snapshot_for(version)
+    files = found.live_files(snapshot)
+    delta = found.scan.read_list(found.paths, snapshot.delta_manifest_list)
+    return SnapshotDetail(
+        identifier=found.identifier,
+        snapshot=snapshot,
+        tags=tuple(
+            tag.name
+            for tag in _tags_by_id(found).get(snapshot.id, ())
+            if tag.snapshot.identity.same_as(snapshot.identity)
+        ),
+        schema=_schema_of(found, snapshot),
+        file_count=files.num_rows,
+        byte_count=_sum(files["file_size"]),
+        row_count=_sum(files["row_count"]),
+        delete_file_count=_sum(delta["num_deleted_files"]),
+        added_file_count=_sum(delta["num_added_files"]),
+        partitions=_by_partition(files, found.schema()),
+    )
+
+
+def list_schemas(warehouse: Warehouse, table: Identifier) -> tuple[SchemaItem, ...]:
+    """Return the schemas of a branch, newest first, broken ones with their error."""
+    found = warehouse.table(table)
+    used = Counter(
+        state.value.schema_id for state in found.snapshots.states() if state.value is not None
+    )
+    items: list[SchemaItem] = []
+    before: TableSchema | None = None
+    for state in found.schemas.states():
+        schema = state.value
+        changes: tuple[str, ...] = ()
+        if schema is not None and before is not None:
+            changes = describe_changes(diff_schemas(before, schema))
+        items.append(
+            SchemaItem(
+                id=int(state.name),
+                schema=schema,
+                changes=changes,
+                snapshot_count=used.get(int(state.name), 0),
+                error=state.error,
+            )
+        )
+        before = schema or before
+    return tuple(reversed(items))
+
+
+def compare_schemas(warehouse: Warehouse, table: Identifier, left: str, right: str) -> SchemaDiff:
+    """Compare two schemas, each named by a branch or as `branch@schema-id`.
+
+    Raises:
+        NotFound: There is no such branch or schema.
+    """
+    found = warehouse.table(table)
+    return diff_schemas(_named_schema(found, left), _named_schema(found, right))
+
+
+def list_tags(warehouse: Warehouse, table: Identifier) -> tuple[TagItem, ...]:
+    """Return the tags of a branch by name, broken ones with their error."""
+    found = warehouse.table(table)
+    bases: dict[str, list[str]] = {}
+    for event in found.ledger.events():
+        if event.base_tag is not None and event.source_branch == found.branch:
+            bases.setdefault(event.base_tag, []).append(event.branch)
+    alive = set(found.branches.names())
+    return tuple(
+        TagItem(
+            name=state.name,
+            tag=state.value,
+            is_base_of=tuple(name for name in bases.get(state.name, ()) if name in alive),
+            error=state.error,
+        )
+        for state in found.tags.states()
+    )
+
+
+def read_system_table(warehouse: Warehouse, table: Identifier, name: str) -> pa.Table:
+    """Return a system table of a branch, with Paimon's columns.
+
+    Raises:
+        NotFound: There is no such system table.
+    """
+    return system_table(warehouse.table(table), name)
+
+
+def read_receipt(
+    warehouse: Warehouse, operation_id: str, table: Identifier | None = None
+) -> Receipt:
+    """Return the receipt of a finished operation.
+
+    Args:
+        warehouse: The warehouse.
+        operation_id: The operation, which is also the id of its job.
+        table: Where to look; None looks at all tables.
+
+    Raises:
+        NotFound: No table knows the operation.
+    """
+    for found in tables_of(warehouse, None if table is None else table.full_name):
+        receipt = find_receipt(found, operation_id)
+        if receipt is not None:
+            return receipt
+    raise NotFound(
+        f"There is no receipt of operation {operation_id!r}: it changed nothing, or has not ended.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )
+
+
+class BranchReader:
+    """Reads the branches of one table once, and answers what lists and graphs ask of them."""
+
+    def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
+        self._warehouse = warehouse
+        self._table = table
+        self._events = table.ledger.events()
+        hidden = _unfinished_branches(warehouse, table)
+        self._states = [state for state in table.branches.states() if state.name not in hidden]
+        self._histories: dict[str, tuple[Snapshot, ...]] = {}
+
+    def items(self, versus: str) -> tuple[BranchItem, ...]:
+        """The branches, main first, each compared with one of them."""
+        self._check_readable(versus)
+        return tuple(self._item(state, versus) for state in self._states)
+
+    def graph(self) -> BranchGraph:
+        """The lanes, with each snapshot on the lane it began on."""
+        items = {item.name: item for item in self.items(self._first_readable())}
+        placed: dict[str, GraphNode] = {}
+        lanes, edges = [], []
+        heads = self._heads()
+        for name in self._lane_order(items):
+            item = items[name]
+            fork = item.fork
+            own = [each for each in self._history(name) if _key(each) not in placed]
+            previous = None if fork is None else fork.identity
+            for snapshot in own:
+                if previous is not None:
+                    edges.append((snapshot.identity, previous))
+                placed[_key(snapshot)] = self._node(name, snapshot, heads)
+                previous = snapshot.identity
+            lanes.append(
+                GraphLane(
+                    branch=name,
+                    parent=None if fork is None else fork.parent,
+                    fork=None if fork is None else fork.identity,
+                    head=None if item.head is None else item.head.identity,
+                    item=item,
+                )
+            )
+        edges += [
+            (event.after, parent)
+            for event in self._events
+            if event.kind is LineageKind.MERGED and event.after is not None
+            for parent in event.parents[1:]
+        ]
+        return BranchGraph(
+            identifier=self._table.identifier,
+            lanes=tuple(lanes),
+            nodes=tuple(placed.values()),
+            edges=tuple(edges),
+            events=self._events,
+        )
+
+    def _item(self, state: BranchState, versus: str) -> BranchItem:
+        made = self._made(state.name)
+        item = BranchItem(
+            name=state.name,
+            health=Health.BROKEN,
+            findings=(state.error.message,) if state.error is not None else (),
+            created_millis=made.time_millis if made else state.created_millis,
+            owner=made.owner if made else None,
+            reason=made.reason if made else None,
+            used_by=self._used_by(state.name),
+            error=state.error,
+        )
+        if state.ref is None:
+            return item
+        head = state.ref.head
+        item = replace(item, head=head, schema=state.ref.schema, base_tag=state.ref.base_tag)
+        try:
+            fork = self._fork(state.name)
+            findings = self._findings(state.ref, fork)
+            distance = self._distance(state.name, versus)
+        except PaimonError as error:
+            return replace(item, findings=(error.message,), error=error)
+        age = 0 if head is None else self._warehouse.clock() - head.time_millis
+        return replace(
+            item,
+            health=Health.AT_RISK if findings else Health.HEALTHY,
+            findings=findings,
+            fork=fork,
+            versus=distance,
+            is_stale=state.name != MAIN_BRANCH and age > _STALE_MILLIS,
+        )
+
+    def _fork(self, branch: str) -> ForkView | None:
+        """Where the branch left another one: as recorded, else by what both hold."""
+        if branch == MAIN_BRANCH:
+            return None
+        made = self._made(branch)
+        if made is not None:
+            return self._recorded_fork(made)
+        main = self._history(MAIN_BRANCH)
+        known = {_key(snapshot): snapshot for snapshot in main}
+        for snapshot in reversed(self._history(branch)):
+            if _key(snapshot) in known:
+                return ForkView(
+                    parent=MAIN_BRANCH,
+                    snapshot_id=snapshot.id,
+                    identity=snapshot.identity,
+                    evidence=(
+                        f"Snapshot {snapshot.id} stands on both branches with the same identity.",
+                    ),
+                    confidence="high",
+                )
+        return self._fork_by_tag(branch)
+
+    def _recorded_fork(self, made: LineageEvent) -> ForkView | None:
+        if made.source_branch is None or not made.parents:
+            return None
+        identity = made.parents[0]
+        tags = (tag for tags in self._tags_on(made.branch).values() for tag in tags)
+        places = [*self._history(made.branch), *(tag.snapshot for tag in tags)]
+        ids = [each.id for each in places if each.identity.same_as(identity)]
+        return ForkView(
+            parent=made.source_branch,
+            snapshot_id=ids[0] if ids else None,
+            identity=identity,
+            evidence=(f"The ledger recorded it when {made.actor} made the branch.",),
+            confidence="recorded",
+        )
+
+    def _fork_by_tag(self, branch: str) -> ForkView | None:
+        """Look for a tag both sides have: it outlives the snapshots it names."""
+        own = {state.name: state.value for state in self._table.on(branch).tags.states()}
+        for state in reversed(self._table.on(MAIN_BRANCH).tags.states()):
+            here, there = own.get(state.name), state.value
+            if here and there and here.snapshot.identity.same_as(there.snapshot.identity):
+                return ForkView(
+                    parent=MAIN_BRANCH,
+                    snapshot_id=there.snapshot.id,
+                    identity=there.snapshot.identity,
+                    evidence=(f"Tag {state.name!r} names the same snapshot on both branches.",),
+                    confidence="medium",
+                )
+        return None
+
+    def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
+        """Say what may break the branch without anybody touching it."""
+        if ref.is_main or ref.head is None or fork is None:
+            return ()
+        if ref.base_tag is not None:
+            parent = self._table.on(fork.parent)
+            if parent.tags.find(ref.base_tag) is not None:
+                return ()
+            return (
+                f"Its base tag {ref.base_tag!r} is gone from {fork.parent!r}: expiry there may "
+                "delete files that this branch needs. Pin it.",
+            )
+        keeping = [
+            state.value
+            for state in self._table.on(MAIN_BRANCH).tags.states()
+            if state.value and state.value.snapshot.identity.same_as(fork.identity)
+        ]
+        if not keeping:
+            return (
+                "No tag on main keeps the snapshot it began at: expiry on main may delete files "
+                "that this branch needs. Pin it.",
+            )
+        if all(tag.time_retained_seconds is not None for tag in keeping):
+            return (
+                f"Tag {keeping[0].name!r} on main keeps its files, but expires by itself. Pin it.",
+            )
+        return ()
+
+    def _distance(self, branch: str, versus: str) -> Distance | None:
+        if branch == versus:
+            return None
+        own, other = self._history(branch), self._history(versus)
+        known_own = {_key(snapshot) for snapshot in own}
+        known_other = {_key(snapshot) for snapshot in other}
+        fork = self._fork(branch) if versus == MAIN_BRANCH else None
+        base_id = 0 if fork is None or fork.snapshot_id is None else fork.snapshot_id
+        ahead = [each for each in own if each.id > base_id and _key(each) not in known_other]
+        behind = [each for each in other if each.id > base_id and _key(each) not in known_own]
+        return Distance(
+            ahead=sum(each.commit_kind in _COUNTED for each in ahead),
+            behind=sum(each.commit_kind in _COUNTED for each in behind),
+            rows_ahead=sum(each.delta_record_count or 0 for each in ahead),
+            rows_behind=sum(each.delta_record_count or 0 for each in behind),
+        )
+
+    def _history(self, branch: str) -> tuple[Snapshot, ...]:
+        """The readable snapshots of a branch, oldest first."""
+        if branch not in self._histories:
+            states = self._table.on(branch).snapshots.states()
+            self._histories[branch] = tuple(
+                state.value for state in states if state.value is not None
+            )
+        return self._histories[branch]
+
+    def _made(self, branch: str) -> LineageEvent | None:
+        kinds = (LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED)
+        made = [each for each in self._events if each.branch == branch and each.kind in kinds]
+        return made[-1] if made else None
+
+    def _used_by(self, branch: str) -> tuple[str, ...]:
+        """Options of other branches' schemas that name the branch."""
+        return tuple(
+            f"{key} of {state.name!r}"
+            for state in self._states
+            if state.ref is not None
+            for key, value in _branch_options(state.ref.schema)
+            if value == branch
+        )
+
+    def _check_readable(self, branch: str) -> None:
+        if branch not in {state.name for state in self._states}:
+            raise NotFound(
+                f"Table {self._table.identifier.table_name} has no branch {branch!r}.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=branch,
+            )
+
+    def _first_readable(self) -> str:
+        readable = [state.name for state in self._states if state.ref is not None]
+        return readable[0] if readable else MAIN_BRANCH
+
+    def _lane_order(self, items: Mapping[str, BranchItem]) -> list[str]:
+        """Main first; a branch after the one it left, so that shared snapshots stay there."""
+        order: list[str] = []
+        waiting = sorted(items, key=lambda name: (items[name].created_millis or 0, name))
+        if MAIN_BRANCH in waiting:
+            order.append(MAIN_BRANCH)
+        while left := [name for name in waiting if name not in order]:
+            ready = [name for name in left if _parent_of(items[name]) not in left]
+            order.append((ready or left)[0])
+        return order
+
+    def _heads(self) -> dict[str, tuple[str, ...]]:
+        heads: dict[str, tuple[str, ...]] = {}
+        for state in self._states:
+            if state.ref is not None and state.ref.head is not None:
+                key = _key(state.ref.head)
+                heads[key] = (*heads.get(key, ()), state.name)
+        return heads
+
+    def _node(
+        self, branch: str, snapshot: Snapshot, heads: Mapping[str, tuple[str, ...]]
+    ) -> GraphNode:
+        history = self._history(branch)
+        at = history.index(snapshot)
+        merged = next(
+            (
+                event.parents[1]
+                for event in self._events
+                if event.kind is LineageKind.MERGED
+                and event.after is not None
+                and event.after.same_as(snapshot.identity)
+                and len(event.parents) > 1
+            ),
+            None,
+        )
+        return GraphNode(
+            branch=branch,
+            snapshot=snapshot,
+            tags=self._tag_names(branch, snapshot),
+            schema_changed=at > 0 and history[at - 1].schema_id != snapshot.schema_id,
+            is_head_of=heads.get(_key(snapshot), ()),
+            merged_from=merged,
+        )
+
+    def _tag_names(self, branch: str, snapshot: Snapshot) -> tuple[str, ...]:
+        return tuple(
+            tag.name
+            for tag in self._tags_on(branch).get(snapshot.id, ())
+            if tag.snapshot.identity.same_as(snapshot.identity)
+        )
+
+    @functools.cache  # noqa: B019  # the reader lives for one answer
+    def _tags_on(self, branch: str) -> Mapping[int, tuple[Tag, ...]]:
+        return _tags_by_id(self._table.on(branch))
+
+
+def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
+    broken = TableItem(
+        identifier=entry.identifier,
+        path=entry.path,
+        table_type=entry.table_type,
+        health=Health.BROKEN,
+        comment=entry.comment,
+        error=entry.error,
+    )
+    if entry.error is not None:
+        return broken
+    try:
+        table = warehouse.table(entry.identifier)
+        schema, head = table.schema(), table.head()
+        hidden = _unfinished_branches(warehouse, table)
+        states = [state for state in table.branches.states() if state.name not in hidden]
+        events = table.ledger.events()
+    except PaimonError as error:
+        return replace(broken, error=error)
+    failed = tuple(state.name for state in states if state.error is not None)
+    return TableItem(
+        identifier=entry.identifier,
+        path=entry.path,
+        table_type=entry.table_type,
+        health=Health.AT_RISK if failed else Health.HEALTHY,
+        kind=_kind(schema),
+        comment=entry.comment,
+        schema=schema,
+        head=head,
+        branch_count=sum(state.name != MAIN_BRANCH for state in states),
+        broken_branches=failed,
+        last_event=events[-1] if events else None,
+    )
+
+
+def _unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozenset[str]:
+    """Branches that are being made: until they are whole nobody is shown them."""
+    return frozenset(
+        intent.branch
+        for intent in Journal(warehouse.store, table.paths).unfinished()
+        if intent.procedure == "create_branch"
+    )
+
+
+def _parent_of(item: BranchItem) -> str | None:
+    return None if item.fork is None else item.fork.parent
+
+
+def _key(snapshot: Snapshot) -> str:
+    """A text that is equal for one snapshot on two branches: its bytes were copied."""
+    return snapshot.uuid or "|".join(snapshot.identity.manifest_lists)
+
+
+def _tags_by_id(table: FileStoreTable) -> dict[int, tuple[Tag, ...]]:
+    tags: dict[int, tuple[Tag, ...]] = {}
+    for state in table.tags.states():
+        if state.value is not None:
+            snapshot_id = state.value.snapshot.id
+            tags[snapshot_id] = (*tags.get(snapshot_id, ()), state.value)
+    return tags
+
+
+def _kind(schema: TableSchema) -> TableKind:
+    return TableKind.PRIMARY_KEY if schema.primary_keys else TableKind.APPEND
+
+
+def _branch_options(schema: TableSchema) -> tuple[tuple[str, str], ...]:
+    named = ((option.key, schema.options.read(option)) for option in BRANCH_OPTIONS)
+    return tuple((key, value) for key, value in named if value is not None)
+
+
+def _schema_of(table: FileStoreTable, snapshot: Snapshot) -> TableSchema:
+    try:
+        return table.schemas.get(snapshot.schema_id)
+    except NotFound:
+        # The snapshot of another branch, whose schema ids mean something else here.
+        return table.schema()
+
+
+def _by_partition(files: pa.Table, schema: TableSchema) -> pa.Table:
+    """Sum live files up by partition, the one with most bytes first."""
+    sums = files.group_by("partition").aggregate(
+        [
+            ("file_name", "count"),
+            ("row_count", "sum"),
+            ("file_size", "sum"),
+            ("bucket", "count_distinct"),
+        ]
+    )
+    types = schema.partition_type.types
+    names = [
+        partition_path(decode_row(each, types), schema) for each in sums["partition"].to_pylist()
+    ]
+    columns = ("file_name_count", "row_count_sum", "file_size_sum", "bucket_count_distinct")
+    table = pa.table(
+        [pa.array(names, pa.string()), *(sums[name] for name in columns)],
+        schema=PARTITION_SUMMARY,
+    )
+    return table.sort_by([("byte_count", "descending"), ("partition", "ascending")])
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
+
+
+def _named_schema(table: FileStoreTable, name: str) -> TableSchema:
+    branch, separator, schema_id = name.rpartition("@")
+    if not separator:
+        return table.on(name).schema()
+    if not schema_id.isdigit():
+        raise InvalidInput(f"{name!r} names no schema. Write a branch, or branch@schema-id.")
+    return table.on(branch or table.branch).schemas.get(int(schema_id))

@@ -8,6 +8,7 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.receipt import Receipt
 from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
+from core.procedures.demo import build_demo
 from core.procedures.fast_forward import fast_forward
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
@@ -19,6 +20,7 @@ Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], R
 
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
+        "build_demo": build_demo,
         "create_branch": create_branch,
         "create_tag": create_tag,
         "fast_forward": fast_forward,
