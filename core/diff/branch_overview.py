@@ -1,0 +1,111 @@
+"""How far two branches went from each other: ahead and behind in snapshots, rows and files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.lineage import BranchTrace, Lineage
+from core.diff.merge_base import merge_base
+from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """What one branch has and the other lacks.
+
+    Attributes:
+        snapshots: Commits that changed content; compactions are not among them.
+        compactions: Commits that only rewrote files.
+        rows: Rows added less rows removed by those commits; None where a commit does not say.
+        files: Live files that only this branch has; None unless both file lists were compared.
+    """
+
+    snapshots: int
+    compactions: int
+    rows: int | None
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchOverview:
+    """A branch against another one; without a common history, `base` and both sides are None."""
+
+    branch: str
+    versus: str
+    base: SnapshotIdentity | None
+    ahead: Distance | None
+    behind: Distance | None
+
+    @property
+    def is_related(self) -> bool:
+        """Whether the branches have a common history."""
+        return self.base is not None
+
+
+def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage) -> BranchOverview:
+    """Count what each of two branches has since their best common ancestor.
+
+    A snapshot counts for the side that has it and whose head is not built on it by the other: what
+    was merged in is no longer ahead. Snapshots that expired since the fork are not counted.
+    """
+    base = None
+    if branch.head is not None and versus.head is not None:
+        base = merge_base(lineage, versus.head.identity, branch.head.identity)
+    if branch.head is None or versus.head is None or base is None:
+        return BranchOverview(
+            branch=branch.branch, versus=versus.branch, base=None, ahead=None, behind=None
+        )
+    return BranchOverview(
+        branch=branch.branch,
+        versus=versus.branch,
+        base=base,
+        ahead=_only_in(branch, versus.head, lineage),
+        behind=_only_in(versus, branch.head, lineage),
+    )
+
+
+def with_files(overview: BranchOverview, branch: pa.Table, versus: pa.Table) -> BranchOverview:
+    """The overview with files counted.
+
+    Args:
+        overview: Of the two branches.
+        branch: The live files of the one, with the columns of MANIFEST_ENTRY.
+        versus: Those of the other.
+    """
+    if overview.ahead is None or overview.behind is None:
+        return overview
+    return replace(
+        overview,
+        ahead=replace(overview.ahead, files=_count_only_in(branch, versus)),
+        behind=replace(overview.behind, files=_count_only_in(versus, branch)),
+    )
+
+
+def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
+    """What a run of commits adds up to."""
+    compactions = [each for each in snapshots if each.commit_kind is CommitKind.COMPACT]
+    others = [each for each in snapshots if each.commit_kind is not CommitKind.COMPACT]
+    deltas = [each.delta_record_count for each in others]
+    known = [delta for delta in deltas if delta is not None]
+    return Distance(
+        snapshots=len(others),
+        compactions=len(compactions),
+        rows=sum(known) if len(known) == len(deltas) else None,
+    )
+
+
+def _only_in(trace: BranchTrace, other_head: Snapshot, lineage: Lineage) -> Distance:
+    reached = {each.manifest_lists for each in lineage.ancestors(other_head.identity)}
+    only = [each for each in trace.snapshots if each.identity.manifest_lists not in reached]
+    return distance_of(only)
+
+
+def _count_only_in(files: pa.Table, others: pa.Table) -> int:
+    known = pa.array([], pa.string())
+    if others.num_rows:
+        known = pa.concat_arrays(others["identity"].chunks)
+    shared: int | None = pc.sum(pc.is_in(files["identity"], value_set=known)).as_py()
+    count: int = files.num_rows
+    return count - (shared or 0)

@@ -1,0 +1,391 @@
+"""Which snapshot came from which: the graph over all branches of a table.
+
+Paimon records no parents. They are put together from what does tell: ids that follow each other on
+a branch, the ledger's events, and the properties of merge commits. For a branch that other software
+made, where it forked is inferred, with the evidence shown.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from core.errors import FormatError
+from core.format.identifier import MAIN_BRANCH
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import identity_from
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.tag import Tag
+
+MERGE_SOURCE_IDENTITY: Final = "branch.merge.source-identity"
+MERGE_BASE_IDENTITY: Final = "branch.merge.base-identity"
+MERGE_SOURCE: Final = "branch.merge.source"
+_FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
+
+# The same snapshot has the same lists on every branch, with or without a uuid beside them.
+_Key = tuple[str, str]
+_Edges = frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchTrace:
+    """What a branch left behind that tells where it came from.
+
+    Attributes:
+        snapshots: Those that have not expired, by rising id.
+        tags: The branch's tags; their snapshots may have expired.
+        created_millis: When its folder was made, where the store knows.
+    """
+
+    branch: str
+    snapshots: tuple[Snapshot, ...]
+    tags: tuple[Tag, ...] = ()
+    created_millis: int | None = None
+
+    @property
+    def head(self) -> Snapshot | None:
+        """The newest snapshot."""
+        return self.snapshots[-1] if self.snapshots else None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the table's main branch."""
+        return self.branch == MAIN_BRANCH
+
+
+class Confidence(StrEnum):
+    """How sure an inferred fork is."""
+
+    RECORDED = "recorded"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkCandidate:
+    """Where a branch may have left another one.
+
+    Attributes:
+        parent: The branch it came from.
+        identity: The snapshot both share.
+        snapshot: That snapshot, where a file still holds it.
+        source_id: Its id on the branch, None where it has expired there.
+        target_id: Its id on the parent, None where it has expired there.
+        evidence: Sentences, strongest first.
+    """
+
+    branch: str
+    parent: str
+    identity: SnapshotIdentity
+    snapshot: Snapshot | None
+    source_id: int | None
+    target_id: int | None
+    evidence: tuple[str, ...]
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """The events of a table and the edges of its snapshots, as (child, parent)."""
+
+    events: tuple[LineageEvent, ...]
+    parents: frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
+
+    def ancestors(self, head: SnapshotIdentity) -> tuple[SnapshotIdentity, ...]:
+        """The snapshot and all that it builds on, each once, near ones first."""
+        return _ancestors(self.parents, head)
+
+    def has_ancestor(self, head: SnapshotIdentity, other: SnapshotIdentity) -> bool:
+        """Whether `head` is `other` or builds on it."""
+        return any(each.same_as(other) for each in self.ancestors(head))
+
+
+@lru_cache(maxsize=512)
+def _ancestors(parents: _Edges, head: SnapshotIdentity) -> tuple[SnapshotIdentity, ...]:
+    parents_of = _parents_of(parents)
+    found = {head.manifest_lists: head}
+    wave = [head]
+    while wave:
+        following = {
+            parent.manifest_lists: parent
+            for child in wave
+            for parent in parents_of.get(child.manifest_lists, ())
+            if parent.manifest_lists not in found
+        }
+        found |= following
+        wave = sorted(following.values(), key=lambda each: each.manifest_lists)
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=8)
+def _parents_of(parents: _Edges) -> dict[_Key, list[SnapshotIdentity]]:
+    found: dict[_Key, list[SnapshotIdentity]] = {}
+    for child, parent in parents:
+        found.setdefault(child.manifest_lists, []).append(parent)
+    return found
+
+
+def build_lineage(
+    traces: Sequence[BranchTrace],
+    events: Sequence[LineageEvent] = (),
+    forks: Mapping[str, ForkCandidate] | None = None,
+) -> Lineage:
+    """Put the graph together.
+
+    Args:
+        traces: All branches that can be read.
+        events: The ledger, in order.
+        forks: Where each branch forked; None infers it.
+    """
+    if forks is None:
+        forks = best_forks(traces, events)
+    edges: set[tuple[SnapshotIdentity, SnapshotIdentity]] = set()
+    for trace in traces:
+        for older, newer in zip(trace.snapshots, trace.snapshots[1:], strict=False):
+            edges.add((newer.identity, older.identity))
+        for snapshot in trace.snapshots:
+            source = merge_source(snapshot)
+            if source is not None:
+                edges.add((snapshot.identity, source))
+        fork = forks.get(trace.branch)
+        if fork is not None and trace.snapshots:
+            edges.add((trace.snapshots[0].identity, fork.identity))
+    for event in events:
+        if event.after is not None:
+            edges |= {(event.after, parent) for parent in event.parents}
+    return Lineage(
+        events=tuple(events),
+        parents=frozenset(edge for edge in edges if not edge[0].same_as(edge[1])),
+    )
+
+
+def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:
+    """The head of the source that a merge commit took in, None for other commits."""
+    text = snapshot.properties.get(MERGE_SOURCE_IDENTITY)
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        return identity_from(raw, "merge property") if isinstance(raw, dict) else None
+    except (ValueError, FormatError):
+        return None  # written by other software under our key
+
+
+def best_forks(
+    traces: Sequence[BranchTrace], events: Sequence[LineageEvent] = ()
+) -> dict[str, ForkCandidate]:
+    """The most likely fork of each branch that has any candidate, by branch."""
+    forks = {}
+    for trace in traces:
+        candidates = infer_forks(trace, traces, events)
+        if candidates:
+            forks[trace.branch] = candidates[0]
+    return forks
+
+
+def infer_forks(
+    branch: BranchTrace, traces: Sequence[BranchTrace], events: Sequence[LineageEvent] = ()
+) -> tuple[ForkCandidate, ...]:
+    """Where a branch may have come from, the most likely first; nothing for main.
+
+    Args:
+        branch: The branch in question.
+        traces: All branches that can be read; `branch` itself may be among them.
+        events: The ledger.
+
+    References:
+        A branch made from a tag begins with a copy of that tag and of its snapshot [Paimon
+        FileSystemBranchManager.createBranch], so its oldest snapshot is the fork while it lasts.
+    """
+    if branch.is_main:
+        return ()
+    others = [trace for trace in traces if trace.branch != branch.branch]
+    found = [
+        *_recorded(branch, others, events),
+        *(each for other in others for each in _shared_with(branch, other)),
+        *(each for other in others for each in _by_circumstance(branch, other)),
+    ]
+    best: dict[tuple[str, _Key], ForkCandidate] = {}
+    for candidate in found:
+        key = (candidate.parent, candidate.identity.manifest_lists)
+        best[key] = _joined(best[key], candidate) if key in best else candidate
+    origins = {trace.branch: _is_origin(trace) for trace in others}
+    return tuple(sorted(best.values(), key=lambda each: _rank(each, origins)))
+
+
+def _recorded(
+    branch: BranchTrace, others: Sequence[BranchTrace], events: Sequence[LineageEvent]
+) -> list[ForkCandidate]:
+    made = [
+        event for event in events if event.branch == branch.branch and event.kind in _FORK_EVENTS
+    ]
+    if not made:
+        return []
+    event = made[-1]
+    identity = event.parents[0] if event.parents else event.after
+    if identity is None:
+        return []
+    parent = event.source_branch or MAIN_BRANCH
+    target = next((trace for trace in others if trace.branch == parent), None)
+    text = f"The ledger records that {event.actor} made {branch.branch!r} from {parent!r}."
+    return [_candidate(branch, parent, target, identity, text, Confidence.RECORDED)]
+
+
+def _shared_with(branch: BranchTrace, other: BranchTrace) -> list[ForkCandidate]:
+    """Candidates from what both branches hold: snapshots and tags with one identity."""
+    found = []
+    snapshots = _ids(other.snapshots)
+    first = next(iter(branch.snapshots), None)
+    if first is not None and first.identity.manifest_lists in snapshots:
+        theirs = snapshots[first.identity.manifest_lists]
+        by = "uuid" if first.uuid else "manifest lists"
+        text = (
+            f"Its oldest snapshot {first.id} is snapshot {theirs} of {other.branch!r}: "
+            f"the same {by}."
+        )
+        found.append(_candidate(branch, other.branch, other, first.identity, text, Confidence.HIGH))
+    tags = {tag.snapshot.identity.manifest_lists: tag.name for tag in other.tags}
+    for tag in branch.tags:
+        key = tag.snapshot.identity.manifest_lists
+        if key in tags:
+            text = f"Tag {tag.name!r} and tag {tags[key]!r} of {other.branch!r} name one snapshot."
+        elif key in snapshots:
+            text = f"Tag {tag.name!r} names snapshot {snapshots[key]} of {other.branch!r}."
+        else:
+            continue
+        is_first = first is None or tag.snapshot.id <= first.id
+        confidence = Confidence.HIGH if is_first else Confidence.MEDIUM
+        found.append(
+            _candidate(branch, other.branch, other, tag.snapshot.identity, text, confidence)
+        )
+    if first is not None and first.identity.manifest_lists in tags:
+        name = tags[first.identity.manifest_lists]
+        text = f"Its oldest snapshot {first.id} has the tag {name!r} on {other.branch!r}."
+        found.append(_candidate(branch, other.branch, other, first.identity, text, Confidence.HIGH))
+    return found
+
+
+def _by_circumstance(branch: BranchTrace, other: BranchTrace) -> list[ForkCandidate]:
+    """Candidates where no snapshot is shared any more: files in common, numbers, times."""
+    first = next(iter(branch.snapshots), None)
+    own = {snapshot.identity.manifest_lists for snapshot in branch.snapshots}
+    if first is None or not other.snapshots:
+        return []
+    if any(snapshot.identity.manifest_lists in own for snapshot in other.snapshots):
+        return []
+    found = []
+    for snapshot in reversed(other.snapshots):
+        text = _common_file(first, snapshot, other.branch)
+        if text is not None:
+            found.append(
+                _candidate(branch, other.branch, other, snapshot.identity, text, Confidence.MEDIUM)
+            )
+            break
+    # Ids of a branch go on from its tag: snapshot k + 1 of the branch was made on k of the parent.
+    before = next((each for each in other.snapshots if each.id == first.id - 1), None)
+    if before is not None and before.time_millis <= first.time_millis:
+        text = (
+            f"Its ids begin at {first.id}, right after snapshot {before.id} of {other.branch!r}, "
+            "which is older."
+        )
+        found.append(_candidate(branch, other.branch, other, before.identity, text, Confidence.LOW))
+    if branch.created_millis is not None and first.id > 1:
+        then = [each for each in other.snapshots if each.time_millis <= branch.created_millis]
+        if then:
+            text = f"Snapshot {then[-1].id} was the head of {other.branch!r} when it was made."
+            found.append(
+                _candidate(branch, other.branch, other, then[-1].identity, text, Confidence.LOW)
+            )
+    return found
+
+
+def _common_file(first: Snapshot, snapshot: Snapshot, branch: str) -> str | None:
+    for what, ours, theirs in (
+        ("base manifest list", first.base_manifest_list, snapshot.base_manifest_list),
+        ("delta manifest list", first.delta_manifest_list, snapshot.delta_manifest_list),
+        ("index manifest", first.index_manifest, snapshot.index_manifest),
+        ("statistics file", first.statistics, snapshot.statistics),
+    ):
+        if ours is not None and ours == theirs:
+            return (
+                f"Its oldest snapshot {first.id} shares the {what} with snapshot {snapshot.id} "
+                f"of {branch!r}."
+            )
+    return None
+
+
+def _candidate(
+    branch: BranchTrace,
+    parent: str,
+    target: BranchTrace | None,
+    identity: SnapshotIdentity,
+    evidence: str,
+    confidence: Confidence,
+) -> ForkCandidate:
+    ours, theirs = _find(branch, identity), _find(target, identity)
+    return ForkCandidate(
+        branch=branch.branch,
+        parent=parent,
+        identity=identity,
+        snapshot=ours or theirs or _tagged(branch, identity) or _tagged(target, identity),
+        source_id=ours.id if ours else None,
+        target_id=theirs.id if theirs else None,
+        evidence=(evidence,),
+        confidence=confidence,
+    )
+
+
+def _joined(first: ForkCandidate, second: ForkCandidate) -> ForkCandidate:
+    """Two pieces of evidence for one candidate, the stronger one in front."""
+    strong, weak = sorted((first, second), key=lambda each: _ORDER[each.confidence])
+    evidence = tuple(dict.fromkeys((*strong.evidence, *weak.evidence)))
+    return ForkCandidate(
+        branch=strong.branch,
+        parent=strong.parent,
+        identity=strong.identity,
+        snapshot=strong.snapshot or weak.snapshot,
+        source_id=strong.source_id,
+        target_id=strong.target_id,
+        evidence=evidence,
+        confidence=strong.confidence,
+    )
+
+
+_ORDER: Final = {confidence: position for position, confidence in enumerate(Confidence)}
+
+
+def _rank(candidate: ForkCandidate, origins: Mapping[str, frozenset[_Key]]) -> tuple[object, ...]:
+    is_copy = candidate.identity.manifest_lists in origins.get(candidate.parent, frozenset())
+    newest = -(candidate.snapshot.id if candidate.snapshot else 0)
+    return (
+        _ORDER[candidate.confidence],
+        # A snapshot that the other branch was itself begun with was made elsewhere.
+        is_copy and candidate.parent != MAIN_BRANCH,
+        newest,
+        candidate.parent != MAIN_BRANCH,
+        candidate.parent,
+    )
+
+
+def _is_origin(trace: BranchTrace) -> frozenset[_Key]:
+    """The snapshot that a branch was begun with; main was begun with nothing."""
+    if trace.is_main or not trace.snapshots:
+        return frozenset()
+    return frozenset({trace.snapshots[0].identity.manifest_lists})
+
+
+def _ids(snapshots: Iterable[Snapshot]) -> dict[_Key, int]:
+    return {snapshot.identity.manifest_lists: snapshot.id for snapshot in snapshots}
+
+
+def _find(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:
+    snapshots = trace.snapshots if trace else ()
+    return next((each for each in snapshots if each.identity.same_as(identity)), None)
+
+
+def _tagged(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:
+    tags = trace.tags if trace else ()
+    return next((t.snapshot for t in tags if t.snapshot.identity.same_as(identity)), None)
