@@ -24,6 +24,7 @@ from app.cli.output import (
     print_fields,
     print_json,
     print_line,
+    print_note,
     print_rows,
 )
 from app.services import Services
@@ -168,6 +169,21 @@ def receipt(
         print_receipt(found)
 
 
+@branches.command()
+def recover(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="All tables if left out.")
+    ] = None,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Finish or take back operations that were cut off."""
+    arguments: dict[str, Argument] = {"table": named_table(table).table_name if table else None}
+    services = open_services(warehouse)
+    return run_call(services, "recover", arguments, background=background, as_json=as_json)
+
+
 def run_call(
     services: Services,
     name: str,
@@ -194,14 +210,22 @@ def run_call(
         else:
             print_line(f"Job {job_id} is queued. Look at it: branch-console jobs show {job_id}")
         return 0
-    job = follow_job(services, job_id)
+    try:
+        job = follow_job(services, job_id)
+    except KeyboardInterrupt:
+        print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
+        raise
     if job.state is not JobState.DONE:
         return _print_failure(job, beside or {}, as_json=as_json)
-    done = services.receipt(job.receipt_id or job_id)
+    # What moved no branch has no receipt in a ledger; the job tells what was done.
+    done = services.receipt(job.receipt_id) if job.receipt_id else None
     if as_json:
-        print_json({**(beside or {}), "operation_id": job_id, "receipt": done})
-    else:
+        outcome = {"operation_id": job_id, "message": job.message, "receipt": done}
+        print_json({**(beside or {}), **outcome})
+    elif done is not None:
         print_receipt(done)
+    else:
+        print_line(job.message)
     return 0
 
 

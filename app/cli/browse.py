@@ -262,6 +262,51 @@ def graph(
         print_line(line)
 
 
+@browse.command("schema-diff")
+def schema_diff(
+    table: TableArgument,
+    left: Annotated[str, typer.Argument(metavar="A", help="A branch, or branch@schema-id.")],
+    right: Annotated[str, typer.Argument(metavar="B", help="A branch, or branch@schema-id.")],
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what changes from one schema to another, and what that does to the data."""
+    identifier = named_table(table)
+    found = open_services(warehouse).schema_diff(identifier, left, right)
+    if as_json:
+        print_json(
+            {
+                "table": identifier.table_name,
+                "verdict": found.verdict,
+                "changes": found.changes,
+                "has_same_id_but_differs": found.has_same_id_but_differs,
+                "left": found.left,
+                "right": found.right,
+            }
+        )
+        return
+    if found.is_empty:
+        print_line(f"{left} and {right} have the same schema.")
+        return
+    print_fields(
+        {
+            "from": f"{left}, schema {found.left.id}",
+            "to": f"{right}, schema {found.right.id}",
+            "verdict": str(found.verdict),
+        }
+    )
+    if found.has_same_id_but_differs:
+        print_line(f"Both are schema {found.left.id}, with different content.")
+    print_line()
+    print_rows(
+        ("change", "of", "from", "to", "verdict", "why"),
+        (
+            (str(each.kind), each.subject, each.before, each.after, str(each.verdict), each.reason)
+            for each in found.changes
+        ),
+    )
+
+
 def _of(identifier: Identifier, **parts: object) -> dict[str, object]:
     return {"table": identifier.table_name, "branch": identifier.branch, **parts}
 

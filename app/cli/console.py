@@ -18,10 +18,13 @@ import typer
 
 import app
 from app.cli.arguments import JsonOption, WarehouseOption
+from app.cli.jobs import follow_job
 from app.cli.output import print_json, print_line, print_note
+from app.demo import PROCEDURE, demo_folder, prepare_demo
 from app.services import Services, services_for
 from app.settings import Settings
-from core.errors import ErrorKind, InvalidInput, StorageError
+from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
+from core.jobs.progress import JobState
 
 console = typer.Typer()
 
@@ -80,6 +83,29 @@ def worker(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> No
     run_worker(settings)
 
 
+@console.command()
+def demo(
+    warehouse: WarehouseOption = None,
+    build_only: Annotated[
+        bool, typer.Option("--build-only", help="Build the warehouse and stop there.")
+    ] = False,
+    port: PortOption = None,
+    host: HostOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a warehouse of real flights with diverged branches, and open it."""
+    settings = services_of(warehouse, host, port).settings
+    services = services_for(replace(settings, warehouse=str(demo_folder(settings))))
+    with _stopped_by_sigterm(), _worker_of(services):
+        build_demo(services)
+        if not build_only:
+            serve_console(services, as_json=as_json)
+        elif as_json:
+            print_json({"warehouse": services.settings.warehouse})
+        else:
+            print_line(f"The demo is in {services.settings.warehouse}.")
+
+
 def services_of(
     warehouse: str | None, host: str | None = None, port: int | None = None
 ) -> Services:
@@ -95,19 +121,43 @@ def serve_console(services: Services, *, as_json: bool) -> None:
         InvalidInput: The path is no warehouse, or the port is taken.
         StorageError: The console does not start, or ends by itself.
     """
-    settings = services.settings
     services.check_warehouse()
+    settings = services.settings
     settings = replace(settings, port=_choose_port(settings.host, settings.port))
     with _stopped_by_sigterm(), _worker_of(services), _console_of(settings) as running:
         _tell_address(services, settings, running, as_json=as_json)
-        while running.poll() is None:
-            time.sleep(_POLL_SECONDS)
+        try:
+            while running.poll() is None:
+                time.sleep(_POLL_SECONDS)
+        except KeyboardInterrupt:
+            print_note("Stopped.")
+            return
         raise _console_failed(settings, "ended by itself")
+
+
+def build_demo(services: Services) -> None:
+    """Have the demo built, or go on where an earlier build stopped.
+
+    Raises:
+        PaimonError: It could not be built; with the code and the words of the job.
+    """
+    arguments = prepare_demo(Path(services.settings.get_warehouse()))
+    if arguments is None:
+        return
+    begun = (job for job in services.jobs() if job.name == PROCEDURE and not job.state.is_over)
+    started = next(begun, None)
+    job = follow_job(services, started.id if started else services.start(PROCEDURE, arguments))
+    if job.state is not JobState.DONE:
+        raise PaimonError(
+            f"The demo is not complete: {job.message} Run the command again to go on.",
+            kind=job.error,
+            job=job.id,
+        )
 
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """Let a polite kill and Ctrl-C both end the block quietly."""
+    """Let a polite kill end the block as Ctrl-C does."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -115,8 +165,6 @@ def _stopped_by_sigterm() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
-    except KeyboardInterrupt:
-        print_note("Stopped.")
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -152,7 +200,8 @@ def _console_of(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
         running = subprocess.Popen(
             _streamlit(settings),
             env=_child_environment(settings),
-            cwd=_folder_of_look(log_path.parent),
+            # Streamlit would take a .streamlit folder where the user stands for ours.
+            cwd=log_path.parent,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -186,18 +235,8 @@ def _streamlit(settings: Settings) -> list[str]:
 
 def _child_environment(settings: Settings) -> dict[str, str]:
     environment = settings.child_environment()
-    paths = [str(_project_folder()), environment.get("PYTHONPATH", "")]
+    paths = [str(Path(app.__file__).parents[1]), environment.get("PYTHONPATH", "")]
     return {**environment, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-
-
-def _project_folder() -> Path:
-    return Path(app.__file__).parents[1]
-
-
-def _folder_of_look(otherwise: Path) -> Path:
-    """Return where Streamlit finds our theme, and never that of the folder the user stands in."""
-    project = _project_folder()
-    return project if (project / ".streamlit" / "config.toml").is_file() else otherwise
 
 
 def _log_path(settings: Settings) -> Path:

@@ -11,7 +11,6 @@ from app.cli.output import (
     print_fields,
     print_json,
     print_line,
-    print_note,
     print_rows,
     progress,
 )
@@ -131,21 +130,17 @@ def follow_job(services: Services, job_id: str) -> JobView:
         StorageError: No worker comes up to run it.
     """
     last_alive = time.monotonic()
-    try:
-        with progress() as tell:
-            while True:
-                job = services.job(job_id)
-                if job.state.is_over:
-                    return job
-                tell(job.message or job.step, job.done, job.total)
-                if job.state not in (JobState.QUEUED, JobState.INTERRUPTED) or _is_alive(services):
-                    last_alive = time.monotonic()
-                elif time.monotonic() - last_alive > _PATIENCE_SECONDS:
-                    raise _no_worker(services, job)
-                time.sleep(_POLL_SECONDS)
-    except KeyboardInterrupt:
-        print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
-        raise
+    with progress() as tell:
+        while True:
+            job = services.job(job_id)
+            if job.state.is_over:
+                return job
+            tell(job.message or job.step, job.done, job.total)
+            if job.state not in (JobState.QUEUED, JobState.INTERRUPTED) or _is_alive(services):
+                last_alive = time.monotonic()
+            elif time.monotonic() - last_alive > _PATIENCE_SECONDS:
+                raise _no_worker(services, job)
+            time.sleep(_POLL_SECONDS)
 
 
 def _is_alive(services: Services) -> bool:
