@@ -1,0 +1,109 @@
+"""A warehouse with one table and its branches, driven through the procedures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.catalog.filesystem_catalog import FilesystemCatalog
+from core.commit.commit_store import CommitStore
+from core.commit.schema_commit import add_column, change_schema
+from core.commit.tag_commit import create_tag
+from core.format.data_types import INT
+from core.format.receipt import Receipt
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.row_engine import FILE_PROBLEMS, Progress
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.storage.file_io import FileIO
+from core.storage.store_probe import StoreVerdict
+from tests.support.commit_tables import CommitBench
+
+NOW = 1_700_000_000_000
+
+
+class TrustingRows:
+    """A row engine that finds every data file in order, and remembers what it was asked."""
+
+    def __init__(self, problems: pa.Table | None = None) -> None:
+        self.verified: list[str] = []
+        self._problems = FILE_PROBLEMS.empty_table() if problems is None else problems
+
+    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
+        self.verified += files["path"].to_pylist()
+        progress(files.num_rows, files.num_rows)
+        return self._problems
+
+    def write_rows(self, *_: object) -> tuple[()]:
+        raise NotImplementedError
+
+    def cancel(self) -> None: ...
+
+
+class BranchBench(CommitBench):
+    """The table of a CommitBench, with procedures that know its warehouse."""
+
+    def warehouse(
+        self, store: CommitStore | None = None, clock: Callable[[], int] = lambda: NOW
+    ) -> Warehouse:
+        used = store or CommitStore.of(self.file_io)
+        return Warehouse(
+            url=self.file_io.root,
+            file_io=self.file_io,
+            catalog=FilesystemCatalog(used.files, self.file_io.root),
+            store=used,
+            verdict=StoreVerdict(can_write=True),
+            clock=clock,
+        )
+
+    def call(
+        self,
+        name: str,
+        *,
+        operation: str = "op",
+        store: CommitStore | None = None,
+        role: str = "operator",
+        rows: TrustingRows | None = None,
+        clock: Callable[[], int] = lambda: NOW,
+        **arguments: Argument,
+    ) -> Receipt:
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **arguments},
+            actor="ann",
+            operation_id=operation,
+            role=role,
+        )
+        return run_call(self.warehouse(store, clock), rows or TrustingRows(), call, InlineStages())
+
+    def branch(self, name: str, **arguments: Argument) -> Receipt:
+        return self.call("create_branch", operation=f"make-{name}", branch=name, **arguments)
+
+    def alter(self, branch: str = "main", column: str = "extra") -> None:
+        table = self.table(branch)
+        change_schema(table, self.store, [add_column(column, INT)], now_millis=NOW)
+
+    def tag(self, name: str, branch: str = "main") -> None:
+        table = self.table(branch)
+        head = table.head()
+        assert head is not None
+        create_tag(table, self.store, name, head)
+
+
+def tree(root: Path, *, without: str = ".tmp") -> dict[str, bytes]:
+    """All files below a folder by their relative path, with their bytes."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.name.endswith(without)
+    }
+
+
+def opened(root: Path) -> BranchBench:
+    """The table of a copied warehouse."""
+    return BranchBench(root)
+
+
+def store_of(root: Path) -> CommitStore:
+    return CommitStore.of(FileIO.for_url(str(root)))
