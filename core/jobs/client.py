@@ -28,6 +28,8 @@ WORKFLOW: Final = "run_call"
 STAGE: Final = "stage"
 # Jobs outlive an upgrade: their input is a ProcedureCall, which every release can read.
 APPLICATION_VERSION: Final = "1"
+# Until its first heartbeat a worker that was started cannot be seen.
+_STARTING_MILLIS: Final = 10_000
 _LAUNCH: Final = (
     "import sys; sys.path.insert(0, sys.argv[1]); from core.jobs import worker; worker.main()"
 )
@@ -51,6 +53,7 @@ class JobClient:
         self._settings = settings
         self._clock = clock
         self._client: DBOSClient | None = None
+        self._worker_started_millis = 0
 
     def start(self, call: ProcedureCall) -> str:
         """Enqueue a call and return its job id; the same operation id is the same job."""
@@ -166,8 +169,10 @@ class JobClient:
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""
         worker = self.worker()
-        if worker is not None and worker.is_alive:
+        is_starting = self._clock() - self._worker_started_millis < _STARTING_MILLIS
+        if (worker is not None and worker.is_alive) or is_starting:
             return False
+        self._worker_started_millis = self._clock()
         state_dir = Path(self._settings.state_dir)
         state_dir.mkdir(parents=True, exist_ok=True)
         package_root = str(Path(core.__file__).parent.parent)

@@ -61,11 +61,17 @@ def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) ->
         )
         rows = WarmRows(settings, warehouse.file_io)
         context = JobContext(warehouse, rows, wall_clock_millis)
+        pulse = Pulse(settings, context, rows)
+        pulse.beat()
         with _jobs_running(settings, context):
             rows.start()
             threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
-            _beat_until(stopping, settings, context, rows)
+            while not stopping.wait(_BEAT_SECONDS):
+                pulse.beat()
+                if context.job is not None and _is_cancelled(context.job):
+                    rows.cancel()
             rows.cancel()
+            pulse.beat(is_last=True)
         rows.close()
 
 
@@ -129,6 +135,36 @@ class WarmRows:
             return self._session
 
 
+class Pulse:
+    """Tells others that this worker lives and what it does."""
+
+    def __init__(self, settings: JobSettings, context: JobContext, rows: WarmRows) -> None:
+        self._path = settings.heartbeat_path
+        self._context = context
+        self._rows = rows
+        self._started_millis = wall_clock_millis()
+        self._id = uuid.uuid4().hex
+
+    def beat(self, *, is_last: bool = False) -> None:
+        """Write a heartbeat; the last one is old from the start."""
+        context = self._context
+        write_heartbeat(
+            self._path,
+            Heartbeat(
+                id=self._id,
+                process_id=os.getpid(),
+                host=socket.gethostname(),
+                started_millis=self._started_millis,
+                heartbeat_millis=0 if is_last else wall_clock_millis(),
+                spark=self._rows.state,
+                job=context.job,
+                step=context.step,
+                done=context.done,
+                total=context.total,
+            ),
+        )
+
+
 def spark_settings(settings: JobSettings) -> SparkSettings:
     """What the settings say of Spark; the rest stays at its defaults."""
     default = SparkSettings()
@@ -175,35 +211,6 @@ def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
         yield
     finally:
         DBOS.destroy(workflow_completion_timeout_sec=_GRACE_SECONDS)
-
-
-def _beat_until(
-    stopping: threading.Event, settings: JobSettings, context: JobContext, rows: WarmRows
-) -> None:
-    """Tell that this worker lives, and stop the rows of a job that was cancelled."""
-    started, worker_id = wall_clock_millis(), uuid.uuid4().hex
-    while True:
-        is_over = stopping.is_set()
-        write_heartbeat(
-            settings.heartbeat_path,
-            Heartbeat(
-                id=worker_id,
-                process_id=os.getpid(),
-                host=socket.gethostname(),
-                started_millis=started,
-                heartbeat_millis=0 if is_over else wall_clock_millis(),
-                spark=rows.state,
-                job=context.job,
-                step=context.step,
-                done=context.done,
-                total=context.total,
-            ),
-        )
-        if is_over:
-            return
-        if context.job is not None and _is_cancelled(context.job):
-            rows.cancel()
-        stopping.wait(_BEAT_SECONDS)
 
 
 def _is_cancelled(job_id: str) -> bool:

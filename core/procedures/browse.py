@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 
 from core.catalog.catalog import TableEntry
 from core.commit.journal import Journal
-from core.diff.schema_diff import SchemaDiff, describe_changes, diff_schemas
+from core.diff.branch_overview import compare_branches
+from core.diff.lineage import (
+    BranchTrace,
+    ForkCandidate,
+    Lineage,
+    build_lineage,
+    infer_forks,
+    merge_source,
+)
+from core.diff.schema_diff import ChangeKind, SchemaChange, SchemaDiff, diff_schemas
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
 from core.format.binary_row import decode_row
 from core.format.branch_ref import BranchRef
@@ -24,7 +33,7 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.options import BRANCH_OPTIONS
 from core.format.partition_path import partition_path
 from core.format.receipt import Receipt
-from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.procedures.operation import find_receipt
@@ -253,7 +262,6 @@ PARTITION_SUMMARY: Final = pa.schema(
 """Live files by partition, as `dt=20240101/hh=8`; empty text without partitions."""
 
 _STALE_MILLIS: Final = 30 * 24 * 3_600_000
-_COUNTED: Final = frozenset({CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.ANALYZE})
 
 
 def list_databases(warehouse: Warehouse) -> tuple[str, ...]:
@@ -394,7 +402,7 @@ def list_schemas(warehouse: Warehouse, table: Identifier) -> tuple[SchemaItem, .
         schema = state.value
         changes: tuple[str, ...] = ()
         if schema is not None and before is not None:
-            changes = describe_changes(diff_schemas(before, schema))
+            changes = tuple(_sentence(each) for each in diff_schemas(before, schema).changes)
         items.append(
             SchemaItem(
                 id=int(state.name),
@@ -512,10 +520,9 @@ class BranchReader:
                 )
             )
         edges += [
-            (event.after, parent)
-            for event in self._events
-            if event.kind is LineageKind.MERGED and event.after is not None
-            for parent in event.parents[1:]
+            (node.snapshot.identity, node.merged_from)
+            for node in placed.values()
+            if node.merged_from is not None
         ]
         return BranchGraph(
             identifier=self._table.identifier,
@@ -559,53 +566,33 @@ class BranchReader:
 
     def _fork(self, branch: str) -> ForkView | None:
         """Where the branch left another one: as recorded, else by what both hold."""
-        if branch == MAIN_BRANCH:
-            return None
         made = self._made(branch)
-        if made is not None:
-            return self._recorded_fork(made)
-        main = self._history(MAIN_BRANCH)
-        known = {_key(snapshot): snapshot for snapshot in main}
-        for snapshot in reversed(self._history(branch)):
-            if _key(snapshot) in known:
-                return ForkView(
-                    parent=MAIN_BRANCH,
-                    snapshot_id=snapshot.id,
-                    identity=snapshot.identity,
-                    evidence=(
-                        f"Snapshot {snapshot.id} stands on both branches with the same identity.",
-                    ),
-                    confidence="high",
-                )
-        return self._fork_by_tag(branch)
-
-    def _recorded_fork(self, made: LineageEvent) -> ForkView | None:
-        if made.source_branch is None or not made.parents:
+        if made is not None and made.kind is LineageKind.RESCUED:
+            return self._rescued_fork(made)
+        found = self._forks.get(branch)
+        if found is None:
             return None
-        identity = made.parents[0]
-        tags = (tag for tags in self._tags_on(made.branch).values() for tag in tags)
-        places = [*self._history(made.branch), *(tag.snapshot for tag in tags)]
-        ids = [each.id for each in places if each.identity.same_as(identity)]
+        ids = (found.target_id, found.source_id, found.snapshot.id if found.snapshot else None)
         return ForkView(
-            parent=made.source_branch,
-            snapshot_id=ids[0] if ids else None,
-            identity=identity,
-            evidence=(f"The ledger recorded it when {made.actor} made the branch.",),
-            confidence="recorded",
+            parent=found.parent,
+            snapshot_id=next((each for each in ids if each is not None), None),
+            identity=found.identity,
+            evidence=found.evidence,
+            confidence=str(found.confidence),
         )
 
-    def _fork_by_tag(self, branch: str) -> ForkView | None:
-        """Look for a tag both sides have: it outlives the snapshots it names."""
-        own = {state.name: state.value for state in self._table.on(branch).tags.states()}
-        for state in reversed(self._table.on(MAIN_BRANCH).tags.states()):
-            here, there = own.get(state.name), state.value
-            if here and there and here.snapshot.identity.same_as(there.snapshot.identity):
+    def _rescued_fork(self, made: LineageEvent) -> ForkView | None:
+        """A rescue branch holds a whole history: it forks where the replaced branch left it."""
+        parent = made.source_branch or MAIN_BRANCH
+        shared = {_key(snapshot) for snapshot in self._history(parent)}
+        for snapshot in reversed(self._history(made.branch)):
+            if _key(snapshot) in shared:
                 return ForkView(
-                    parent=MAIN_BRANCH,
-                    snapshot_id=there.snapshot.id,
-                    identity=there.snapshot.identity,
-                    evidence=(f"Tag {state.name!r} names the same snapshot on both branches.",),
-                    confidence="medium",
+                    parent=parent,
+                    snapshot_id=snapshot.id,
+                    identity=snapshot.identity,
+                    evidence=(f"It keeps what {parent!r} was before {made.actor} replaced it.",),
+                    confidence="recorded",
                 )
         return None
 
@@ -640,18 +627,42 @@ class BranchReader:
     def _distance(self, branch: str, versus: str) -> Distance | None:
         if branch == versus:
             return None
-        own, other = self._history(branch), self._history(versus)
-        known_own = {_key(snapshot) for snapshot in own}
-        known_other = {_key(snapshot) for snapshot in other}
-        fork = self._fork(branch) if versus == MAIN_BRANCH else None
-        base_id = 0 if fork is None or fork.snapshot_id is None else fork.snapshot_id
-        ahead = [each for each in own if each.id > base_id and _key(each) not in known_other]
-        behind = [each for each in other if each.id > base_id and _key(each) not in known_own]
+        found = compare_branches(self._traces[branch], self._traces[versus], self._lineage)
+        ahead, behind = found.ahead, found.behind
         return Distance(
-            ahead=sum(each.commit_kind in _COUNTED for each in ahead),
-            behind=sum(each.commit_kind in _COUNTED for each in behind),
-            rows_ahead=sum(each.delta_record_count or 0 for each in ahead),
-            rows_behind=sum(each.delta_record_count or 0 for each in behind),
+            ahead=None if ahead is None else ahead.snapshots,
+            behind=None if behind is None else behind.snapshots,
+            rows_ahead=None if ahead is None else ahead.rows,
+            rows_behind=None if behind is None else behind.rows,
+        )
+
+    @functools.cached_property
+    def _traces(self) -> dict[str, BranchTrace]:
+        return {state.name: self._trace(state) for state in self._states}
+
+    @functools.cached_property
+    def _forks(self) -> dict[str, ForkCandidate]:
+        """The most likely fork of each branch; the recorded parent alone is asked where known."""
+        forks = {}
+        for name, trace in self._traces.items():
+            made = self._made(name)
+            parent = self._traces.get(made.source_branch or "") if made else None
+            others = list(self._traces.values()) if parent is None else [parent]
+            if made is None or made.kind is not LineageKind.CREATED:
+                forks[name] = infer_forks(trace, others, self._events)
+        return {name: candidates[0] for name, candidates in forks.items() if candidates}
+
+    @functools.cached_property
+    def _lineage(self) -> Lineage:
+        return build_lineage(list(self._traces.values()), self._events, self._forks)
+
+    def _trace(self, state: BranchState) -> BranchTrace:
+        tags = self._table.on(state.name).tags.states()
+        return BranchTrace(
+            branch=state.name,
+            snapshots=self._history(state.name),
+            tags=tuple(each.value for each in tags if each.value is not None),
+            created_millis=state.created_millis,
         )
 
     def _history(self, branch: str) -> tuple[Snapshot, ...]:
@@ -714,24 +725,13 @@ class BranchReader:
     ) -> GraphNode:
         history = self._history(branch)
         at = history.index(snapshot)
-        merged = next(
-            (
-                event.parents[1]
-                for event in self._events
-                if event.kind is LineageKind.MERGED
-                and event.after is not None
-                and event.after.same_as(snapshot.identity)
-                and len(event.parents) > 1
-            ),
-            None,
-        )
         return GraphNode(
             branch=branch,
             snapshot=snapshot,
             tags=self._tag_names(branch, snapshot),
             schema_changed=at > 0 and history[at - 1].schema_id != snapshot.schema_id,
             is_head_of=heads.get(_key(snapshot), ()),
-            merged_from=merged,
+            merged_from=merge_source(snapshot),
         )
 
     def _tag_names(self, branch: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -849,6 +849,31 @@ def _by_partition(files: pa.Table, schema: TableSchema) -> pa.Table:
 
 def _sum(column: pa.ChunkedArray) -> int:
     return int(pc.sum(column).as_py() or 0)
+
+
+def _sentence(change: SchemaChange) -> str:
+    """Tell a change of a schema to somebody who reads its history."""
+    what = f"Column {change.subject!r}" if change.field_id is not None else change.subject
+    match change.kind:
+        case ChangeKind.ADDED:
+            return f"{what} {change.after} was added."
+        case ChangeKind.DROPPED:
+            return f"{what} {change.before} was dropped."
+        case ChangeKind.RENAMED:
+            return f"Column {change.before!r} was renamed to {change.after!r}."
+        case ChangeKind.MOVED:
+            return f"{what} was moved."
+        case ChangeKind.WIDENED | ChangeKind.NARROWED | ChangeKind.RETYPED:
+            return f"{what} went from {change.before} to {change.after}."
+        case ChangeKind.OPTION_SET:
+            return f"Option {change.subject!r} was set to {change.after!r}."
+        case ChangeKind.OPTION_CHANGED:
+            return f"Option {change.subject!r} went from {change.before!r} to {change.after!r}."
+        case ChangeKind.OPTION_UNSET:
+            return f"Option {change.subject!r} was unset; it was {change.before!r}."
+        case _:
+            subject = what or "The table"
+            return f"{subject}: {change.kind} went from {change.before} to {change.after}."
 
 
 def _named_schema(table: FileStoreTable, name: str) -> TableSchema:

@@ -299,7 +299,8 @@ def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Non
 def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]:
     intent = operation.intent
     kind = LineageKind.REPLACED if copy.rescue_branch else LineageKind.FAST_FORWARDED
-    parents = tuple(each for each in (copy.expected_head, copy.new_head) if each is not None)
+    # What replaces a history does not build on it.
+    builds_on = None if copy.rescue_branch else copy.expected_head
     main = LineageEvent(
         id=intent.operation_id,
         branch=copy.target,
@@ -310,7 +311,7 @@ def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]
         time_millis=intent.time_millis,
         before=copy.expected_head,
         after=copy.new_head,
-        parents=parents,
+        parents=() if builds_on is None else (builds_on,),
         receipt=_receipt(operation, copy),
     )
     if copy.rescue_branch is None:
