@@ -548,7 +548,9 @@ def _decode_part(array: pa.Array, row_type: RowType) -> pa.StructArray:
         raise FormatError("A binary row ends within its fixed part.")
     if arity == 0:
         return pa.array([None if null else {} for null in nulls.tolist()], pa.struct([]))
-    view = _RowView(data=data, starts=starts + _ARITY_BYTES, sizes=sizes - _ARITY_BYTES)
+    view = _RowView(
+        data=data, starts=starts + _ARITY_BYTES, sizes=sizes - _ARITY_BYTES, nulls=nulls
+    )
     try:
         columns = [view.field(i, first_slot, t) for i, t in enumerate(row_type.types)]
         fields = [
@@ -677,6 +679,17 @@ def _big_endian_minimal(words: Int64s) -> tuple[Int64s, Int64s]:
     return _BIG_DECIMAL_BYTES - skip, np.ascontiguousarray(moved).view(np.int64)
 
 
+def _without_numpy(value: Any) -> Any:
+    """Return a value with nanoseconds as numbers: within lists, Arrow does not take numpy's."""
+    if isinstance(value, np.datetime64):
+        return int(value.astype(np.int64))
+    if isinstance(value, dict):
+        return {key: _without_numpy(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without_numpy(part) for part in value)
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _RowView:
     """Rows within `data`, each at `starts` and of `sizes`, without field counts."""
@@ -684,10 +697,11 @@ class _RowView:
     data: Bytes
     starts: Int64s
     sizes: Int64s
+    nulls: Bools
 
     def field(self, i: int, first_slot: int, data_type: DataType) -> pa.Array:
         bits = self.data[self.starts + (8 + i >> 3)]
-        is_null = bits & np.uint8(1 << (8 + i & 7)) != 0
+        is_null = self.nulls | (bits & np.uint8(1 << (8 + i & 7)) != 0)
         slots = _unaligned(self.data, np.int64)[self.starts + first_slot + _WORD * i]
         slots = np.where(is_null, 0, slots)
         nulls = is_null if is_null.any() else None
@@ -719,7 +733,7 @@ class _RowView:
                 at, sizes = self._slices(slots)
                 parts = _gather(self.data, at, sizes, nulls).to_pylist()
                 values = [None if part is None else _read_part(part, data_type) for part in parts]
-                return pa.array(values, arrow_type)
+                return pa.array([_without_numpy(value) for value in values], arrow_type)
 
     def _slices(self, slots: Int64s) -> tuple[Int64s, Int64s]:
         offsets = (slots.view(np.uint64) >> np.uint64(32)).astype(np.int64)
