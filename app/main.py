@@ -32,7 +32,8 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     try:
         _show_sidebar()
-        page.run()
+        with st.container(key="page"):
+            page.run()
     except PaimonError as error:
         show_problem(error, headline="This page cannot be shown.")
 

@@ -4,7 +4,9 @@ Heads move, so what depends on them is read again after five seconds. What a sna
 fixes never changes and is kept until there is no room for it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,13 +17,14 @@ from app.services import Services, get_services
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.errors import PaimonError
-from core.format.identifier import Identifier
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobView, WorkerView
 from core.procedures import browse
 
 _HEADS_SECONDS: Final = 5
+_HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,63 +54,65 @@ def tables() -> tuple[browse.TableItem, ...]:
 
 def table(identifier: Identifier) -> browse.TableSummary:
     """Return a table on one branch."""
-    found: browse.TableSummary = _heads("table", identifier.full_name)
+    found: browse.TableSummary = _heads("table", identifier)
     return found
 
 
 def branches(identifier: Identifier, versus: str) -> tuple[browse.BranchItem, ...]:
     """Return the branches of a table, each compared with `versus`."""
-    found: tuple[browse.BranchItem, ...] = _heads("branches", identifier.table_name, versus)
+    found: tuple[browse.BranchItem, ...] = _heads(
+        "branches", identifier.on_branch(MAIN_BRANCH), versus
+    )
     return found
 
 
 def graph(identifier: Identifier) -> browse.BranchGraph:
     """Return the lineage of a table's branches."""
-    found: browse.BranchGraph = _heads("graph", identifier.table_name)
+    found: browse.BranchGraph = _heads("graph", identifier.on_branch(MAIN_BRANCH))
     return found
 
 
 def snapshots(identifier: Identifier) -> tuple[browse.SnapshotItem, ...]:
     """Return the snapshots of a branch, newest first."""
-    found: tuple[browse.SnapshotItem, ...] = _heads("snapshots", identifier.full_name)
+    found: tuple[browse.SnapshotItem, ...] = _heads("snapshots", identifier)
     return found
 
 
 def schemas(identifier: Identifier) -> tuple[browse.SchemaItem, ...]:
     """Return the schemas of a branch, newest first."""
-    found: tuple[browse.SchemaItem, ...] = _heads("schemas", identifier.full_name)
+    found: tuple[browse.SchemaItem, ...] = _heads("schemas", identifier)
     return found
 
 
 def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
     """Compare two schemas, each named `branch@id`."""
-    found: SchemaDiff = _heads("schema_diff", identifier.table_name, left, right)
+    found: SchemaDiff = _heads("schema_diff", identifier.on_branch(MAIN_BRANCH), left, right)
     return found
 
 
 def tags(identifier: Identifier) -> tuple[browse.TagItem, ...]:
     """Return the tags of a branch by name."""
-    found: tuple[browse.TagItem, ...] = _heads("tags", identifier.full_name)
+    found: tuple[browse.TagItem, ...] = _heads("tags", identifier)
     return found
 
 
 def system_table(identifier: Identifier, name: str) -> pa.Table:
     """Return a system table of a branch."""
-    return _heads("system_table", identifier.full_name, name)
+    return _heads("system_table", identifier, name)
 
 
 def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> browse.SnapshotDetail:
     """Return one snapshot with its files summed up; its identity fixes the answer."""
     lists = snapshot.identity.manifest_lists
     found: browse.SnapshotDetail = _read_fixed(
-        *_reader(), "snapshot", (identifier.full_name, str(snapshot.id)), lists
+        *_reader(), "snapshot", (identifier, str(snapshot.id)), lists
     )
     return found
 
 
 def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
     """Decide what a fast-forward would do, on the heads as they are now."""
-    return get_services().preview_fast_forward(identifier.table_name, source, target)
+    return get_services().preview_fast_forward(identifier, source, target)
 
 
 def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:
@@ -144,24 +149,26 @@ def _reader() -> tuple[str, str]:
     return settings.get_warehouse(), settings.actor
 
 
-def _heads(method: str, *arguments: str) -> Any:
+def _heads(method: str, *arguments: Identifier | str) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
 
 
-@st.cache_data(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False)
-def _read_heads(warehouse: str, actor: str, method: str, arguments: tuple[str, ...]) -> Reading:
+@st.cache_data(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
+def _read_heads(
+    warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str, ...]
+) -> Reading:
     value = getattr(_services(), method)(*arguments)
     return Reading(value=value, millis=state.now_millis())
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
+@st.cache_data(max_entries=512, show_spinner=False, hash_funcs=_HASH)
 def _read_fixed(
     warehouse: str,
     actor: str,
     method: str,
-    arguments: tuple[str, ...],
+    arguments: tuple[Identifier | str, ...],
     identity: tuple[str, ...],
 ) -> Any:
     return getattr(_services(), method)(*arguments)

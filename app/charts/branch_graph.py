@@ -22,7 +22,7 @@ from app.models.wording import chart_text, count, moment, shortened, signed
 
 LANE_HEIGHT: Final = 46
 _LABEL_WIDTH: Final = 208
-_COLUMN_WIDTH: Final = 34
+_WIDEST: Final = 4_000
 _VISIBLE_COLUMNS: Final = 26
 _CURVE_STEPS: Final = 12
 
@@ -349,8 +349,10 @@ def _label_lanes(figure: go.Figure, graph: BranchGraph, now_millis: int) -> None
             figure.add_shape(
                 type="rect",
                 xref="paper",
-                x0=0,
-                x1=1,
+                xsizemode="pixel",
+                xanchor=0,
+                x0=-_LABEL_WIDTH,
+                x1=_WIDEST,
                 y0=lane.row - 0.48,
                 y1=lane.row + 0.48,
                 fillcolor=faint(COLOURS[lane.state], 0.09),

@@ -19,6 +19,7 @@ from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.procedures.browse import BranchItem, TableSummary
 from core.procedures.call import Argument
+from core.procedures.permissions import Role
 
 PROCEDURE = "fast_forward"
 _MOST_ROWS = 500
@@ -65,9 +66,8 @@ def _block(number: int, title: str) -> None:
 
 def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) -> None:
     _block(1, "Fast-forward now")
-    sources = sorted(
-        (name for name in items if name != target), key=lambda name: _rank(items, name)
-    )
+    others = [name for name in items if name != target]
+    sources = sorted(others, key=lambda name: _rank(items[name]))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         st.selectbox(
             "Source: the branch that comes in", sources,
@@ -226,7 +226,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
                 st.markdown(sentence)
         for note in plan.notes:
             st.caption(plain(note))
-        refused = lacks_role("editor")
+        refused = lacks_role(Role.EDITOR)
         if st.button(
             f"Fast-forward {code(plan.target)}",
             type="primary",
@@ -275,7 +275,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
             "readable, no data file is deleted."
         )
-        refused = lacks_role("operator")
+        refused = lacks_role(Role.OPERATOR)
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
         if st.button(
             f"Replace {code(plan.target)}",

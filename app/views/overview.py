@@ -10,7 +10,6 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.location import show_location
-from app.widgets.problem import show_problem
 from app.widgets.rows import Column
 from app.widgets.table_picker import here, is_open_warehouse
 from core.procedures.browse import Health, TableItem, TableKind
@@ -71,24 +70,29 @@ def _show_attention(items: list[TableItem], place: Location) -> None:
         return
     with st.container(border=True, key="card-attention"):
         st.markdown(f"**Needs attention** :orange-badge[{len(items)}]")
-        for item in items[:5]:
-            name = item.identifier
-            if item.error is not None:
-                show_problem(item.error, headline=f"{code(name.table_name)} cannot be read.")
-                continue
-            with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-                target = place.at_table(name.database, name.table)
-                state.link(PageName.BRANCHES, code(name.table_name), target, icon="")
-                broken = ", ".join(code(each) for each in item.broken_branches)
-                number = len(item.broken_branches)
-                verb = (
-                    "branch that cannot be read:"
-                    if number == 1
-                    else "branches that cannot be read:"
-                )
-                st.markdown(f"has {number} {verb} {broken}" if broken else "is at risk")
+        for number, item in enumerate(items[:5]):
+            with st.container(
+                horizontal=True, gap="small", vertical_alignment="center", key=f"line-a{number}"
+            ):
+                _show_finding(item, place)
         if len(items) > 5:
             st.caption(f"and {plural(len(items) - 5, 'other table')}")
+
+
+def _show_finding(item: TableItem, place: Location) -> None:
+    """Draw in one line what is wrong with a table, and the file it is about."""
+    name = item.identifier
+    target = place.at_table(name.database, name.table)
+    st.markdown(":red[✕]" if item.error else ":orange[△]", width="content")
+    state.link(PageName.BRANCHES, f"**{plain(name.table_name)}**", target, icon="")
+    if item.error is not None:
+        path = item.error.facts.get("path")
+        file = f" {code(path)}" if isinstance(path, str) and path not in item.error.message else ""
+        st.markdown(f"{plain(item.error.message)}{file} {code(item.error.kind)}", width="content")
+        return
+    broken = ", ".join(code(each) for each in item.broken_branches)
+    words = plural(len(item.broken_branches), "branch", "branches")
+    st.markdown(f"{words} cannot be read: {broken}" if broken else "is at risk", width="content")
 
 
 def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
@@ -104,14 +108,12 @@ def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
         )  # fmt: skip
         st.space("stretch")
         order = st.selectbox(
-            "Sort by", list(Order), key="ov_sort", bind="query-params", width=180,
+            "Sort by", list(Order), index=0, key="ov_sort", bind="query-params", width=180,
             label_visibility="collapsed", format_func=lambda each: f"by {each}",
         )  # fmt: skip
-    chosen = choose_tables(items, words=words or "", database=database, order=order or Order.NAME)
+    chosen = choose_tables(items, words=words, database=database, order=Order(order))
     if not chosen:
-        st.info(
-            f"No table has {code(words or '')} in its name. {plural(len(items), 'table')} in all."
-        )
+        st.info(f"None of {plural(len(items), 'table')} has {code(words)} in its name.")
         return
     with rows.row_list("tables"):
         rows.head("tables", _COLUMNS)
@@ -169,7 +171,9 @@ def _show_activity(items: tuple[TableItem, ...], place: Location) -> None:
     st.markdown("**Activity**")
     now = state.now_millis()
     for name, event in events[:6]:
-        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="center", key=f"line-e{event.id}"
+        ):
             target = place.at_table(name.database, name.table).at_branch(event.branch)
             state.link(
                 PageName.BRANCHES, code(f"{name.table_name} {event.branch}"), target, icon=""

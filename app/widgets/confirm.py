@@ -9,11 +9,11 @@ from app import reads, state
 from app.models.location import Location
 from app.models.wording import code
 from app.services import get_services
-from app.settings import ROLES
 from app.state import PageName
 from app.widgets.problem import show_problem
 from core.errors import NotFound, PaimonError
 from core.procedures.call import Argument
+from core.procedures.permissions import Role
 
 
 def start_once(
@@ -51,10 +51,10 @@ def idempotency_key(name: str, subject: str) -> str:
         attempt += 1
 
 
-def lacks_role(needed: str) -> str | None:
+def lacks_role(needed: Role) -> str | None:
     """Return why the person may not do something, or None; the core asks again by itself."""
-    role = get_services().settings.role
-    if ROLES.index(role) >= ROLES.index(needed):
+    role = Role(get_services().settings.role)
+    if role.covers(needed):
         return None
     article = "an" if needed[0] in "aeiou" else "a"
     own = "an" if role[0] in "aeiou" else "a"

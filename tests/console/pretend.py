@@ -1,0 +1,616 @@
+"""A warehouse that exists only in memory: what pages read, and the commands that they sent."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from app.settings import Settings
+from core.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
+from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
+from core.format.data_types import DataField, parse_data_type
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.options import Options
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
+from core.format.tag import Tag
+from core.jobs.progress import JobState, JobStep, JobView, WorkerView
+from core.procedures import browse
+from core.procedures.call import Argument, ProcedureCall
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+NOW = 1_763_640_000_000
+
+
+def snapshot(
+    name: str,
+    number: int,
+    *,
+    rows: int = 100,
+    total: int | None = None,
+    kind: CommitKind = CommitKind.APPEND,
+    millis: int | None = None,
+    schema_id: int = 0,
+    user: str = "etl",
+) -> Snapshot:
+    """A snapshot whose identity follows from its name."""
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return Snapshot(
+        uuid=f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-9{digest[17:20]}-{digest[20:32]}",
+        id=number,
+        schema_id=schema_id,
+        base_manifest_list=f"manifest-list-{digest[:12]}-0",
+        delta_manifest_list=f"manifest-list-{digest[:12]}-1",
+        commit_user=user,
+        commit_identifier=number,
+        commit_kind=kind,
+        time_millis=NOW - (40 - number) * 6 * HOUR if millis is None else millis,
+        total_record_count=number * 100 if total is None else total,
+        delta_record_count=rows,
+    )
+
+
+def schema(
+    number: int = 0,
+    *,
+    columns: Mapping[str, str] | None = None,
+    keys: tuple[str, ...] = (),
+    partitions: tuple[str, ...] = (),
+    options: Mapping[str, str] | None = None,
+) -> TableSchema:
+    """A schema with the columns given as name and type."""
+    columns = columns or {"flight": "BIGINT NOT NULL", "carrier": "STRING", "dep_delay": "INT"}
+    fields = tuple(
+        DataField(id=position, name=name, type=parse_data_type(text))
+        for position, (name, text) in enumerate(columns.items())
+    )
+    return TableSchema(
+        id=number,
+        fields=fields,
+        highest_field_id=len(fields) - 1,
+        partition_keys=partitions,
+        primary_keys=keys,
+        options=Options(options or {}),
+        time_millis=NOW - (10 - number) * DAY,
+    )
+
+
+@dataclass
+class PretendBranch:
+    """A branch with all that it holds, shared snapshots too."""
+
+    name: str
+    snapshots: tuple[Snapshot, ...] = ()
+    schemas: tuple[TableSchema, ...] = (schema(),)
+    tags: tuple[Tag, ...] = ()
+    parent: str | None = None
+    error: PaimonError | None = None
+    is_stale: bool = False
+    owner: str | None = None
+    reason: str | None = None
+    consumers: tuple[tuple[str, int], ...] = ()
+    findings: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> Snapshot | None:
+        return self.snapshots[-1] if self.snapshots and self.error is None else None
+
+
+@dataclass
+class PretendTable:
+    """A table with its branches, main first."""
+
+    identifier: Identifier
+    branches: dict[str, PretendBranch]
+    kind: browse.TableKind = browse.TableKind.APPEND
+    events: tuple[LineageEvent, ...] = ()
+    error: PaimonError | None = None
+    comment: str | None = None
+
+    def branch(self, name: str) -> PretendBranch:
+        if name not in self.branches:
+            raise NotFound(
+                f"Table {self.identifier.table_name} has no branch {name!r}.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+            )
+        found = self.branches[name]
+        if found.error is not None:
+            raise found.error
+        return found
+
+
+@dataclass
+class PretendServices:
+    """Answers like the real services, and keeps the calls that it was sent."""
+
+    settings: Settings
+    listed: list[PretendTable] = field(default_factory=list)
+    sent: list[ProcedureCall] = field(default_factory=list)
+    known_jobs: dict[str, JobView] = field(default_factory=dict)
+    receipts: dict[str, Receipt] = field(default_factory=dict)
+    seen_worker: WorkerView | None = None
+    refuses: PaimonError | None = None
+
+    def databases(self) -> tuple[str, ...]:
+        return tuple(sorted({table.identifier.database for table in self.listed}))
+
+    def tables(self, database: str | None = None) -> tuple[browse.TableItem, ...]:
+        return tuple(_item(table) for table in self.listed)
+
+    def table(self, table: Identifier) -> browse.TableSummary:
+        found = self._find(table)
+        branch = found.branch(table.branch)
+        return browse.TableSummary(
+            identifier=table,
+            path=f"/warehouse/{table.database}.db/{table.table}",
+            kind=found.kind,
+            schema=branch.schemas[-1],
+            head=branch.head,
+            first_snapshot_id=branch.snapshots[0].id if branch.snapshots else None,
+            snapshot_count=len(branch.snapshots),
+            branches=tuple(name for name in found.branches if name != MAIN_BRANCH),
+            tags=tuple(tag.name for tag in branch.tags),
+            consumers=branch.consumers,
+            branch_options=tuple(
+                (key, value)
+                for key, value in branch.schemas[-1].options.items()
+                if key == "scan.fallback-branch"
+            ),
+            events=found.events,
+        )
+
+    def branches(
+        self, table: Identifier, versus: str = MAIN_BRANCH
+    ) -> tuple[browse.BranchItem, ...]:
+        found = self._find(table)
+        return tuple(_branch_item(found, branch, versus) for branch in found.branches.values())
+
+    def graph(self, table: Identifier) -> browse.BranchGraph:
+        found = self._find(table)
+        seen: list[SnapshotIdentity] = []
+        nodes, lanes = [], []
+        for branch in found.branches.values():
+            item = _branch_item(found, branch, MAIN_BRANCH)
+            shared: SnapshotIdentity | None = None
+            for each in () if branch.error else branch.snapshots:
+                if any(each.identity.same_as(known) for known in seen):
+                    shared = each.identity
+                    continue
+                seen.append(each.identity)
+                nodes.append(_node(found, branch, each))
+            lanes.append(
+                browse.GraphLane(
+                    branch=branch.name,
+                    parent=branch.parent,
+                    fork=shared,
+                    head=branch.head.identity if branch.head else None,
+                    item=item,
+                )
+            )
+        return browse.BranchGraph(
+            identifier=table,
+            lanes=tuple(lanes),
+            nodes=tuple(nodes),
+            edges=(),
+            events=found.events,
+        )
+
+    def snapshots(self, table: Identifier) -> tuple[browse.SnapshotItem, ...]:
+        branch = self._find(table).branch(table.branch)
+        items = []
+        before: int | None = None
+        for each in branch.snapshots:
+            items.append(
+                browse.SnapshotItem(
+                    id=each.id,
+                    snapshot=each,
+                    tags=tuple(t.name for t in branch.tags if t.snapshot.id == each.id),
+                    schema_changed=before is not None and each.schema_id != before,
+                )
+            )
+            before = each.schema_id
+        return tuple(reversed(items))
+
+    def snapshot(self, table: Identifier, version: str) -> browse.SnapshotDetail:
+        branch = self._find(table).branch(table.branch)
+        each = next(s for s in branch.snapshots if str(s.id) == version)
+        partitions = pa.table(
+            {
+                "partition": ["year=2013/month=1", "year=2013/month=2"],
+                "file_count": [6, 4],
+                "row_count": [700, 400],
+                "byte_count": [70_000, 40_000],
+                "bucket_count": [1, 1],
+            }
+        )
+        return browse.SnapshotDetail(
+            identifier=table,
+            snapshot=each,
+            tags=(),
+            schema=branch.schemas[-1],
+            file_count=10,
+            byte_count=110_000,
+            row_count=1_100,
+            delete_file_count=0,
+            added_file_count=2,
+            partitions=partitions,
+        )
+
+    def schemas(self, table: Identifier) -> tuple[browse.SchemaItem, ...]:
+        branch = self._find(table).branch(table.branch)
+        return tuple(
+            browse.SchemaItem(
+                id=each.id,
+                schema=each,
+                changes=("Column `dep_delay` was widened.",) if each.id else (),
+                snapshot_count=3,
+            )
+            for each in reversed(branch.schemas)
+        )
+
+    def schema_diff(self, table: Identifier, left: str, right: str) -> object:
+        from core.diff.schema_diff import diff_schemas  # noqa: PLC0415
+
+        return diff_schemas(self._schema(table, left), self._schema(table, right))
+
+    def _schema(self, table: Identifier, name: str) -> TableSchema:
+        branch, _, number = name.partition("@")
+        found = self._find(table).branch(branch).schemas
+        return next(each for each in found if str(each.id) == number) if number else found[-1]
+
+    def system_table(self, table: Identifier, name: str) -> pa.Table:
+        self._find(table).branch(table.branch)
+        return pa.table(
+            {"partition": ["{2013, 1}"], "bucket": [0], "file_path": [f"{name}.parquet"]}
+        )
+
+    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
+        found = self._find(table)
+        sides = [found.branch(name) for name in (source, target)]
+        histories = [
+            BranchHistory(
+                branch=side.name,
+                snapshots=side.snapshots,
+                schemas=side.schemas,
+                tags=side.tags,
+                consumers=side.consumers,
+            )
+            for side in sides
+        ]
+        return plan_fast_forward(table.table_name, *histories)
+
+    def receipt(self, operation_id: str) -> Receipt:
+        if operation_id not in self.receipts:
+            raise NotFound(
+                f"There is no receipt of operation {operation_id!r}.",
+                kind=ErrorKind.OPERATION_NOT_FOUND,
+            )
+        return self.receipts[operation_id]
+
+    def call(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> ProcedureCall:
+        return ProcedureCall(
+            name=name,
+            arguments=dict(arguments),
+            actor=self.settings.actor,
+            role=self.settings.role,
+            operation_id=operation_id or "0" * 32,
+        )
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        if self.refuses is not None:
+            raise self.refuses
+        call = self.call(name, arguments, operation_id)
+        self.sent.append(call)
+        table = arguments.get("table")
+        self.known_jobs.setdefault(
+            call.operation_id,
+            job(call.operation_id, statement=call.statement, table=str(table), name=name),
+        )
+        return call.operation_id
+
+    def jobs(
+        self, *, limit: int = 50, offset: int = 0, table: str | None = None
+    ) -> tuple[JobView, ...]:
+        return tuple(self.known_jobs.values())[offset : offset + limit]
+
+    def job(self, job_id: str) -> JobView:
+        if job_id not in self.known_jobs:
+            raise NotFound(
+                f"There is no job {job_id!r}. List the jobs to find it.",
+                kind=ErrorKind.JOB_NOT_FOUND,
+            )
+        return self.known_jobs[job_id]
+
+    def cancel_job(self, job_id: str) -> JobView:
+        found = self.job(job_id)
+        if not found.state.can_cancel:
+            raise Refused(f"Job {job_id} is {found.state}.", kind=ErrorKind.INVALID_ARGUMENT)
+        self.known_jobs[job_id] = replace(found, state=JobState.CANCELLED, finished_millis=NOW)
+        return self.known_jobs[job_id]
+
+    def resume_job(self, job_id: str) -> JobView:
+        self.known_jobs[job_id] = replace(self.job(job_id), state=JobState.QUEUED)
+        return self.known_jobs[job_id]
+
+    def worker(self) -> WorkerView | None:
+        return self.seen_worker
+
+    def _find(self, table: Identifier) -> PretendTable:
+        for found in self.listed:
+            if found.identifier.table_name == table.table_name:
+                if found.error is not None:
+                    raise found.error
+                return found
+        raise NotFound(f"There is no table {table.table_name}.", kind=ErrorKind.TABLE_NOT_FOUND)
+
+
+def _item(table: PretendTable) -> browse.TableItem:
+    main = table.branches.get(MAIN_BRANCH)
+    broken = tuple(name for name, branch in table.branches.items() if branch.error)
+    health = browse.Health.HEALTHY
+    if broken:
+        health = browse.Health.AT_RISK
+    if table.error is not None:
+        health = browse.Health.BROKEN
+    readable = main is not None and table.error is None
+    return browse.TableItem(
+        identifier=table.identifier,
+        path=f"/warehouse/{table.identifier.database}.db/{table.identifier.table}",
+        table_type="table",
+        health=health,
+        kind=table.kind if readable else None,
+        comment=table.comment,
+        schema=main.schemas[-1] if main and readable else None,
+        head=main.head if main and readable else None,
+        branch_count=len(table.branches) - 1 if readable else None,
+        broken_branches=broken,
+        last_event=table.events[-1] if table.events else None,
+        error=table.error,
+    )
+
+
+def _own(table: PretendTable, branch: PretendBranch, other: PretendBranch) -> list[Snapshot]:
+    return [
+        each
+        for each in branch.snapshots
+        if not any(each.identity.same_as(theirs.identity) for theirs in other.snapshots)
+    ]
+
+
+def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> browse.BranchItem:
+    if branch.error is not None:
+        return browse.BranchItem(
+            name=branch.name,
+            health=browse.Health.BROKEN,
+            findings=(),
+            created_millis=NOW - 3 * DAY,
+            error=branch.error,
+        )
+    other = table.branches[versus]
+    ahead, behind = _own(table, branch, other), _own(table, other, branch)
+    shared = [each for each in branch.snapshots if each not in ahead]
+    fork = None
+    if branch.parent is not None and shared:
+        fork = browse.ForkView(
+            parent=branch.parent,
+            snapshot_id=shared[-1].id,
+            identity=shared[-1].identity,
+            evidence=(f"Snapshot {shared[-1].id} stands on both branches.",),
+            confidence="high",
+        )
+    return browse.BranchItem(
+        name=branch.name,
+        health=browse.Health.AT_RISK if branch.findings else browse.Health.HEALTHY,
+        findings=branch.findings,
+        head=branch.head,
+        schema=branch.schemas[-1],
+        created_millis=branch.snapshots[0].time_millis if branch.snapshots else NOW,
+        owner=branch.owner,
+        reason=branch.reason,
+        fork=fork,
+        versus=browse.Distance(
+            ahead=len(ahead),
+            behind=len(behind),
+            rows_ahead=sum(each.delta_record_count or 0 for each in ahead),
+            rows_behind=sum(each.delta_record_count or 0 for each in behind),
+        )
+        if branch.snapshots
+        else None,
+        is_stale=branch.is_stale,
+    )
+
+
+def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> browse.GraphNode:
+    return browse.GraphNode(
+        branch=branch.name,
+        snapshot=each,
+        tags=tuple(
+            dict.fromkeys(
+                tag.name
+                for other in table.branches.values()
+                for tag in other.tags
+                if tag.snapshot.identity.same_as(each.identity)
+            )
+        ),
+        schema_changed=False,
+        is_head_of=(),
+        merged_from=None,
+    )
+
+
+def job(
+    job_id: str,
+    *,
+    state: JobState = JobState.QUEUED,
+    statement: str = "CALL sys.fast_forward(branch => 'backfill', table => 'air.flights')",
+    table: str = "air.flights",
+    name: str = "fast_forward",
+    message: str = "",
+    error: ErrorKind | None = None,
+) -> JobView:
+    """A job in some state, with the steps that it has behind it."""
+    done = state is JobState.DONE
+    steps = (
+        JobStep(name="check heads", started_millis=NOW, finished_millis=NOW + 40, error=None),
+        JobStep(
+            name="verify files", started_millis=NOW + 40, finished_millis=NOW + 4_200, error=None
+        ),
+    )
+    return JobView(
+        id=job_id,
+        statement=statement,
+        step="publish" if done else "verify files",
+        message=message or "Checking that the data files which arrive are there and whole.",
+        state=state,
+        done=12 if state is JobState.RUNNING else 0,
+        total=40 if state is JobState.RUNNING else None,
+        error=error,
+        started_millis=NOW,
+        finished_millis=NOW + 5_000 if state.is_over else None,
+        receipt_id=job_id if done else None,
+        name=name,
+        actor="ada",
+        table=table,
+        created_millis=NOW - 1_000,
+        steps=() if state is JobState.QUEUED else steps,
+    )
+
+
+def receipt(operation_id: str, before: Snapshot, after: Snapshot) -> Receipt:
+    """The receipt of a fast-forward of main."""
+    return Receipt(
+        operation_id=operation_id,
+        statement="CALL sys.fast_forward(branch => 'backfill', table => 'air.flights')",
+        actor="ada",
+        plan_id="5f0c7a",
+        moves=(
+            HeadMove(
+                branch=MAIN_BRANCH,
+                before=before.identity,
+                before_id=before.id,
+                after=after.identity,
+                after_id=after.id,
+            ),
+        ),
+        counts=Counts(snapshots_added=2, files_verified=14, rows_added=41_208),
+        notes=("Afterwards 'backfill' and 'main' share 2 more snapshots.",),
+        started_millis=NOW,
+        finished_millis=NOW + 4_200,
+    )
+
+
+def air_warehouse(settings: Settings) -> PretendServices:
+    """Flights with branches in each state, carriers with a key, and a table that is broken."""
+    wide = schema(
+        1, columns={"flight": "BIGINT NOT NULL", "carrier": "STRING", "dep_delay": "BIGINT"}
+    )
+    main = tuple(
+        snapshot(
+            f"m{number}",
+            number,
+            rows=[9_000, 8_400, -300, 0, 7_800][number % 5],
+            total=28_000 + number * 5_000,
+            kind=[CommitKind.APPEND, CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.COMPACT][
+                number % 4
+            ],
+            schema_id=0 if number < 8 else 1,
+        )
+        for number in range(1, 13)
+    )
+    flights = {
+        branch.name: branch
+        for branch in (
+            PretendBranch(
+                "main",
+                main,
+                schemas=(schema(), wide),
+                tags=(Tag(name="2013-q1", snapshot=main[3]), Tag(name="release", snapshot=main[8])),
+            ),
+            PretendBranch(
+                "fix-delays",
+                (*main[:9], *_own_commits("fix", 10, 3)),
+                schemas=(schema(), wide),
+                tags=(Tag(name="2013-q1", snapshot=main[3]),),
+                parent="main",
+                owner="ada",
+                reason="Delays of UA are off by an hour",
+            ),
+            PretendBranch(
+                "backfill",
+                (*main, *_own_commits("back", 13, 2)),
+                schemas=(schema(), wide),
+                parent="main",
+                owner="grace",
+            ),
+            PretendBranch("audit", main, schemas=(schema(), wide), parent="main"),
+            PretendBranch(
+                "archive-2012",
+                main[:4],
+                parent="main",
+                is_stale=True,
+                findings=("The tag that keeps its base ends in 2 days.",),
+            ),
+            PretendBranch(
+                "half-made",
+                error=FormatError(
+                    "The branch has no schema file.",
+                    path="/warehouse/air.db/flights/branch/branch-half-made/schema",
+                ),
+            ),
+        )
+    }
+    events = (
+        LineageEvent(
+            id="e1", branch="fix-delays", operation_id="a" * 32, actor="ada",
+            kind=LineageKind.CREATED, source_branch="main", time_millis=NOW - 9 * DAY,
+            after=main[8].identity,
+        ),
+    )  # fmt: skip
+    carriers = {
+        "main": PretendBranch(
+            "main",
+            tuple(snapshot(f"c{number}", number, rows=16, total=16) for number in range(1, 3)),
+            schemas=(
+                schema(
+                    columns={"carrier": "STRING NOT NULL", "name": "STRING"},
+                    keys=("carrier",),
+                    options={"bucket": "2"},
+                ),
+            ),
+        )
+    }
+    return PretendServices(
+        settings=settings,
+        listed=[
+            PretendTable(Identifier(database="air", table="carriers"), carriers, browse.TableKind.PRIMARY_KEY),
+            PretendTable(Identifier(database="air", table="flights"), flights, events=events, comment="Flights out of New York"),
+            PretendTable(
+                Identifier(database="air", table="<b>bold</b>"),
+                {"main": PretendBranch("main", main[:2]), "x_*y*": PretendBranch("x_*y*", main[:2], parent="main")},
+            ),
+            PretendTable(
+                Identifier(database="air", table="weather"), {"main": PretendBranch("main")},
+                error=FormatError("The schema file is not JSON.", path="/warehouse/air.db/weather/schema/schema-0"),
+            ),
+            PretendTable(Identifier(database="sea", table="empty"), {"main": PretendBranch("main")}),
+        ],
+    )  # fmt: skip
+
+
+def _own_commits(name: str, first: int, number: int) -> tuple[Snapshot, ...]:
+    return tuple(
+        snapshot(
+            f"{name}{each}", each, rows=20_604, total=60_000 + each * 1_000, schema_id=1, user="ada"
+        )
+        for each in range(first, first + number)
+    )
