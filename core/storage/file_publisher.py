@@ -6,6 +6,7 @@ commit. Every publisher here has one outcome more than yes and no: not known.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -78,7 +79,9 @@ class LocalPublisher:
             outcomes = self._link_all(temporaries, targets)
         finally:
             for temporary in temporaries:
-                temporary.unlink(missing_ok=True)
+                # What is left over is ignored by every reader; the outcome must not depend on it.
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
         return _sync_directories(targets, outcomes)
 
     def replace_hint(self, path: str, data: bytes) -> bool:

@@ -1,0 +1,168 @@
+"""Stores behind one door: local paths and memory behave alike."""
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ErrorKind, InvalidInput, NotFound, StorageError
+from core.storage.file_io import FileIO
+from core.storage.file_remover import FileRemover
+
+
+@pytest.fixture(params=["plain path", "file url", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileIO:
+    urls = {
+        "plain path": str(tmp_path),
+        "file url": f"file://{tmp_path}",
+        "memory": f"memory://{tmp_path}",
+    }
+    return FileIO.for_url(urls[request.param])
+
+
+def test_a_file_is_read_whole_and_in_parts(store: FileIO) -> None:
+    path = f"{store.root}/a/b"
+    store.create(path, b"0123456789")
+    assert store.read(path) == b"0123456789"
+    assert store.read_range(path, 3, 4) == b"3456"
+    assert store.read_range(path, 8, 4) == b"89"
+    assert store.read_many([path, path]) == [b"0123456789"] * 2
+
+
+def test_a_missing_file_is_not_found_by_its_path(store: FileIO) -> None:
+    path = f"{store.root}/none"
+    with pytest.raises(NotFound, match="none") as caught:
+        store.read(path)
+    assert caught.value.facts["path"] == path
+    assert store.status(path) is None
+    assert not store.exists(path)
+
+
+def test_a_listing_has_the_direct_children_by_name(store: FileIO) -> None:
+    for name in ("b", "a", "sub/c", ".a.123.tmp"):
+        store.create(f"{store.root}/d/{name}", b"xy")
+    found = store.list(f"{store.root}/d")
+    assert [(each.name, each.is_directory) for each in found] == [
+        (".a.123.tmp", False),
+        ("a", False),
+        ("b", False),
+        ("sub", True),
+    ]
+    assert found[1].size == 2
+    assert found[1].path == f"{store.root}/d/a"
+    assert found[1].modified_millis > 0
+
+
+def test_a_missing_directory_lists_as_empty_and_so_does_a_file(store: FileIO) -> None:
+    store.create(f"{store.root}/file", b"")
+    assert store.list(f"{store.root}/none") == []
+    assert store.list(f"{store.root}/file") == []
+
+
+def test_create_refuses_a_taken_path_and_replace_takes_it(store: FileIO) -> None:
+    path = f"{store.root}/x"
+    store.create(path, b"1")
+    with pytest.raises(FileExistsError):
+        store.create(path, b"2")
+    assert store.read(path) == b"1"
+    store.replace(path, b"3")
+    assert store.read(path) == b"3"
+    assert [each.name for each in store.list(store.root)] == ["x"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "a/\0"])
+def test_a_path_that_leaves_the_warehouse_is_refused(store: FileIO, name: str) -> None:
+    path = f"{store.root}/{name}"
+    for call in (store.read, store.list, store.status, store.remove):
+        with pytest.raises(InvalidInput) as caught:
+            call(path)
+        assert caught.value.kind is ErrorKind.INVALID_NAME
+    with pytest.raises(InvalidInput):
+        store.create(path, b"")
+
+
+def test_nothing_outside_the_root_is_changed(store: FileIO, tmp_path: Path) -> None:
+    outside = f"{tmp_path}-other/x"
+    for change in (store.create, store.replace):
+        with pytest.raises(InvalidInput, match="outside the warehouse"):
+            change(outside, b"")
+    with pytest.raises(InvalidInput):
+        FileRemover(store).remove([f"{store.root}/x", outside])
+
+
+def test_a_remover_checks_every_path_before_the_first_file_goes(store: FileIO) -> None:
+    kept = f"{store.root}/kept"
+    store.create(kept, b"")
+    with pytest.raises(InvalidInput):
+        FileRemover(store).remove([kept, f"{store.root}/../other"])
+    assert store.exists(kept)
+    assert FileRemover(store).remove([kept, f"{store.root}/gone"]) == 1
+    assert not store.exists(kept)
+
+
+def test_empty_directories_go_and_full_ones_stay(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    (tmp_path / "empty").mkdir()
+    store.create(f"{store.root}/full/x", b"")
+    remover = FileRemover(store)
+    assert remover.remove_empty_directories([f"{store.root}/full", f"{store.root}/empty"]) == 1
+    assert (tmp_path / "full").exists()
+
+
+def test_a_name_with_two_dots_inside_is_no_way_out(store: FileIO) -> None:
+    store.create(f"{store.root}/v1..2", b"x")
+    assert store.read(f"{store.root}/v1..2") == b"x"
+
+
+def test_only_a_local_store_has_native_paths(tmp_path: Path) -> None:
+    local, memory = FileIO.for_url(str(tmp_path)), FileIO.for_url("memory://w")
+    assert local.is_local
+    assert local.native_path(f"{local.root}/x") == f"{tmp_path}/x"
+    assert local.url(f"{local.root}/x") == f"file://{tmp_path}/x"
+    assert not memory.is_local
+    assert memory.url("/w/x") == "memory:///w/x"
+    with pytest.raises(InvalidInput):
+        memory.native_path("/w/x")
+
+
+def test_a_url_in_metadata_is_turned_into_a_path(tmp_path: Path) -> None:
+    assert FileIO.for_url(str(tmp_path)).path_of("file:/data/x.parquet") == "/data/x.parquet"
+
+
+def test_a_relative_path_is_taken_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert FileIO.for_url("warehouse").root == f"{tmp_path}/warehouse"
+
+
+def test_a_store_whose_package_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("core.storage.file_io.fsspec.filesystem", missing)
+    with pytest.raises(InvalidInput, match=r"paimon-branch-console\[s3\]") as caught:
+        FileIO.for_url("s3://bucket/wh")
+    assert caught.value.facts["extra"] == "s3"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [("", "no URL"), ("zz://b/w", "No store has the scheme 'zz'"), ("/a/../b", "leave")],
+)
+def test_a_url_that_can_never_be_right_is_refused(url: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        FileIO.for_url(url)
+
+
+def test_a_store_that_fails_is_a_storage_error_with_the_path(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="folder") as caught:
+        store.read(f"{store.root}/folder")
+    assert caught.value.kind is ErrorKind.STORE_UNREACHABLE
+
+
+def test_a_file_removed_during_a_listing_is_left_out(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    assert store.list(store.root) == []
