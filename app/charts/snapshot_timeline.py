@@ -87,7 +87,7 @@ def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
         x=[_place(bar, axis) for bar in bars],
         y=[bar.total for bar in bars],
         mode="lines",
-        line={"shape": "hv", "color": Role.OURS.value, "width": 2},
+        line={"shape": "hvh", "color": Role.OURS.value, "width": 2},
         fill="tozeroy",
         fillcolor="rgba(42, 116, 204, 0.10)",
         customdata=[_custom(timeline.branch, bar) for bar in bars],
@@ -121,6 +121,7 @@ def _bar_trace(
         y=[bar.rows_removed if is_removal else bar.rows_added for bar in bars],
         marker={
             "color": role.value,
+            "opacity": 0.9,
             "line": {"width": 0},
             # Removal is hatched too: red alone does not say it to everyone.
             "pattern": {"shape": "/" if is_removal else "", "size": 5, "solidity": 0.35},
@@ -310,7 +311,7 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
         row=last_row,
         col=1,
     )
-    figure.update_layout(margin={"b": 30}, bargap=0.25)
+    figure.update_layout(margin={"b": 30}, bargap=0.55 if len(bars) < 40 else 0.2)
 
 
 def _gap_trace(timeline: Timeline) -> go.Scatter:

@@ -70,9 +70,10 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return STOPPED
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; Python must not flush into it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return _reader_left()
+    except SystemExit as stop:
+        # Typer makes an exit code of 1 out of a broken pipe.
+        return _reader_left() if isinstance(stop.__context__, BrokenPipeError) else FAILED
     except Exception as error:
         # The last line of defence: a traceback is for the log, a person gets a sentence.
         _log.debug("A command failed", exc_info=True)
@@ -88,6 +89,13 @@ def exit_code(error: PaimonError) -> int:
         case InvalidInput():
             return WRONG_USAGE
     return FAILED
+
+
+def _reader_left() -> int:
+    """The reader of a pipe has seen enough, which is no failure."""
+    # Python must not flush into the pipe once more at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
 
 
 def _usage_error(error: typer.TyperException) -> InvalidInput:

@@ -99,8 +99,8 @@ def show_job() -> None:
     place = here()
     if not is_open_warehouse(place):
         return
-    show_location(place)
     job_id = state.parameter("id")
+    show_location(place)
     home = Location(warehouse=place.warehouse)
     if job_id is None:
         st.info("This address names no job.")

@@ -11,6 +11,7 @@ from app.models.location import Location
 from app.models.wording import code, count, listed, plain, plural, signed
 from app.services import get_services
 from app.state import PageName
+from app.widgets import rows
 from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.problem import guarded, show_not_found
 from app.widgets.same_as import show_same_as
@@ -34,7 +35,7 @@ def show() -> None:
     target = state.parameter("target") or MAIN_BRANCH
     with st.skeleton(height=200):
         items = {item.name: item for item in reads.branches(identifier, target)}
-    show_table_header(identifier, summary, PageName.MERGE, has_picker=False)
+    show_table_header(identifier, summary, PageName.MERGE, title="Fast-forward")
     source = state.parameter("source")
     unknown = next((name for name in (target, source) if name and name not in items), None)
     if unknown is not None:
@@ -65,7 +66,7 @@ def _block(number: int, title: str) -> None:
 
 
 def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) -> None:
-    _block(1, "Fast-forward now")
+    _block(1, "Choose")
     others = [name for name in items if name != target]
     sources = sorted(others, key=lambda name: _rank(items[name]))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
@@ -124,8 +125,9 @@ def _show_plan(preview: FastForwardPreview, identifier: Identifier) -> None:
         _show_figures(preview)
         _show_moves(preview)
     _block(3, "Eligibility")
-    for check in preview.checks:
-        _show_check(check)
+    with st.container(key="sentences-checks"):
+        for check in preview.checks:
+            _show_check(check)
     if plan.verdict is Verdict.FAST_FORWARD:
         _show_confirm(preview, identifier)
     elif plan.verdict is Verdict.REFUSED:
@@ -136,7 +138,7 @@ def _show_headline(preview: FastForwardPreview) -> None:
     text = f"**{preview.headline}** {preview.detail}"
     match preview.plan.verdict:
         case Verdict.FAST_FORWARD:
-            st.success(text, icon=":material/fast_forward:")
+            st.info(text, icon=":material/fast_forward:")
         case Verdict.UP_TO_DATE:
             st.info(text, icon=":material/check:")
         case Verdict.REFUSED:
@@ -193,8 +195,8 @@ def _show_commits(moved: Moved, key: str) -> None:
         frame,
         key=f"commits-{key}",
         hide_index=True,
-        row_height=32,
-        height=min(33 * len(records) + 38, 236),
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(records), 6),
         column_config={
             "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
             "Kind": st.column_config.TextColumn(width=80),

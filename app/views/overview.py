@@ -107,11 +107,12 @@ def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
             placeholder="All databases", label_visibility="collapsed",
         )  # fmt: skip
         st.space("stretch")
+        orders: list[Order] = list(Order)
         order = st.selectbox(
-            "Sort by", list(Order), index=0, key="ov_sort", bind="query-params", width=180,
+            "Sort by", orders, key="ov_sort", bind="query-params", width=180,
             label_visibility="collapsed", format_func=lambda each: f"by {each}",
         )  # fmt: skip
-    chosen = choose_tables(items, words=words, database=database, order=Order(order))
+    chosen = choose_tables(items, words=words, database=database, order=order)
     if not chosen:
         st.info(f"None of {plural(len(items), 'table')} has {code(words)} in its name.")
         return
@@ -175,7 +176,6 @@ def _show_activity(items: tuple[TableItem, ...], place: Location) -> None:
             horizontal=True, gap="small", vertical_alignment="center", key=f"line-e{event.id}"
         ):
             target = place.at_table(name.database, name.table).at_branch(event.branch)
-            state.link(
-                PageName.BRANCHES, code(f"{name.table_name} {event.branch}"), target, icon=""
-            )
+            label = plain(f"{name.table_name} {event.branch}")
+            state.link(PageName.BRANCHES, label, target, icon="")
             st.caption(f"{event.kind} by {plain(event.actor)}, {age(event.time_millis, now)}")

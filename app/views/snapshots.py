@@ -184,8 +184,8 @@ def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
         frame,
         key=_TABLE,
         hide_index=True,
-        height=min(36 * len(visible) + 38, 398),
-        row_height=32,
+        height=rows.table_height(len(visible), 11),
+        row_height=rows.TABLE_ROW,
         on_select=_on_row,
         selection_mode="single-row",
         column_config={

@@ -93,8 +93,8 @@ def _show_columns(schema: TableSchema) -> None:
     st.dataframe(
         frame[used],
         hide_index=True,
-        row_height=32,
-        height=min(33 * len(fields) + 38, 420),
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(fields), 12),
         column_config={"Id": st.column_config.NumberColumn(width=50, format="%d")},
         alt=f"{plural(len(fields), 'column')} of schema {schema.id}",
     )
@@ -164,8 +164,8 @@ def _show_arrow(content: pa.Table, alt: str) -> None:
     st.dataframe(
         shown.to_pandas(),
         hide_index=True,
-        row_height=32,
-        height=min(33 * shown.num_rows + 40, 480),
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(shown.num_rows, 14),
         alt=f"{alt}, {plural(content.num_rows, 'row')}",
     )
     if content.num_rows > _MOST_ROWS:
@@ -186,8 +186,8 @@ def _show_options(identifier: Identifier, summary: TableSummary) -> None:
     st.dataframe(
         frame,
         hide_index=True,
-        row_height=32,
-        height=min(33 * len(frame) + 38, 480),
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(frame), 14),
         alt=f"{plural(len(frame), 'option')} of {identifier.full_name}",
     )
 
@@ -198,7 +198,10 @@ def _show_consumers(identifier: Identifier, summary: TableSummary) -> None:
         return
     frame = pd.DataFrame(list(summary.consumers), columns=["Consumer", "Reads next"])
     st.dataframe(
-        frame, hide_index=True, row_height=32, alt=plural(len(frame), "streaming consumer")
+        frame,
+        hide_index=True,
+        row_height=rows.TABLE_ROW,
+        alt=plural(len(frame), "streaming consumer"),
     )
 
 
@@ -226,6 +229,6 @@ def _show_events(identifier: Identifier, summary: TableSummary) -> None:
     st.dataframe(
         frame[:_MOST_ROWS],
         hide_index=True,
-        row_height=32,
+        row_height=rows.TABLE_ROW,
         alt=f"{plural(len(frame), 'event')} of {identifier.table_name}, newest first",
     )

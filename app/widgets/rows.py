@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.models.wording import NOT_READ
 
 NOTHING: Final = f":gray[{NOT_READ}]"
+TABLE_ROW: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +61,13 @@ def page_of_rows(key: str, count: int, per_page: int) -> slice:
 
 def facts(key: str, pairs: Sequence[tuple[str, str]], *, columns: int = 2) -> None:
     """Draw labels with their values; values are Markdown."""
-    with st.container(key=f"facts-{key}", gap="small"):
+    with st.container(key=f"facts-{key}"):
         for start in range(0, len(pairs), columns):
             cells = st.columns(columns, gap="small")
             for cell, (label, value) in zip(cells, pairs[start : start + columns], strict=False):
-                cell.caption(label)
-                cell.markdown(value)
+                cell.markdown(f":small[:gray[{label}]]  \n{value}")
+
+
+def table_height(count: int, most: int = 10) -> int | Literal["content"]:
+    """Return the height of a data table: its rows, or a window on them."""
+    return "content" if count <= most else (most + 1) * TABLE_ROW + 2

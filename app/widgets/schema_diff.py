@@ -7,6 +7,7 @@ from pandas.io.formats.style import Styler
 from app.charts.palette import Role, faint
 from app.models.schema_changes import ONLY_CHANGES_ABOVE, ColumnLine, Mark, SchemaChanges
 from app.models.wording import code, plain, plural
+from app.widgets import rows
 from core.diff.schema_diff import SchemaChange, SchemaDiff, SchemaVerdict
 
 _COLOURS = {
@@ -62,8 +63,8 @@ def _show_lines(lines: tuple[ColumnLine, ...], left: str, right: str, alt: str) 
     st.dataframe(
         _coloured(frame, lines),
         hide_index=True,
-        row_height=32,
-        height=min(33 * len(lines) + 38, 520),
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(lines), 15),
         column_config={
             "Id": st.column_config.NumberColumn(width=50, format="%d"),
             " ": st.column_config.TextColumn(width=30, alignment="center"),
@@ -100,7 +101,7 @@ def _show_others(changes: SchemaChanges, left: str, right: str) -> None:
     st.dataframe(
         frame,
         hide_index=True,
-        row_height=32,
+        row_height=rows.TABLE_ROW,
         column_config={
             "Left": st.column_config.TextColumn(left),
             "Right": st.column_config.TextColumn(right),

@@ -69,17 +69,26 @@ def pick_table(page: PageName) -> tuple[Identifier, TableSummary] | None:
 
 
 def show_table_header(
-    identifier: Identifier, summary: TableSummary, page: PageName, *, has_picker: bool = True
+    identifier: Identifier, summary: TableSummary, page: PageName, *, title: str | None = None
 ) -> None:
-    """Draw the location line, the table's name and kind, and the branch picker."""
+    """Draw the location line, the table's name and kind, and the branch picker.
+
+    Args:
+        identifier: The table on its branch.
+        summary: What is known of it.
+        page: The page that asks.
+        title: What the page does, where it is about more than one branch and needs no picker.
+    """
     place = here()
     show_location(place)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="table-head"):
-        st.subheader(f"{plain(identifier.table)}", anchor=False, width="content")
+        name = plain(identifier.table)
+        words = f"{title} :gray[of] {name}" if title else name
+        st.subheader(words, anchor=False, width="content")
         for label in _traits(summary):
             st.badge(label, color="gray")
         st.space("stretch")
-        if has_picker:
+        if title is None:
             pick_branch(summary, page)
 
 
