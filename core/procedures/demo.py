@@ -474,21 +474,21 @@ def _load_kennedy(bench: _Bench) -> None:
 
 
 def _fork_missing_hours(bench: _Bench) -> None:
-    bench.branch("missing-hours", reason="Fill the gaps of December", owner=_ANALYST)
+    bench.branch("missing-hours", reason="Fill the gaps of the year", owner=_ANALYST)
 
 
 def _fill_missing_hours(bench: _Bench) -> None:
     """Where a station is silent for an hour, a neighbour speaks for it."""
-    december = bench.data.weather(12)
-    hours = pc.unique(december["time_hour"])
+    year = bench.data.weather(*range(1, 13))
+    hours = pc.unique(year["time_hour"])
     filled = []
     for station, neighbour in (("EWR", "LGA"), ("JFK", "LGA"), ("LGA", "JFK")):
-        told = december.filter(pc.equal(december["origin"], station))["time_hour"]
+        told = year.filter(pc.equal(year["origin"], station))["time_hour"]
         silent = hours.filter(pc.invert(pc.is_in(hours, value_set=told.combine_chunks())))
-        spoken = december.filter(
+        spoken = year.filter(
             pc.and_(
-                pc.equal(december["origin"], neighbour),
-                pc.is_in(december["time_hour"], value_set=silent),
+                pc.equal(year["origin"], neighbour),
+                pc.is_in(year["time_hour"], value_set=silent),
             )
         )
         origin = pa.repeat(station, spoken.num_rows)
