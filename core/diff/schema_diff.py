@@ -389,7 +389,8 @@ def _longest_rising(numbers: list[int]) -> set[int]:
     for number in numbers:
         fitting = [run for run in runs if not run or run[-1] < number]
         runs.append([*max(fitting, key=len), number])
-    return set(max(runs, key=len))
+    longest = max(runs, key=len)
+    return set(longest)
 
 
 def _diff_keys(left: TableSchema, right: TableSchema) -> Iterator[SchemaChange]:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
 from core.format.avro_encoding import one_array, paimon_name, relabel
-from core.format.binary_row import decode_rows
+from core.format.binary_row import EMPTY_ROW, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
 from core.format.manifest_entry import (
@@ -500,16 +500,24 @@ def _may_hold_partition(
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     stats = _whole(manifests["partition_stats"])
     low, high, nulls = stats.flatten()
-    lows, highs = decode_rows(low, partition_type), decode_rows(high, partition_type)
+    lows, highs = _decode_stats(low, partition_type), _decode_stats(high, partition_type)
     wanted = decode_rows(pa.array(sorted(partitions), pa.binary()), partition_type)
     keep = np.zeros(manifests.num_rows, dtype=bool)
     for row in range(len(wanted)):
         holds = np.ones(manifests.num_rows, dtype=bool)
         for index in range(len(partition_type.fields)):
             value = wanted.field(index)[row]
-            holds &= _may_hold(value, lows.field(index), highs.field(index), nulls, index)
+            bounds = pc.struct_field(lows, index), pc.struct_field(highs, index)
+            holds &= _may_hold(value, *bounds, nulls, index)
         keep |= holds
     return keep
+
+
+def _decode_stats(rows: pa.Array, partition_type: RowType) -> pa.StructArray:
+    # Not every writer collects statistics; an empty row rules nothing out.
+    return decode_rows(
+        pc.if_else(pc.equal(rows, pa.scalar(EMPTY_ROW, pa.binary())), None, rows), partition_type
+    )
 
 
 def _may_hold(

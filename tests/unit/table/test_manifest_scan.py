@@ -1,0 +1,445 @@
+"""Live files: ADD and DELETE folded (C10), manifests skipped by their ranges, broken ones named."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core.errors import ErrorKind, FormatError
+from core.format.avro_encoding import (
+    VERSION_FIELD,
+    one_array,
+    paimon_fields,
+    relabel,
+    version_column,
+    write_avro,
+)
+from core.format.binary_row import encode_row
+from core.format.data_types import BIGINT, INT, STRING, DataType
+from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, file_identity
+from core.format.manifest_list import MANIFEST_FILE_META, decode_manifest_list, encode_manifest_list
+from core.format.table_schema import TableSchema
+from core.storage.file_io import FileIO
+from core.table import manifest_scan
+from core.table.manifest_scan import ScanFilter, live_files, prune_manifests, unshared
+from tests.support.table_files import EMPTY_ROW, NO_STATS, TableFiles, a_schema
+
+ADD, DELETE = 0, 1
+
+
+def entries(
+    *files: tuple[int, str],
+    level: int = 0,
+    bucket: int = 0,
+    partition: bytes = EMPTY_ROW,
+    keys: tuple[bytes, bytes] = (EMPTY_ROW, EMPTY_ROW),
+) -> pa.Table:
+    """Entries of (kind, file name)."""
+    rows = [
+        {
+            "kind": kind,
+            "partition": partition,
+            "bucket": bucket,
+            "total_buckets": 1,
+            "file_name": name,
+            "file_size": 1000,
+            "row_count": 10,
+            "min_key": keys[0],
+            "max_key": keys[1],
+            "key_stats": NO_STATS,
+            "value_stats": NO_STATS,
+            "min_sequence_number": 0,
+            "max_sequence_number": 9,
+            "schema_id": 0,
+            "level": level,
+            "extra_files": [],
+            "creation_time": position,
+            "identity": "",
+            "manifest": "manifest-given",
+            "position": position,
+        }
+        for position, (kind, name) in enumerate(files)
+    ]
+    made = pa.Table.from_pylist(rows, MANIFEST_ENTRY)
+    index = MANIFEST_ENTRY.get_field_index("identity")
+    return made.set_column(index, MANIFEST_ENTRY.field(index), file_identity(made))
+
+
+def added(*names: str, **where: object) -> pa.Table:
+    return entries(*((ADD, name) for name in names), **where)  # type: ignore[arg-type]
+
+
+def force_decoding(monkeypatch: pytest.MonkeyPatch, *, by_query: bool) -> None:
+    """Let only the query, or only the codec, decode manifests."""
+    monkeypatch.setattr(manifest_scan, "_SMALL", -1 if by_query else 10**9)
+    if by_query:
+
+        def refuse(_: bytes, name: str) -> pa.Table:
+            raise AssertionError(f"The query could not decode {name}.")
+
+        monkeypatch.setattr(manifest_scan, "decode_manifest", refuse)
+
+
+def names_of(files: pa.Table) -> list[str]:
+    return list(files["file_name"].to_pylist())
+
+
+@pytest.fixture(params=["local", "memory"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> TableFiles:
+    url = str(tmp_path) if request.param == "local" else f"memory://{tmp_path}"
+    made = TableFiles(FileIO.for_url(url))
+    made.schema()
+    return made
+
+
+# Folding
+
+
+def test_files_that_were_only_added_are_live() -> None:
+    assert names_of(live_files(added("a", "b"))) == ["a", "b"]
+
+
+def test_an_added_file_that_was_deleted_is_gone() -> None:
+    history = entries((ADD, "a"), (ADD, "b"), (DELETE, "a"))
+    assert names_of(live_files(history)) == ["b"]
+
+
+def test_a_file_that_comes_back_is_live_once() -> None:
+    history = entries((ADD, "a"), (DELETE, "a"), (ADD, "b"), (ADD, "a"))
+    live = live_files(history)
+    assert names_of(live) == ["b", "a"]
+    assert live["kind"].to_pylist() == [ADD, ADD]
+    assert live["position"].to_pylist() == [2, 3]
+
+
+def test_an_upgrade_to_another_level_keeps_the_file() -> None:
+    upgrade = pa.concat_tables([added("a"), entries((DELETE, "a")), added("a", level=5)])
+    assert live_files(upgrade)["level"].to_pylist() == [5]
+
+
+def test_the_order_of_rewritten_manifests_does_not_matter() -> None:
+    assert names_of(live_files(entries((DELETE, "a"), (ADD, "a"), (ADD, "b")))) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        (entries((ADD, "a"), (ADD, "a")), "added twice"),
+        (entries((ADD, "b"), (ADD, "a"), (DELETE, "b"), (ADD, "a")), "added twice"),
+        (entries((ADD, "a"), (ADD, "a"), (DELETE, "a")), "added twice"),
+        (entries((DELETE, "a"), (ADD, "b")), "deleted without being live"),
+        (entries((ADD, "a"), (DELETE, "a"), (DELETE, "a")), "deleted without being live"),
+    ],
+    ids=["twice", "twice beside a delete", "twice then deleted", "left over", "deleted twice"],
+)
+def test_entries_that_contradict_each_other_are_a_format_error(
+    history: pa.Table, message: str
+) -> None:
+    # C10
+    with pytest.raises(FormatError, match=f"file [ab] .* is {message}") as caught:
+        live_files(history)
+    assert caught.value.facts["manifest"] == "manifest-given"
+
+
+def test_no_entries_are_no_files() -> None:
+    assert live_files(MANIFEST_ENTRY.empty_table()).num_rows == 0
+
+
+def test_one_name_in_two_buckets_is_two_files() -> None:
+    both = pa.concat_tables([added("a", bucket=0), added("a", bucket=1)])
+    assert live_files(both).num_rows == 2
+
+
+# Reading
+
+
+@pytest.mark.parametrize("codec", ["null", "zstandard", "snappy", "deflate"])
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_snapshot_is_read_through_its_lists_in_order(
+    files: TableFiles, codec: str, count: int
+) -> None:
+    first = added(*(f"f{number}" for number in range(count)))
+    second = entries((DELETE, "f0"), (ADD, "g"))
+    snapshot = files.commit(1, first, second, codec=codec)
+    table = files.table()
+    assert names_of(table.live_files(snapshot)) == [*(f"f{n}" for n in range(1, count)), "g"]
+    read = table.read_manifests(table.manifests(snapshot))
+    read.validate(full=True)
+    assert read.schema == MANIFEST_ENTRY
+    assert read["manifest"].to_pylist() == ["manifest-0"] * count + ["manifest-1"] * 2
+    assert read["position"].to_pylist() == [*range(count), 0, 1]
+
+
+@pytest.mark.parametrize("small", [-1, 10**9], ids=["by query", "by codec"])
+def test_both_ways_of_decoding_agree(
+    files: TableFiles, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_decoding(monkeypatch, by_query=small < 0)
+    given = [added("a", "b"), added("ü", level=3, bucket=7)]
+    snapshot = files.commit(1, *given)
+    read = files.table().read_manifests(files.table().manifests(snapshot))
+    expected = [
+        decode_manifest(files.file_io.read(files.paths.manifest(name)), name)
+        for name in ("manifest-0", "manifest-1")
+    ]
+    assert read.equals(pa.concat_tables(expected))
+
+
+def test_a_manifest_may_be_empty(files: TableFiles) -> None:
+    snapshot = files.commit(1, MANIFEST_ENTRY.empty_table(), added("a"))
+    assert names_of(files.table().live_files(snapshot)) == ["a"]
+
+
+def _as_old_releases_wrote(given: pa.Table, newest: str) -> bytes:
+    """A manifest whose files have no columns behind `newest`."""
+    names = MANIFEST_ENTRY.names[: MANIFEST_ENTRY.names.index(newest) + 1]
+    fields = paimon_fields(MANIFEST_ENTRY.field(name) for name in names)
+    whole = relabel([given[name] for name in names], pa.schema(fields))
+    file = pa.StructArray.from_arrays(
+        [one_array(column, column.type) for column in whole.columns[4:]], fields=fields[4:]
+    )
+    layout = pa.schema([VERSION_FIELD, *fields[:4], pa.field("_FILE", file.type, nullable=False)])
+    version = version_column(2, given.num_rows)
+    return write_avro(
+        pa.Table.from_arrays([version, *whole.columns[:4], file], schema=layout), "null"
+    )
+
+
+@pytest.mark.parametrize("small", [-1, 10**9], ids=["by query", "by codec"])
+@pytest.mark.parametrize("newest", ["extra_files", "file_source", "external_path", "write_cols"])
+def test_manifests_of_older_releases_lack_the_newer_columns(
+    files: TableFiles, newest: str, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_decoding(monkeypatch, by_query=small < 0)
+    given = added("a", "b")
+    snapshot = files.commit(1, given)
+    files.write(files.paths.manifest("manifest-0"), _as_old_releases_wrote(given, newest))
+    live = files.table().live_files(snapshot)
+    kept = MANIFEST_ENTRY.names[: MANIFEST_ENTRY.names.index(newest) + 1]
+    assert live.select(kept).equals(given.select(kept))
+    assert live["identity"].equals(given["identity"])
+    assert live["write_cols_sequences"].null_count == 2
+
+
+def test_a_manifest_without_a_needed_column_is_broken(files: TableFiles) -> None:
+    given = added(*(f"f{number}" for number in range(100)))
+    snapshot = files.commit(1, given)
+    files.write(files.paths.manifest("manifest-0"), _as_old_releases_wrote(given, "schema_id"))
+    with pytest.raises(FormatError, match="manifest-0 is broken"):
+        files.table().live_files(snapshot)
+
+
+def test_a_path_with_odd_characters_is_no_pattern(tmp_path: Path) -> None:
+    files = TableFiles(FileIO.for_url(f"{tmp_path}/[a]*? %20#"))
+    files.schema()
+    snapshot = files.commit(1, added(*(f"f{number}" for number in range(100))))
+    assert files.table().live_files(snapshot).num_rows == 100
+
+
+def test_each_manifest_is_read_once(files: TableFiles) -> None:
+    snapshot = files.commit(1, added("a"), added("b"))
+    table = files.table()
+    first = table.live_files(snapshot)
+    for name in ("manifest-0", "manifest-1", "manifest-list-0", "manifest-list-1"):
+        files.file_io.remove(files.paths.manifest(name))
+    assert table.live_files(snapshot).equals(first)
+    assert table.on("dev").read_manifests(table.manifests(snapshot)).equals(first)
+
+
+def test_what_is_remembered_is_bounded(files: TableFiles) -> None:
+    scan = manifest_scan.ManifestScan(files.table().reader, max_remembered_bytes=1500)
+    manifests = [
+        pa.Table.from_pylist([files.manifest(added(f"f{number}"))], MANIFEST_FILE_META)
+        for number in range(20)
+    ]
+    for each in manifests:
+        assert scan.read(files.paths, each).num_rows == 1
+    assert scan._tables._bytes <= 1500
+    assert 0 < len(scan._tables._tables) < 20
+
+
+# Broken files
+
+
+@pytest.mark.parametrize("count", [3, 300])
+@pytest.mark.parametrize("harm", ["missing", "empty", "truncated", "garbage", "block lost"])
+def test_a_broken_manifest_is_named(files: TableFiles, count: int, harm: str) -> None:
+    snapshot = files.commit(1, added(*(f"f{number}" for number in range(count))))
+    path = files.paths.manifest("manifest-0")
+    data = files.file_io.read(path)
+    if harm == "missing":
+        files.file_io.remove(path)
+    elif harm == "block lost":
+        other = files.manifest(added(*(f"f{number}" for number in range(count - 1))))
+        files.write(path, files.file_io.read(files.paths.manifest(str(other["file_name"]))))
+    else:
+        harmed = {"empty": b"", "truncated": data[: len(data) // 2], "garbage": b"x" * 500}
+        files.write(path, harmed[harm])
+    with pytest.raises(FormatError, match="manifest-0") as caught:
+        files.table().live_files(snapshot)
+    assert caught.value.facts["path"] == path
+    is_gone = harm == "missing"
+    assert caught.value.kind is (ErrorKind.FILES_MISSING if is_gone else ErrorKind.BROKEN_FILE)
+
+
+def test_a_missing_manifest_list_is_named(files: TableFiles) -> None:
+    snapshot = files.commit(1, added("a"))
+    files.file_io.remove(files.paths.manifest("manifest-list-1"))
+    with pytest.raises(FormatError, match="manifest-list-1 is missing"):
+        files.table().live_files(snapshot)
+
+
+# Skipping
+
+PARTITIONED = a_schema(
+    columns=(("pt", STRING), ("hour", INT), ("id", BIGINT)),
+    partition_keys=("pt", "hour"),
+    primary_keys=("pt", "hour", "id"),
+)
+PARTITION_TYPES: Sequence[DataType] = (STRING, INT)
+
+
+def partition(*values: object) -> bytes:
+    return encode_row(values, PARTITION_TYPES)
+
+
+def meta(name: str, **ranges: object) -> dict[str, object]:
+    return {
+        "file_name": name,
+        "file_size": 1,
+        "num_added_files": 1,
+        "num_deleted_files": 0,
+        "partition_stats": NO_STATS,
+        "schema_id": 0,
+        **ranges,
+    }
+
+
+def metas(*rows: dict[str, object]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), MANIFEST_FILE_META)
+
+
+def kept(manifests: pa.Table, wanted: ScanFilter, schema: TableSchema = PARTITIONED) -> str:
+    return "".join(
+        prune_manifests(manifests, wanted, schema.partition_type)["file_name"].to_pylist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "column"),
+    [("min_bucket", "max_bucket", "buckets"), ("min_level", "max_level", "levels")],
+)
+def test_manifests_are_skipped_by_their_range(low: str, high: str, column: str) -> None:
+    manifests = metas(
+        meta("a", **{low: 0, high: 2}),
+        meta("b", **{low: 3, high: 5}),
+        meta("c", **{low: 9, high: 9}),
+        meta("?"),
+    )
+    for numbers, expected in (
+        ({1}, "a?"),
+        ({2, 3}, "ab?"),
+        ({6, 7, 8}, "?"),
+        ({0, 9}, "ac?"),
+        (set(), ""),
+    ):
+        assert kept(manifests, ScanFilter(**{column: frozenset(numbers)})) == expected
+
+
+def _stats(low: bytes, high: bytes, nulls: list[int] | None = None) -> dict[str, object]:
+    return {"partition_stats": {"min_values": low, "max_values": high, "null_counts": nulls}}
+
+
+def test_manifests_are_skipped_by_partition() -> None:
+    manifests = metas(
+        meta("a", **_stats(partition("x", 1), partition("x", 5), [0, 0])),
+        meta("b", **_stats(partition("y", 3), partition("z", 9), [0, 2])),
+        meta("c", **_stats(partition(None, 1), partition(None, 1), [4, 0])),
+    )
+    for value, expected in (
+        (("x", 3), "a"),
+        (("x", 6), ""),
+        (("y", 3), "b"),
+        (("yy", 4), "b"),
+        (("y", None), "b"),
+        (("x", None), ""),
+        ((None, 1), "c"),
+    ):
+        wanted = ScanFilter(partitions=frozenset({partition(*value)}))
+        # Statistics of nothing but nulls rule no value out: only wrong skips are errors.
+        assert set(expected) <= set(kept(manifests, wanted)) <= set(expected) | {"c"}, value
+    both = frozenset({partition("x", 2), partition("z", 9)})
+    assert set(kept(manifests, ScanFilter(partitions=both))) >= {"a", "b"}
+
+
+def test_null_counts_that_were_not_written_rule_nothing_out() -> None:
+    manifests = metas(meta("a", **_stats(partition("x", 1), partition("x", 5))))
+    assert kept(manifests, ScanFilter(partitions=frozenset({partition("x", None)}))) == "a"
+
+
+def test_files_are_chosen_by_partition_bucket_and_level(files: TableFiles) -> None:
+    files.schema(PARTITIONED)
+    x, y = partition("x", 1), partition("y", 2)
+    given = [
+        added("a", partition=x, bucket=0, level=0),
+        added("b", partition=x, bucket=1, level=5),
+        added("c", partition=y, bucket=0, level=5),
+    ]
+    snapshot = files.commit(1, *given)
+    table = files.table()
+    assert names_of(table.live_files(snapshot, partitions=[x])) == ["a", "b"]
+    assert names_of(table.live_files(snapshot, buckets=[0])) == ["a", "c"]
+    assert names_of(table.live_files(snapshot, levels=[5])) == ["b", "c"]
+    assert names_of(table.live_files(snapshot, partitions=[x], levels=[5])) == ["b"]
+    assert names_of(table.live_files(snapshot, partitions=[])) == []
+    assert names_of(table.live_files(snapshot)) == ["a", "b", "c"]
+
+
+def test_files_are_chosen_by_key_range(files: TableFiles) -> None:
+    schema = a_schema(
+        columns=(("id", BIGINT), ("name", STRING)),
+        primary_keys=("id", "name"),
+        options={"bucket": "1"},
+    )
+    files.schema(schema)
+
+    def keys(low: tuple[int, str], high: tuple[int, str]) -> tuple[bytes, bytes]:
+        return encode_row(low, [BIGINT, STRING]), encode_row(high, [BIGINT, STRING])
+
+    given = [
+        added("a", keys=keys((1, "a"), (5, "m"))),
+        added("b", keys=keys((5, "n"), (9, "z"))),
+        pa.concat_tables(
+            [
+                added("gone", keys=keys((1, "a"), (9, "z"))),
+                entries((DELETE, "gone"), keys=keys((1, "a"), (9, "z"))),
+            ]
+        ),
+    ]
+    snapshot = files.commit(1, *given)
+    table = files.table()
+    for first, last, expected in (
+        ((0, ""), (0, "z"), []),
+        ((5, "a"), (5, "m"), ["a"]),
+        ((5, "mm"), (5, "mz"), []),
+        ((5, "m"), (5, "n"), ["a", "b"]),
+        ((9, "z"), (99, ""), ["b"]),
+    ):
+        assert names_of(table.live_files(snapshot, key_range=(first, last))) == expected
+
+
+def test_a_key_range_means_nothing_without_a_primary_key(files: TableFiles) -> None:
+    snapshot = files.commit(1, added("a"))
+    assert names_of(files.table().live_files(snapshot, key_range=((1,), (2,)))) == ["a"]
+
+
+def test_unshared_manifests_are_those_the_other_side_lacks() -> None:
+    ours, theirs = metas(meta("a"), meta("b")), metas(meta("b"), meta("c"))
+    assert unshared(ours, theirs)["file_name"].to_pylist() == ["a"]
+    assert unshared(theirs, ours)["file_name"].to_pylist() == ["c"]
+
+
+def test_a_manifest_list_round_trips_what_pruning_reads() -> None:
+    manifests = metas(meta("a", min_bucket=1, max_bucket=2, min_level=0, max_level=5))
+    assert decode_manifest_list(encode_manifest_list(manifests, "null")).equals(manifests)

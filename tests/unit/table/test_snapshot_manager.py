@@ -1,0 +1,153 @@
+"""Snapshots of a branch: the head whatever the hints say (C21), broken files, time travel."""
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
+from core.format.tag import Tag
+from core.storage.file_io import FileIO
+from tests.support.table_files import TableFiles, a_schema, a_snapshot
+
+MINUTE = 60_000
+
+
+@pytest.fixture(params=["local", "memory"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> TableFiles:
+    url = str(tmp_path) if request.param == "local" else f"memory://{tmp_path}"
+    made = TableFiles(FileIO.for_url(url))
+    made.schema()
+    made.snapshots(*(a_snapshot(number) for number in range(2, 6)))
+    return made
+
+
+@pytest.mark.parametrize("hint", [None, "5", "3", "2", "99", "0", "-1", "", "garbage", "5\n"])
+def test_the_head_found_is_the_same_whatever_the_hints_say(
+    files: TableFiles, hint: str | None
+) -> None:
+    if hint is not None:
+        files.write(files.paths.latest_hint, hint)
+        files.write(files.paths.earliest_hint, hint)
+    snapshots = files.table().snapshots
+    head = snapshots.latest()
+    assert head is not None
+    assert (head.id, snapshots.latest_id(), snapshots.earliest_id()) == (5, 5, 2)
+
+
+def test_other_files_in_the_folder_are_no_snapshots(files: TableFiles) -> None:
+    folder = files.paths.snapshot_dir
+    for name in ("snapshot-x", "snapshot-", "snapshot-07", ".snapshot-9.uuid.tmp", "snapshot-0"):
+        files.write(f"{folder}/{name}", "{}")
+    files.write(f"{folder}/snapshot-8/inside", "")
+    assert files.table().snapshots.ids() == (2, 3, 4, 5)
+
+
+def test_a_branch_before_its_first_commit_has_no_head(files: TableFiles) -> None:
+    table = files.table("empty")
+    assert table.head() is None
+    assert table.snapshots.latest_id() is None
+    assert list(table.snapshots.walk()) == []
+    assert table.snapshots.at_time(10**15) is None
+
+
+def test_walking_goes_from_the_newest_back(files: TableFiles) -> None:
+    assert [each.id for each in files.table().snapshots.walk()] == [5, 4, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("", ErrorKind.BROKEN_FILE),
+        (a_snapshot(3).to_json()[:40], ErrorKind.BROKEN_FILE),
+        ("[]", ErrorKind.BROKEN_FILE),
+        ('{"version": 3}', ErrorKind.BROKEN_FILE),
+        (a_snapshot(3).to_json().replace('"version" : 3', '"version" : 9'), "UNKNOWN_VERSION"),
+    ],
+    ids=["empty", "truncated", "no object", "fields missing", "newer version"],
+)
+def test_a_broken_snapshot_names_its_file_and_spoils_no_other(
+    files: TableFiles, content: str, kind: ErrorKind
+) -> None:
+    path = files.write(files.paths.snapshot(3), content)
+    snapshots = files.table().snapshots
+    with pytest.raises(FormatError, match="snapshot-3 is broken") as caught:
+        snapshots.get(3)
+    assert caught.value.facts["path"] == path
+    assert caught.value.kind == kind
+    states = snapshots.states()
+    assert [(each.name, each.error is None) for each in states] == [
+        ("2", True),
+        ("3", False),
+        ("4", True),
+        ("5", True),
+    ]
+    assert snapshots.get(5).id == 5
+    with pytest.raises(FormatError):
+        snapshots.all()
+
+
+def test_bytes_that_are_no_text_are_broken(files: TableFiles) -> None:
+    files.write(files.paths.snapshot(5), b"\xff\xfe\x00{")
+    with pytest.raises(FormatError, match="snapshot-5"):
+        files.table().head()
+
+
+def test_a_missing_snapshot_says_which_there_are(files: TableFiles) -> None:
+    with pytest.raises(NotFound, match=r"no snapshot 1: .* It has 2 to 5\.") as caught:
+        files.table().snapshots.get(1)
+    assert caught.value.kind is ErrorKind.SNAPSHOT_NOT_FOUND
+
+
+def test_a_new_snapshot_is_seen_by_the_same_handle(files: TableFiles) -> None:
+    table = files.table()
+    assert table.snapshots.latest_id() == 5
+    files.snapshots(a_snapshot(6))
+    assert table.snapshots.latest_id() == 6
+
+
+def test_a_snapshot_id_that_is_used_again_is_read_again(files: TableFiles) -> None:
+    table = files.table()
+    assert table.snapshots.get(5).commit_user == "m"
+    files.snapshots(a_snapshot(5, "other writer"))
+    assert table.snapshots.get(5).commit_user == "other writer"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"), [(1.9, None), (2, 2), (3.5, 3), (4, 4), (5, 5), (99, 5)]
+)
+def test_time_travel_finds_the_newest_snapshot_at_or_before(
+    files: TableFiles, minutes: float, expected: int | None
+) -> None:
+    found = files.table().snapshots.at_time(int(minutes * MINUTE))
+    assert (found and found.id) == expected
+
+
+def test_versions_are_tags_ids_or_either_of_a_branch(files: TableFiles) -> None:
+    files.tag(Tag(name="v1", snapshot=a_snapshot(3)))
+    files.tag(Tag(name="4", snapshot=a_snapshot(2)))
+    files.schema(a_schema(), branch="dev")
+    files.snapshots(a_snapshot(7, "dev"), branch="dev")
+    files.tag(Tag(name="v1.0", snapshot=a_snapshot(7, "dev")), branch="dev")
+    table = files.table()
+    assert table.snapshot_for("v1").id == 3
+    assert table.snapshot_for("5").id == 5
+    assert table.snapshot_for("4").id == 2  # a tag goes before an id, as in Paimon
+    assert table.snapshot_for("dev.7").commit_user == "dev"
+    assert table.snapshot_for("dev.v1.0").id == 7
+    assert table.on("dev").snapshot_for("main.v1").id == 3
+    assert table.snapshot_for(timestamp_millis=3 * MINUTE).id == 3
+
+
+@pytest.mark.parametrize("version", ["nope", "dev.7", "a/b", "", "...", "9" * 30])
+def test_a_version_that_is_not_there_says_so(files: TableFiles, version: str) -> None:
+    with pytest.raises(NotFound):
+        files.table().snapshot_for(version)
+
+
+def test_travel_needs_one_destination(files: TableFiles) -> None:
+    with pytest.raises(InvalidInput):
+        files.table().snapshot_for()
+    with pytest.raises(InvalidInput):
+        files.table().snapshot_for("1", timestamp_millis=1)
+    with pytest.raises(NotFound, match="at or before"):
+        files.table().snapshot_for(timestamp_millis=1)
