@@ -45,12 +45,16 @@ def wall_clock_millis() -> int:
 
 
 class JobClient:
-    """Jobs of one store, as seen from outside the worker."""
+    """Jobs of one store, as seen from outside the worker.
+
+    Attributes:
+        settings: Where the jobs are and what a worker is started with.
+    """
 
     def __init__(
         self, settings: JobSettings, *, clock: Callable[[], int] = wall_clock_millis
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._client: DBOSClient | None = None
         self._worker_started_millis = 0
@@ -81,7 +85,7 @@ class JobClient:
         found = self._jobs().list_workflows(
             name=WORKFLOW, limit=limit, offset=offset, sort_desc=True, attributes=attributes
         )
-        heartbeat = read_heartbeat(self._settings.heartbeat_path)
+        heartbeat = read_heartbeat(self.settings.heartbeat_path)
         worker = self._judge(heartbeat)
         return tuple(self._view(status, heartbeat, worker) for status in found)
 
@@ -98,7 +102,7 @@ class JobClient:
                 kind=ErrorKind.JOB_NOT_FOUND,
                 job=job_id,
             )
-        heartbeat = read_heartbeat(self._settings.heartbeat_path)
+        heartbeat = read_heartbeat(self.settings.heartbeat_path)
         steps = tuple(
             JobStep(
                 name=step["function_name"],
@@ -164,7 +168,7 @@ class JobClient:
 
     def worker(self) -> WorkerView | None:
         """Return the worker that reported last, alive or not; None if there never was one."""
-        return self._judge(read_heartbeat(self._settings.heartbeat_path))
+        return self._judge(read_heartbeat(self.settings.heartbeat_path))
 
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""
@@ -173,16 +177,16 @@ class JobClient:
         if (worker is not None and worker.is_alive) or is_starting:
             return False
         self._worker_started_millis = self._clock()
-        state_dir = Path(self._settings.state_dir)
+        state_dir = Path(self.settings.state_dir)
         state_dir.mkdir(parents=True, exist_ok=True)
         package_root = str(Path(core.__file__).parent.parent)
-        with self._settings.log_path.open("ab") as log:
+        with self.settings.log_path.open("ab") as log:
             # The process between leaves at once: the worker is nobody's child and no zombie, and
             # it inherits the pipe with the settings, which hold secrets.
             try:
                 subprocess.run(
                     [sys.executable, "-c", _DETACH, _LAUNCH, package_root],
-                    input=self._settings.to_json().encode(),
+                    input=self.settings.to_json().encode(),
                     stdout=log,
                     stderr=log,
                     cwd=state_dir,
@@ -204,13 +208,13 @@ class JobClient:
 
     def _jobs(self) -> DBOSClient:
         if self._client is None:
-            self._client = open_client(self._settings)
+            self._client = open_client(self.settings)
         return self._client
 
     def _judge(self, heartbeat: Heartbeat | None) -> WorkerView | None:
         if heartbeat is None:
             return None
-        return worker_view(heartbeat, self._settings.lock_path, self._clock())
+        return worker_view(heartbeat, self.settings.lock_path, self._clock())
 
     def _stage(self, job_id: str) -> Mapping[str, Any]:
         stage = self._jobs().get_event(job_id, STAGE, timeout_seconds=0)

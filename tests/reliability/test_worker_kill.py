@@ -1,0 +1,249 @@
+"""kill -9 of a real worker in the middle of a fast-forward: the next worker ends it, once."""
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import Refused
+from core.format.manifest_entry import MANIFEST_ENTRY
+from core.jobs.client import JobClient
+from core.jobs.progress import JobState, WorkerView
+from core.jobs.settings import JobSettings
+from core.procedures import browse
+from core.procedures.call import Argument, ProcedureCall
+from tests.support.branch_bench import BranchBench, tree
+from tests.support.commit_tables import data_files, message
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+_MANY = 1_500
+_PATIENCE_SECONDS = 90
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """A table with a branch that is two commits ahead; its data files exist."""
+    root = tmp_path / "warehouse"
+    root.mkdir()
+    bench = BranchBench(root)
+    for branch, name in (("main", "a"), ("main", "b")):
+        _append(bench, name, branch)
+    bench.branch("dev")
+    for name in ("c", "d"):
+        _append(bench, name, "dev")
+    return bench
+
+
+@pytest.fixture
+def client(bench: BranchBench, tmp_path: Path) -> Iterator[JobClient]:
+    """Jobs of the table's warehouse; a worker that a test leaves behind is stopped."""
+    settings = JobSettings(
+        warehouse=bench.file_io.root,
+        state_dir=str(tmp_path / "state"),
+        spark_master="local[2]",
+        spark_memory="1g",
+    )
+    client = JobClient(settings)
+    yield client
+    worker = client.worker()
+    if worker is not None and worker.is_alive:
+        os.kill(worker.process_id, signal.SIGTERM)
+        _until(lambda: not _exists(worker.process_id), "the worker to stop")
+    client.close()
+
+
+def test_a_job_killed_while_files_are_verified_is_ended_by_the_next_worker(
+    bench: BranchBench, client: JobClient
+) -> None:
+    job = client.start(_call("fast_forward", branch="dev"))
+    client.start_worker()
+    _until(lambda: client.get(job).step == "verify files", "the verification")
+    _kill(client)
+    stopped = client.get(job)
+    assert stopped.state is JobState.INTERRUPTED
+    assert "the target is unchanged" in stopped.message
+    assert bench.table().snapshots.latest_id() == 2
+
+    _restart(client)
+    done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+    assert (done.state, done.message.split(".")[0]) == (JobState.DONE, "'main' is at snapshot 4")
+    _check_done_once(bench, job)
+
+
+def test_a_job_killed_while_it_publishes_is_ended_by_the_next_worker(
+    bench: BranchBench, client: JobClient
+) -> None:
+    _grow(bench, _MANY)
+    job = client.start(_call("fast_forward", branch="dev"))
+    client.start_worker()
+    folder = Path(bench.table().paths.snapshot_dir)
+    _until(lambda: sum(1 for _ in folder.iterdir()) > 100, "the first copies", pause=0.001)
+    _kill(client)
+    reached = bench.table().snapshots.latest_id()
+    assert reached is not None
+    assert 2 < reached < 4 + _MANY, "killed in the middle"
+    stopped = client.get(job)
+    assert stopped.state is JobState.INTERRUPTED
+    assert stopped.message.startswith("Publishing was cut off.")
+    # What is there is a shorter fast-forward, which anybody may read.
+    head = bench.table().head()
+    assert head is not None
+    assert bench.table().schemas.get(head.schema_id)
+
+    _restart(client)
+    done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+    assert done.state is JobState.DONE, done.message
+    _check_done_once(bench, job)
+
+
+def test_a_second_click_is_the_same_job_and_a_stopped_worker_loses_nothing(
+    bench: BranchBench, client: JobClient
+) -> None:
+    call = _call("fast_forward", branch="dev")
+    assert client.start(call) == client.start(call)
+    assert len(client.list()) == 1
+    client.start_worker()
+    _until(lambda: client.get(call.operation_id).step == "verify files", "the verification")
+    worker = _worker(client)
+    os.kill(worker.process_id, signal.SIGTERM)
+    _until(lambda: not _exists(worker.process_id), "the worker to stop")
+
+    _restart(client)
+    done = client.wait(call.operation_id, timeout_seconds=_PATIENCE_SECONDS)
+    assert done.state is JobState.DONE, done.message
+    assert [step.name for step in done.steps] == ["check heads", "verify files", "publish"]
+    client.start(call)
+    assert client.get(call.operation_id).finished_millis == done.finished_millis
+    _check_done_once(bench, call.operation_id)
+
+
+def test_a_cancelled_job_leaves_the_target_as_it_was_and_can_go_on(
+    bench: BranchBench, client: JobClient
+) -> None:
+    before = tree(Path(bench.file_io.root))
+    job = client.start(_call("fast_forward", branch="dev"))
+    client.start_worker()
+    _until(lambda: client.get(job).step == "verify files", "the verification")
+    assert client.cancel(job).state is JobState.CANCELLED
+    # The worker is free for the next job; that one is refused, in a sentence.
+    refused = client.wait(
+        client.start(_call("fast_forward", branch="nowhere")), timeout_seconds=_PATIENCE_SECONDS
+    )
+    assert (refused.state, refused.error) == (JobState.REFUSED, "BRANCH_NOT_FOUND")
+    assert "Traceback" not in refused.message
+    assert tree(Path(bench.file_io.root)) == before
+
+    client.resume(job)
+    done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+    assert done.state is JobState.DONE, done.message
+    with pytest.raises(Refused):
+        client.cancel(job)
+    _check_done_once(bench, job)
+
+
+def test_missing_data_files_refuse_a_fast_forward_before_anything_is_published(
+    bench: BranchBench, client: JobClient
+) -> None:
+    lost = Path(bench.path) / "bucket-0" / "data-d.parquet"
+    lost.unlink()
+    job = client.start(_call("fast_forward", branch="dev"))
+    client.start_worker()
+    refused = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+    assert (refused.state, refused.error) == (JobState.REFUSED, "FILES_MISSING")
+    assert str(lost) in refused.message
+    assert bench.table().snapshots.latest_id() == 2
+
+
+def _append(bench: BranchBench, name: str, branch: str) -> None:
+    path = Path(bench.path) / "bucket-0" / f"data-{name}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"id": pa.array(range(10), pa.int64())}), path)
+    files = data_files([name])
+    at = MANIFEST_ENTRY.get_field_index("file_size")
+    size = pa.array([path.stat().st_size], pa.int64())
+    files = files.set_column(at, MANIFEST_ENTRY.field("file_size"), size)
+    bench.committer(branch).commit(
+        [message(new_files=files)], user="ann", identifier=len(name) + ord(name[0])
+    )
+
+
+def _grow(bench: BranchBench, count: int) -> None:
+    """Put that many snapshots on the branch that change no file."""
+    dev = bench.table("dev")
+    head = dev.head()
+    assert head is not None
+    for number in range(1, count + 1):
+        grown = replace(head, id=head.id + number, uuid=str(uuid.uuid4()), delta_record_count=0)
+        Path(dev.paths.snapshot(grown.id)).write_text(grown.to_json())
+
+
+def _call(name: str, **arguments: Argument) -> ProcedureCall:
+    return ProcedureCall(
+        name=name,
+        arguments={"table": "db.t", **arguments},
+        actor="ann",
+        operation_id=uuid.uuid4().hex,
+    )
+
+
+def _kill(client: JobClient) -> None:
+    process_id = _worker(client).process_id
+    os.kill(process_id, signal.SIGKILL)
+    # A dead process lets go of its lock within milliseconds; nothing waits for a heartbeat.
+    _until(lambda: not _is_alive(client), "the worker to die")
+
+
+def _restart(client: JobClient) -> None:
+    """Start a worker as another console would, which knows nothing of the first one."""
+    fresh = JobClient(client.settings)
+    assert fresh.start_worker()
+    fresh.close()
+
+
+def _worker(client: JobClient) -> WorkerView:
+    worker = client.worker()
+    assert worker is not None
+    assert worker.is_alive
+    return worker
+
+
+def _is_alive(client: JobClient) -> bool:
+    worker = client.worker()
+    return worker is not None and worker.is_alive
+
+
+def _check_done_once(bench: BranchBench, job: str) -> None:
+    main, dev = bench.table(), bench.table("dev")
+    assert main.snapshots.ids()[-1] == dev.snapshots.ids()[-1]
+    for snapshot_id in dev.snapshots.ids():
+        copied = Path(main.paths.snapshot(snapshot_id)).read_bytes()
+        assert copied == Path(dev.paths.snapshot(snapshot_id)).read_bytes()
+    events = [event for event in main.ledger.events() if event.operation_id == job]
+    assert len(events) == 1
+    receipt = browse.read_receipt(bench.warehouse(), job)
+    assert receipt.counts.files_verified == 2
+    assert bench.live_names() == bench.live_names("dev")
+
+
+def _exists(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process_id}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def _until(condition: Callable[[], bool], what: str, *, pause: float = 0.05) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(pause)
