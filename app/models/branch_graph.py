@@ -274,10 +274,11 @@ def _newest_millis(track: Track) -> int:
     return track.head.time_millis if track.head else track.created_millis or 0
 
 
-def _lane_order(track: Track) -> tuple[bool, int, str]:
+def _lane_order(track: Track) -> tuple[bool, int, int, str]:
+    # A branch of a branch holds all of its parent's snapshots, so the shorter history goes first.
     first = track.snapshots[0].time_millis if track.snapshots else 2**62
     made = first if track.created_millis is None else track.created_millis
-    return (track.branch != MAIN_BRANCH, made, track.branch)
+    return (track.branch != MAIN_BRANCH, made, len(track.snapshots), track.branch)
 
 
 def _alt(tracks: Sequence[Track], selected: str | None) -> str:

@@ -254,7 +254,6 @@ def _show_row(number: int, track: Track, item: browse.BranchItem) -> None:
             plain(shortened(track.branch, 34)),
             place.at_branch(track.branch),
             view=state.view_of(*_VIEW),
-            icon="",
             help=plain(track.branch) if len(track.branch) > 34 else None,
         )
     rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))

@@ -72,7 +72,7 @@ def _show_row(number: int, job: JobView) -> None:
     with cells[_WHAT]:
         state.link(
             PageName.JOB, f"{plain(job.name.replace('_', '-'))} {code(job.id[:8])}",
-            place_of(job), view={"id": job.id}, icon="",
+            place_of(job), view={"id": job.id},
         )  # fmt: skip
     rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
     rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)

@@ -84,7 +84,7 @@ def _show_finding(item: TableItem, place: Location) -> None:
     name = item.identifier
     target = place.at_table(name.database, name.table)
     st.markdown(":red[✕]" if item.error else ":orange[△]", width="content")
-    state.link(PageName.BRANCHES, f"**{plain(name.table_name)}**", target, icon="")
+    state.link(PageName.BRANCHES, f"**{plain(name.table_name)}**", target)
     if item.error is not None:
         path = item.error.facts.get("path")
         file = f" {code(path)}" if isinstance(path, str) and path not in item.error.message else ""
@@ -129,7 +129,7 @@ def _show_row(number: int, item: TableItem, place: Location) -> None:
     target = place.at_table(name.database, name.table)
     with cells[_TABLE]:
         label = f":gray[{plain(name.database)}.]{plain(shortened(name.table, 36))}"
-        state.link(PageName.TABLE, label, target, icon="", help=item.comment)
+        state.link(PageName.TABLE, label, target, help=item.comment)
     now = state.now_millis()
     rows.text(cells[_KIND], _KIND, kind_words(item))
     rows.text(cells[_BRANCHES], _BRANCHES, count(item.branch_count))
@@ -177,5 +177,5 @@ def _show_activity(items: tuple[TableItem, ...], place: Location) -> None:
         ):
             target = place.at_table(name.database, name.table).at_branch(event.branch)
             label = plain(f"{name.table_name} {event.branch}")
-            state.link(PageName.BRANCHES, label, target, icon="")
+            state.link(PageName.BRANCHES, label, target)
             st.caption(f"{event.kind} by {plain(event.actor)}, {age(event.time_millis, now)}")

@@ -164,7 +164,7 @@ def _show_version(
         left = f"{branch}:{item.id if before is None else before}"
         state.link(
             PageName.SCHEMAS, f"schema {item.id}", here(),
-            view={"sc_l": left, "sc_r": f"{branch}:{item.id}"}, icon="",
+            view={"sc_l": left, "sc_r": f"{branch}:{item.id}"},
         )  # fmt: skip
     if item.schema is None:
         message = item.error.message if item.error else ""

@@ -23,18 +23,18 @@ def show_location(place: Location) -> None:
         if place.database:
             _slash()
             database = {"ov_db": place.database}
-            state.link(PageName.OVERVIEW, plain(place.database), home, view=database, icon="")
+            state.link(PageName.OVERVIEW, plain(place.database), home, view=database)
         if place.database and place.table:
             _slash()
             table = home.at_table(place.database, place.table)
-            state.link(PageName.TABLE, plain(place.table), table, icon="")
+            state.link(PageName.TABLE, plain(place.table), table)
             _slash()
             branch = table.at_branch(place.branch_or_main)
-            state.link(PageName.BRANCHES, plain(place.branch_or_main), branch, icon="")
+            state.link(PageName.BRANCHES, plain(place.branch_or_main), branch)
             if place.point:
                 st.markdown("@", width="content")
                 name = f"snapshot {place.point.id}"
-                state.link(PageName.SNAPSHOTS, name, place, icon="")
+                state.link(PageName.SNAPSHOTS, name, place)
         st.space("stretch")
         _freshness()
         with st.popover("", icon=":material/link:", type="tertiary", help="Copy a link to here"):

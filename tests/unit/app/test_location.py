@@ -1,0 +1,65 @@
+"""The location: what an address says, and what it does when it is wrong."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.models.location import Location, SnapshotPoint, nearest, warehouse_key, warehouse_name
+from tests.unit.app.histories import snapshot
+
+
+def test_a_location_survives_its_address() -> None:
+    point = SnapshotPoint(branch="a:b", id=7, identity="0123abcd")
+    place = Location(
+        warehouse="wh-1", database="air", table="flights", branch="a:b", snap=str(point)
+    )
+    assert Location.from_query({**place.query(), "ov_q": "x"}) == place
+    assert place.point == point
+
+
+def test_empty_parameters_count_as_left_out() -> None:
+    assert Location.from_query({"db": "", "table": "t"}) == Location(table="t")
+    assert Location().query() == {}
+
+
+def test_an_address_without_a_branch_means_main() -> None:
+    assert Location(database="air", table="flights").branch_or_main == "main"
+
+
+@pytest.mark.parametrize("text", ["", "main", "main:7", "main:x:abc", ":7:abc", "main:-1:abc"])
+def test_what_is_no_snapshot_point_is_none(text: str) -> None:
+    assert SnapshotPoint.parse(text) is None
+
+
+def test_a_reused_id_is_another_snapshot() -> None:
+    old, new = snapshot("first", 7), snapshot("second", 7)
+    new = replace(new, uuid="another1-uuid")
+    point = SnapshotPoint.of("main", old)
+    assert point.names(old)
+    assert not point.names(new)
+
+
+def test_another_branch_drops_the_snapshot_of_the_earlier_one() -> None:
+    place = Location(database="air", table="flights", branch="dev", snap="dev:7:abc")
+    assert place.at_branch("main").snap is None
+    assert place.at_table("air", "carriers") == Location(database="air", table="carriers")
+
+
+def test_a_snapshot_brings_its_branch_along() -> None:
+    place = Location(database="air", table="flights")
+    moved = place.at_snapshot(SnapshotPoint(branch="dev", id=7, identity="abc"))
+    assert (moved.branch, moved.snap) == ("dev", "dev:7:abc")
+    assert moved.at_snapshot(None).snap is None
+
+
+def test_near_names_come_best_first() -> None:
+    names = ["fix-delays", "backfill", "audit", "fix-carriers"]
+    assert nearest("fixdelays", names)[0] == "fix-delays"
+    assert nearest("CARRIERS", names) == ["fix-carriers"]
+    assert nearest("zzz", names) == []
+
+
+def test_two_warehouses_of_one_name_have_two_keys() -> None:
+    assert warehouse_name("s3://bucket/wh/") == "wh"
+    assert warehouse_key("/a/wh") != warehouse_key("/b/wh")
+    assert warehouse_key("/a/wh").startswith("wh-")

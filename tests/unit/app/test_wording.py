@@ -1,0 +1,102 @@
+"""Counts, sizes, times and foreign names, as every page writes them."""
+
+from datetime import timedelta, timezone
+
+import pytest
+
+from app.models import wording
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "\N{EN DASH}"),
+        (0, "0"),
+        (-1200, f"{MINUS}1,200"),
+        (999_999, "999,999"),
+        (1_240_000, "1.24 M"),
+        (-3_000_000_000, f"{MINUS}3.00 G"),
+    ],
+)
+def test_counts_are_full_up_to_a_million(number: int | None, text: str) -> None:
+    assert wording.count(number) == text
+
+
+def test_changes_carry_their_sign() -> None:
+    assert [wording.signed(each) for each in (3, -12, 0, None)] == [
+        "+3",
+        f"{MINUS}12",
+        "0",
+        "\N{EN DASH}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (5 * 2**30, "5.0 GiB"), (None, "–")],  # noqa: RUF001
+)
+def test_sizes_are_in_iec_units(number: int | None, text: str) -> None:
+    assert wording.size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(5, "just now"), (60, "1 minute ago"), (7_200, "2 hours ago"), (86_400 * 3, "3 days ago"),
+     (86_400 * 400, "1 year ago"), (-600, "in the future")],
+)  # fmt: skip
+def test_ages_are_told_from_a_given_time(seconds: int, text: str) -> None:
+    assert wording.age(1_000_000_000_000 - seconds * 1000, 1_000_000_000_000) == text
+
+
+def test_moments_carry_their_offset_and_odd_clocks_do_no_harm() -> None:
+    zone = timezone(timedelta(hours=2))
+    assert wording.moment(0, zone) == "1970-01-01 02:00:00 +02:00"
+    assert wording.moment(2**62) == f"{2**62} ms"
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"),
+    [(850, "850 ms"), (12_400, "12.4 s"), (185_000, "3 min 05 s"), (7_260_000, "2 h 01 min")],
+)
+def test_durations(millis: int, text: str) -> None:
+    assert wording.duration(millis) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "span"),
+    [
+        ("dev", "`dev`"),
+        ("a`b", "`` a`b ``"),
+        ("``", "``` `` ```"),
+        ("<script>", "`<script>`"),
+        ("", "` `"),
+        ("a\nb", "`a\\u000ab`"),
+        ("a\u202eb", "`a\\u202eb`"),
+    ],
+)
+def test_foreign_names_are_code_that_nothing_breaks_out_of(name: str, span: str) -> None:
+    assert wording.code(name) == span
+
+
+def test_foreign_text_is_shown_as_it_is_in_markdown() -> None:
+    assert wording.plain("[x](y) :red[a] $b$ *c*") == (
+        "\\[x\\]\\(y\\) \\:red\\[a\\] \\$b\\$ \\*c\\*"
+    )
+
+
+def test_foreign_text_in_charts_is_no_html() -> None:
+    assert wording.chart_text("<b>x</b>&") == "&lt;b&gt;x&lt;/b&gt;&amp;"
+
+
+def test_long_names_keep_both_ends() -> None:
+    assert wording.shortened("abcdefghij", 5) == "ab…ij"
+    assert wording.shortened("abc", 5) == "abc"
+
+
+def test_lists_of_names_end_with_a_count() -> None:
+    assert wording.listed([]) == ""
+    assert wording.listed(["a"]) == "a"
+    assert wording.listed(["a", "b", "c"]) == "a, b and c"
+    assert wording.listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
