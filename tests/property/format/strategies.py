@@ -157,6 +157,17 @@ def rows(draw: st.DrawFn) -> tuple[tuple[DataType, ...], list[tuple[Any, ...]]]:
     return types, draw(st.lists(row, max_size=6))
 
 
+def for_arrow(value: Any) -> Any:
+    """The value with nanoseconds as numbers: Arrow takes numpy's neither in lists nor with zones."""
+    if isinstance(value, np.datetime64):
+        return int(value.astype(np.int64))
+    if isinstance(value, dict):
+        return {key: for_arrow(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(for_arrow(part) for part in value)
+    return value
+
+
 _stats = st.fixed_dictionaries(
     {
         "min_values": st.binary(max_size=20),

@@ -1,7 +1,6 @@
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,7 @@ from core.errors import FormatError
 from core.format.binary_row import decode_row, decode_rows, encode_row, encode_rows
 from core.format.bucket import hash_row, hash_rows
 from core.format.data_types import DataField, DataType, RowType, to_arrow
-from tests.property.format.strategies import broken, data_types, rows, values
+from tests.property.format.strategies import broken, data_types, for_arrow, rows, values
 
 
 @given(rows())
@@ -92,18 +91,7 @@ def _table(types: tuple[DataType, ...], rows: list[tuple[Any, ...]]) -> pa.Table
 
 
 def _array(values: list[Any], data_type: DataType) -> pa.Array:
-    return pa.array([_plain(value) for value in values], to_arrow(data_type))
-
-
-def _plain(value: Any) -> Any:
-    """The value with nanoseconds as numbers within: Arrow takes numpy's only outside of lists."""
-    if isinstance(value, np.datetime64):
-        return int(value.astype(np.int64))
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_plain(part) for part in value)
-    return value
+    return pa.array([for_arrow(value) for value in values], to_arrow(data_type))
 
 
 def _one(column: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.Array:

@@ -15,7 +15,7 @@ from core.format.simple_stats import (
     truncate_max,
     truncate_min,
 )
-from tests.property.format.strategies import atomic_types, values
+from tests.property.format.strategies import atomic_types, for_arrow, values
 
 
 @given(st.one_of(st.text(), st.binary()), st.integers(1, 5))
@@ -35,7 +35,7 @@ def test_collected_bounds_enclose_every_value(
     mode = mode or StatsMode(kind=StatsKind.TRUNCATE, length=2)
     column = data.draw(st.lists(values(data_type), max_size=5))
     row_type = RowType(fields=(DataField(id=0, name="a", type=data_type),))
-    table = pa.table([pa.array(column, to_arrow(data_type))], names=["a"])
+    table = pa.table([pa.array(list(map(for_arrow, column)), to_arrow(data_type))], names=["a"])
     stats = collect_stats(table, row_type, [mode])
     assert stats.null_counts == (column.count(None),)
     (least,) = decode_row(stats.min_values, row_type.types)
