@@ -158,7 +158,7 @@ def rows(draw: st.DrawFn) -> tuple[tuple[DataType, ...], list[tuple[Any, ...]]]:
 
 
 def for_arrow(value: Any) -> Any:
-    """The value with nanoseconds as numbers: Arrow takes numpy's neither in lists nor with zones."""
+    """The value with nanoseconds as numbers: Arrow takes no others in lists or with a zone."""
     if isinstance(value, np.datetime64):
         return int(value.astype(np.int64))
     if isinstance(value, dict):
