@@ -134,9 +134,8 @@ def branches(
     )
     _report_broken((item.name, item.error) for item in items)
     for item in items:
-        if item.error is None:
-            for finding in item.findings:
-                print_note(f"{item.name}: {finding}")
+        for finding in () if item.error else item.findings:
+            print_line(f"{item.name}: {finding}")
 
 
 @browse.command()

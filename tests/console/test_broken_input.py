@@ -56,10 +56,14 @@ def of_version(path: Path, version: int) -> Path:
     return replace(path, json.dumps({**content, "version": version}).encode())
 
 
+def head_of(table: Path) -> Path:
+    """The snapshot file of main's head."""
+    return max((table / "snapshot").glob("snapshot-*"), key=lambda path: int(path.name[9:]))
+
+
 def manifest_list(table: Path) -> Path:
     """The delta manifest list of main's head."""
-    head = max((table / "snapshot").glob("snapshot-*"), key=lambda path: int(path.name[9:]))
-    return table / "manifest" / json.loads(head.read_text())["deltaManifestList"]
+    return table / "manifest" / json.loads(head_of(table).read_text())["deltaManifestList"]
 
 
 def manifest(table: Path) -> Path:
@@ -80,10 +84,6 @@ def branch_without_schema(table: Path) -> Path:
 def branch_with_slash(table: Path) -> Path:
     shutil.copytree(table / "branch" / f"branch-{BRANCH}", table / "branch" / "branch-a" / "b")
     return table / "branch" / "branch-a"
-
-
-def head_of(table: Path) -> Path:
-    return table / "snapshot" / "snapshot-2"
 
 
 ON_MAIN = ("files", TABLE)
@@ -160,7 +160,7 @@ DAMAGES = [
     Damage(
         name="missing manifest list",
         spoil=lambda table: remove(manifest_list(table)),
-        kind="FILE_NOT_FOUND",
+        kind="FILES_MISSING",
         fails=(ON_MAIN,),
         works=(("show", TABLE), ("snapshots", TABLE), ("branches", TABLE)),
     ),
@@ -174,7 +174,7 @@ DAMAGES = [
     Damage(
         name="missing manifest",
         spoil=lambda table: remove(manifest(table)),
-        kind="FILE_NOT_FOUND",
+        kind="FILES_MISSING",
         works=(("show", TABLE), ("snapshots", TABLE), ("tags", TABLE)),
     ),
     Damage(
@@ -210,13 +210,22 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.fixture
+def small_copy(fixture_warehouse: FixtureWarehouse, tmp_path: Path) -> FixtureWarehouse:
+    """A few tables of the fixture warehouse, to be broken."""
+    copy = FixtureWarehouse(path=tmp_path / "warehouse", version=fixture_warehouse.version)
+    for name in (TABLE, "fixtures.append", "fixtures.key_levels", "other.solo"):
+        shutil.copytree(fixture_warehouse.table_path(name), copy.table_path(name))
+    return copy
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=attrgetter("name"))
 def test_broken_input_is_named_and_spoils_nothing_else(
-    damage: Damage, copy_of_warehouse: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+    damage: Damage, small_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = damage.spoil(copy_of_warehouse.table_path(TABLE))
-    before = tree_of(copy_of_warehouse.path)
-    console = CommandLine(copy_of_warehouse.path, capsys)
+    broken = damage.spoil(small_copy.table_path(TABLE))
+    before = tree_of(small_copy.path)
+    console = CommandLine(small_copy.path, capsys)
     for command in damage.fails:
         answer = console(*command)
         assert (answer.code, answer.out) == (FAILED, ""), command
@@ -237,15 +246,15 @@ def test_broken_input_is_named_and_spoils_nothing_else(
     others = [item for item in console.json("tables")["tables"] if item["identifier"] != TABLE]
     assert {item["error"] for item in others} == {None}
     assert console("files", "fixtures.append").code == DONE
-    assert tree_of(copy_of_warehouse.path) == before
+    assert tree_of(small_copy.path) == before
 
 
 def test_an_empty_table_folder_is_named(
-    copy_of_warehouse: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+    small_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = copy_of_warehouse.path / "fixtures.db" / "hollow"
+    folder = small_copy.path / "fixtures.db" / "hollow"
     folder.mkdir()
-    console = CommandLine(copy_of_warehouse.path, capsys)
+    console = CommandLine(small_copy.path, capsys)
     answer = console("tables")
     assert answer.code == DONE
     assert str(folder) in answer.error
@@ -257,34 +266,34 @@ def test_an_empty_table_folder_is_named(
 
 @pytest.mark.parametrize("hint", [b"", b"none", b"1", b"999", b"-7", b"\xff"])
 def test_a_hint_that_lies_changes_nothing(
-    hint: bytes, copy_of_warehouse: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+    hint: bytes, small_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    console = CommandLine(copy_of_warehouse.path, capsys)
+    console = CommandLine(small_copy.path, capsys)
     commands = (("show", TABLE), ("snapshots", TABLE), ("files", TABLE), ("branches", TABLE))
     before = [console(*command) for command in commands]
     for name in ("LATEST", "EARLIEST"):
-        (copy_of_warehouse.table_path(TABLE) / "snapshot" / name).write_bytes(hint)
+        (small_copy.table_path(TABLE) / "snapshot" / name).write_bytes(hint)
     assert [console(*command) for command in commands] == before
 
 
 def test_a_missing_data_file_does_not_stop_metadata(
-    copy_of_warehouse: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+    small_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = copy_of_warehouse.table_path(TABLE)
+    folder = small_copy.table_path(TABLE)
     for data_file in folder.glob("bucket-*/data-*"):
         data_file.unlink()
-    console = CommandLine(copy_of_warehouse.path, capsys)
+    console = CommandLine(small_copy.path, capsys)
     for command in ("show", "files", "branches", "graph"):
         assert console(command, TABLE).code == DONE
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "né", "two words", "a.b", "123", "rescue-x"])
 def test_a_branch_of_an_odd_name_can_be_read(
-    name: str, copy_of_warehouse: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+    name: str, small_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    branches = copy_of_warehouse.table_path(TABLE) / "branch"
+    branches = small_copy.table_path(TABLE) / "branch"
     (branches / f"branch-{BRANCH}").rename(branches / f"branch-{name}")
-    console = CommandLine(copy_of_warehouse.path, capsys)
+    console = CommandLine(small_copy.path, capsys)
     answer = console("branches", TABLE)
     assert answer.code == DONE
     assert "\x1b" not in answer.out + answer.err
