@@ -26,6 +26,7 @@ _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
 
 # The same snapshot has the same lists on every branch, with or without a uuid beside them.
 _Key = tuple[str, str]
+_IdsByBranch = dict[str, dict[_Key, int]]
 _Edges = frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
 
 
@@ -179,8 +180,9 @@ def best_forks(
 ) -> dict[str, ForkCandidate]:
     """The most likely fork of each branch that has any candidate, by branch."""
     forks = {}
+    ids = _ids_by_branch(traces)
     for trace in traces:
-        candidates = infer_forks(trace, traces, events)
+        candidates = _infer(trace, traces, events, ids)
         if candidates:
             forks[trace.branch] = candidates[0]
     return forks
@@ -200,13 +202,22 @@ def infer_forks(
         A branch made from a tag begins with a copy of that tag and of its snapshot [Paimon
         FileSystemBranchManager.createBranch], so its oldest snapshot is the fork while it lasts.
     """
+    return _infer(branch, traces, events, _ids_by_branch((*traces, branch)))
+
+
+def _infer(
+    branch: BranchTrace,
+    traces: Sequence[BranchTrace],
+    events: Sequence[LineageEvent],
+    ids: _IdsByBranch,
+) -> tuple[ForkCandidate, ...]:
     if branch.is_main:
         return ()
     others = [trace for trace in traces if trace.branch != branch.branch]
     found = [
         *_recorded(branch, others, events),
-        *(each for other in others for each in _shared_with(branch, other)),
-        *(each for other in others for each in _by_circumstance(branch, other)),
+        *(each for other in others for each in _shared_with(branch, other, ids)),
+        *(each for other in others for each in _by_circumstance(branch, other, ids)),
     ]
     best: dict[tuple[str, _Key], ForkCandidate] = {}
     for candidate in found:
@@ -234,10 +245,10 @@ def _recorded(
     return [_candidate(branch, parent, target, identity, text, Confidence.RECORDED)]
 
 
-def _shared_with(branch: BranchTrace, other: BranchTrace) -> list[ForkCandidate]:
+def _shared_with(branch: BranchTrace, other: BranchTrace, ids: _IdsByBranch) -> list[ForkCandidate]:
     """Candidates from what both branches hold: snapshots and tags with one identity."""
     found = []
-    snapshots = _ids(other.snapshots)
+    snapshots = ids[other.branch]
     first = next(iter(branch.snapshots), None)
     if first is not None and first.identity.manifest_lists in snapshots:
         theirs = snapshots[first.identity.manifest_lists]
@@ -268,13 +279,12 @@ def _shared_with(branch: BranchTrace, other: BranchTrace) -> list[ForkCandidate]
     return found
 
 
-def _by_circumstance(branch: BranchTrace, other: BranchTrace) -> list[ForkCandidate]:
+def _by_circumstance(
+    branch: BranchTrace, other: BranchTrace, ids: _IdsByBranch
+) -> list[ForkCandidate]:
     """Candidates where no snapshot is shared any more: files in common, numbers, times."""
     first = next(iter(branch.snapshots), None)
-    own = {snapshot.identity.manifest_lists for snapshot in branch.snapshots}
-    if first is None or not other.snapshots:
-        return []
-    if any(snapshot.identity.manifest_lists in own for snapshot in other.snapshots):
+    if first is None or not ids[branch.branch].keys().isdisjoint(ids[other.branch]):
         return []
     found = []
     for snapshot in reversed(other.snapshots):
@@ -377,13 +387,21 @@ def _is_origin(trace: BranchTrace) -> frozenset[_Key]:
     return frozenset({trace.snapshots[0].identity.manifest_lists})
 
 
-def _ids(snapshots: Iterable[Snapshot]) -> dict[_Key, int]:
-    return {snapshot.identity.manifest_lists: snapshot.id for snapshot in snapshots}
+def _ids_by_branch(traces: Iterable[BranchTrace]) -> _IdsByBranch:
+    return {
+        trace.branch: {
+            (each.base_manifest_list, each.delta_manifest_list): each.id for each in trace.snapshots
+        }
+        for trace in traces
+    }
 
 
 def _find(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:
     snapshots = trace.snapshots if trace else ()
-    return next((each for each in snapshots if each.identity.same_as(identity)), None)
+    lists = identity.manifest_lists
+    return next(
+        (s for s in snapshots if (s.base_manifest_list, s.delta_manifest_list) == lists), None
+    )
 
 
 def _tagged(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:
