@@ -1,0 +1,59 @@
+"""The overview's list: filters, order, totals."""
+
+from dataclasses import dataclass
+
+from app.models.overview import Order, Totals, choose_tables
+from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
+from tests.unit.app.histories import snapshot
+
+
+@dataclass(frozen=True)
+class Item:
+    identifier: Identifier
+    head: Snapshot | None = None
+    branch_count: int | None = None
+    broken_branches: tuple[str, ...] = ()
+
+
+def item(name: str, **facts: object) -> Item:
+    return Item(Identifier.parse(name), **facts)  # type: ignore[arg-type]
+
+
+ITEMS = [
+    item("air.flights", head=snapshot("a", 9, total=500), branch_count=4),
+    item("air.carriers", head=snapshot("b", 5, total=900), branch_count=0),
+    item("sea.ships"),
+]
+
+
+def names(items: list[Item]) -> list[str]:
+    return [each.identifier.table_name for each in items]
+
+
+def test_all_words_must_be_in_the_name() -> None:
+    assert names(choose_tables(ITEMS, words="AIR fl", database=None, order=Order.NAME)) == [
+        "air.flights"
+    ]
+
+
+def test_a_database_can_be_chosen() -> None:
+    assert names(choose_tables(ITEMS, words="", database="sea", order=Order.NAME)) == ["sea.ships"]
+
+
+def test_what_was_not_read_sorts_last() -> None:
+    for order, first in ((Order.ROWS, "air.carriers"), (Order.NEWEST, "air.flights")):
+        found = names(choose_tables(ITEMS, words="", database=None, order=order))
+        assert (found[0], found[-1]) == (first, "sea.ships")
+
+
+def test_totals_leave_out_what_no_table_told() -> None:
+    assert Totals.of(ITEMS, broken=1) == Totals(tables=3, branches=4, rows=1400, broken=1)
+    assert Totals.of([ITEMS[2]], broken=0) == Totals(tables=1, branches=None, rows=None, broken=0)
+
+
+def test_ten_thousand_tables_are_searched_by_their_last_name() -> None:
+    many = [item(f"db{number % 10}.table_{number}") for number in range(10_000)]
+    assert names(choose_tables(many, words="table_9999", database=None, order=Order.NAME)) == [
+        "db9.table_9999"
+    ]

@@ -1,0 +1,43 @@
+"""A receipt in words."""
+
+from datetime import UTC
+
+from app.models.receipt_text import count_pairs, move_words, receipt_markdown
+from core.format.receipt import Counts, HeadMove, Receipt
+from tests.unit.app.histories import snapshot
+
+BEFORE, AFTER = snapshot("a", 3), snapshot("b", 5)
+MOVE = HeadMove(
+    branch="main", before=BEFORE.identity, before_id=3, after=AFTER.identity, after_id=5
+)
+
+
+def test_only_counts_that_are_not_zero_are_told() -> None:
+    counts = Counts(snapshots_added=2, rows_added=1_234_567, bytes_written=2048)
+    assert count_pairs(counts) == [
+        ("Snapshots added", "2"),
+        ("Rows added", "1,234,567"),
+        ("Bytes written", "2.0 KiB"),
+    ]
+
+
+def test_a_move_names_both_heads_by_id_and_identity() -> None:
+    assert move_words(MOVE) == "`main`: snapshot 3 `a-uuid` → snapshot 5 `b-uuid`"
+
+
+def test_a_first_commit_comes_from_nowhere() -> None:
+    move = HeadMove(branch="dev", before=None, before_id=None, after=AFTER.identity, after_id=5)
+    assert move_words(move).startswith("`dev`: no commit →")
+
+
+def test_the_markdown_tells_all() -> None:
+    receipt = Receipt(
+        operation_id="0123456789", statement="CALL sys.fast_forward()", actor="ada_l",
+        plan_id="p1", rescue_branch="rescue-01", moves=(MOVE,), counts=Counts(snapshots_added=2),
+        notes=("Keep *this*.",), started_millis=0, finished_millis=1500,
+    )  # fmt: skip
+    text = receipt_markdown(receipt, UTC)
+    assert text.splitlines()[0] == "# Receipt 0123456789"
+    for part in ("`CALL sys.fast_forward()`", "ada\\_l", "1970-01-01 00:00:01 +00:00",
+                 "`rescue-01`", "- Snapshots added: 2", "Keep \\*this\\*\\."):  # fmt: skip
+        assert part in text
