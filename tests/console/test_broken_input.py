@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands import DONE, FAILED
+from core.format.manifest_list import decode_manifest_list
 from tests.support.command_line import CommandLine, tree_of
 from tests.support.warehouses import FixtureWarehouse
 
@@ -67,12 +68,9 @@ def manifest_list(table: Path) -> Path:
 
 
 def manifest(table: Path) -> Path:
-    """The largest manifest."""
-    manifests = (table / "manifest").glob("manifest-*")
-    return max(
-        (path for path in manifests if "list" not in path.name),
-        key=lambda path: (path.stat().st_size, path.name),
-    )
+    """A manifest of main's head."""
+    lists = decode_manifest_list(manifest_list(table).read_bytes())
+    return table / "manifest" / lists["file_name"][0].as_py()
 
 
 def branch_without_schema(table: Path) -> Path:
@@ -94,7 +92,7 @@ DAMAGES = [
         name="truncated head",
         spoil=lambda table: truncate(head_of(table)),
         kind="BROKEN_FILE",
-        fails=(ON_MAIN, ("show", TABLE)),
+        fails=(ON_MAIN, ("show", TABLE), ("fast-forward", TABLE, BRANCH, "--dry-run")),
         lists=(("snapshots", TABLE), ("branches", TABLE)),
         works=(("schemas", TABLE), ("files", *ON_BRANCH), ("snapshots", *ON_BRANCH)),
     ),
@@ -175,6 +173,21 @@ DAMAGES = [
         name="missing manifest",
         spoil=lambda table: remove(manifest(table)),
         kind="FILES_MISSING",
+        fails=(ON_MAIN,),
+        works=(("show", TABLE), ("snapshots", TABLE), ("tags", TABLE)),
+    ),
+    Damage(
+        name="truncated manifest",
+        spoil=lambda table: truncate(manifest(table)),
+        kind="BROKEN_FILE",
+        fails=(ON_MAIN,),
+        works=(("show", TABLE), ("snapshots", TABLE), ("tags", TABLE)),
+    ),
+    Damage(
+        name="manifest that is another one",
+        spoil=lambda table: replace(manifest(table), b"Obj\x01" + bytes(100)),
+        kind="BROKEN_FILE",
+        fails=(ON_MAIN,),
         works=(("show", TABLE), ("snapshots", TABLE), ("tags", TABLE)),
     ),
     Damage(
@@ -243,6 +256,7 @@ def test_broken_input_is_named_and_spoils_nothing_else(
     for command in damage.works:
         answer = console(*command)
         assert (answer.code, answer.err) == (DONE, ""), (command, answer)
+    assert console("graph", TABLE).code == DONE
     others = [item for item in console.json("tables")["tables"] if item["identifier"] != TABLE]
     assert {item["error"] for item in others} == {None}
     assert console("files", "fixtures.append").code == DONE
