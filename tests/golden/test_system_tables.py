@@ -1,16 +1,14 @@
 """Our system tables have the rows of Paimon's, on every table and branch of the fixtures."""
 
-import re
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from core.format.identifier import Identifier
-from tests.support.build_warehouses import BINARY, SYSTEM_TABLES
+from tests.support.build_warehouses import SYSTEM_TABLES
 from tests.support.our_answers import open_catalog
-from tests.support.our_system_tables import our_system_table
+from tests.support.our_system_tables import our_system_table, row_differences
 from tests.support.warehouses import FixtureWarehouse, expected_tables
 
 # Needs the rows of the table, not only its metadata.
@@ -50,30 +48,5 @@ def test_the_system_tables_have_the_same_columns_and_rows(
             ours = our_system_table(catalog.open(identifier), name)
             if "error" not in answer:
                 ignored = _WRONG_IN_PAIMON.get((table, name), set())
-                different[f"{table} {branch}"] = _differences(ours, answer, ignored)
+                different[f"{table} {branch}"] = row_differences(ours, answer, ignored)
     assert {place: found for place, found in different.items() if found} == {}
-
-
-def _differences(ours: dict[str, Any], theirs: dict[str, Any], ignored: set[str]) -> dict[str, Any]:
-    """What differs, by column; newer versions of Paimon, and we, know more columns."""
-    shared = [column for column in ours["columns"] if column in theirs["columns"]]
-    if shared != theirs["columns"]:
-        return {"columns": (shared, theirs["columns"])}
-    if len(ours["rows"]) != len(theirs["rows"]):
-        return {"row count": (len(ours["rows"]), len(theirs["rows"]))}
-    positions = [ours["columns"].index(column) for column in shared]
-    our_rows = sorted(([row[i] for i in positions] for row in ours["rows"]), key=repr)
-    their_rows = sorted(theirs["rows"], key=repr)
-    return {
-        f"{column} of row {number}": (mine, theirs_)
-        for number, (my_row, their_row) in enumerate(zip(our_rows, their_rows, strict=True))
-        for column, mine, theirs_ in zip(shared, my_row, their_row, strict=True)
-        if column not in ignored and not _same(mine, theirs_)
-    }
-
-
-def _same(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, str) and isinstance(theirs, str) and BINARY in theirs:
-        # Of a binary value Paimon prints nothing that could be compared.
-        return re.fullmatch(re.escape(theirs).replace(re.escape(BINARY), ".*"), mine) is not None
-    return bool(mine == theirs)

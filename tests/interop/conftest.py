@@ -1,5 +1,6 @@
 """What the tests against the Java library share: one JVM per process, one Paimon version in it."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
+from tests.support.warehouses import FixtureWarehouse
 
 _HERE = Path(__file__).parent
 
@@ -29,3 +31,18 @@ def open_java(paimon_version: str) -> Callable[[Path], JavaPaimon]:
 def java(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> JavaPaimon:
     """The Java library on an empty warehouse in `tmp_path / "java"`."""
     return open_java(tmp_path / "java")
+
+
+@pytest.fixture
+def same_version(request: pytest.FixtureRequest, paimon_version: str) -> FixtureWarehouse:
+    """The fixture warehouse that the Paimon version of this process wrote."""
+    name = {"1.4.2": "warehouse_142", "2.0.0": "warehouse_200"}[paimon_version]
+    warehouse: FixtureWarehouse = request.getfixturevalue(name)
+    return warehouse
+
+
+@pytest.fixture
+def own_copy(same_version: FixtureWarehouse, tmp_path: Path) -> FixtureWarehouse:
+    """A copy of `same_version` to write to."""
+    path = shutil.copytree(same_version.path, tmp_path / "copy")
+    return FixtureWarehouse(path=path, version=same_version.version)

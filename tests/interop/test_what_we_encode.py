@@ -36,14 +36,6 @@ def _utc(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Iterator[No
     set_java_time_zone("")
 
 
-@pytest.fixture
-def same_version(request: pytest.FixtureRequest, paimon_version: str) -> FixtureWarehouse:
-    """The fixture warehouse that the Paimon version of this process wrote."""
-    name = {"1.4.2": "warehouse_142", "2.0.0": "warehouse_200"}[paimon_version]
-    warehouse: FixtureWarehouse = request.getfixturevalue(name)
-    return warehouse
-
-
 @pytest.mark.usefixtures("_utc")
 def test_java_says_the_same_of_a_warehouse_whose_metadata_we_encoded_anew(
     same_version: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon], tmp_path: Path

@@ -12,6 +12,7 @@ import re
 import tarfile
 import tempfile
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ def describe(paimon: JavaPaimon, warehouse: Path) -> dict[str, Any]:
     files, and each system table as columns, types and rows, or as the error that Paimon raised.
     """
     tables = {
-        f"{database}.{table}": _describe_table(paimon.table(f"{database}.{table}"))
+        f"{database}.{table}": describe_table(paimon.table(f"{database}.{table}"))
         for database in paimon.databases()
         for table in paimon.tables(database)
     }
@@ -83,22 +84,27 @@ def build(version: str) -> tuple[Path, Path]:
     return archive, expected
 
 
-def _describe_table(table: JavaTable) -> dict[str, Any]:
+def describe_table(
+    table: JavaTable, system_tables: Collection[str] = SYSTEM_TABLES
+) -> dict[str, Any]:
+    """All that Paimon says of a table: its branches, and what it says on each of them."""
+    branches = ("main", *table.branches())
     return {
-        "branches": table.branches(),
-        "on": {name: _describe_branch(table.on(name)) for name in ("main", *table.branches())},
+        "branches": list(branches[1:]),
+        "on": {name: _describe_branch(table.on(name), system_tables) for name in branches},
     }
 
 
-def _describe_branch(table: JavaTable) -> dict[str, Any]:
+def _describe_branch(table: JavaTable, system_tables: Collection[str]) -> dict[str, Any]:
     snapshots = table.snapshots()
     tags = table.tags()
+    rows = table.rows()
     return {
         "schemas": table.schemas(),
         "snapshots": snapshots,
         "tags": tags,
-        "row_count": table.row_count(),
-        "rows": table.rows(),
+        "row_count": len(rows),
+        "rows": rows,
         "live_files": table.live_files(),
         "index_files": table.index_files(),
         "live_files_of_tags": {name: table.live_files(tag=name) for name in tags},
@@ -106,7 +112,7 @@ def _describe_branch(table: JavaTable) -> dict[str, Any]:
             item["id"]: [file["file_name"] for file in table.live_files(snapshot=item["id"])]
             for item in snapshots
         },
-        "system": {name: _describe_system_table(table, name) for name in SYSTEM_TABLES},
+        "system": {name: _describe_system_table(table, name) for name in system_tables},
     }
 
 

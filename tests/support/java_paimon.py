@@ -151,6 +151,28 @@ class JavaTable:
                     write.write(row, assign_bucket(row))
             commit.commit(write.prepareCommit())
 
+    def prepare(
+        self,
+        rows: Iterable[Sequence[Value]] = (),
+        *,
+        kind: str = "+I",
+        compact: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> list[Any]:
+        """Write rows, or compact each bucket, and return Java's commit messages uncommitted."""
+        table = self.load({"write-only": str(not compact).lower(), **(options or {})})
+        with _writer(table, None) as (write, _):
+            assign_bucket = _bucket_assigner(table, write)
+            for values in rows:
+                row = to_java_row(values, table.rowType(), kind)
+                if assign_bucket is None:
+                    write.write(row)
+                else:
+                    write.write(row, assign_bucket(row))
+            if compact:
+                _compact_buckets(table, write, full=True)
+            return list(write.prepareCommit())
+
     def write_columns(
         self,
         columns: Sequence[str],
@@ -191,16 +213,15 @@ class JavaTable:
             self._compact_unaware(table)
             return
         with _writer(table, None) as (write, commit):
-            buckets = {
-                (bytes(_serialized(entry.partition())), entry.bucket()): entry.partition()
-                for entry in table.store().newScan().plan().files()
-            }
-            for (_, bucket), partition in buckets.items():
-                write.compact(partition, bucket, full)
+            _compact_buckets(table, write, full=full)
             commit.commit(write.prepareCommit())
 
     def _compact_unaware(self, table: Any) -> None:
-        tasks = java_class("append.AppendCompactCoordinator")(table, False).run()
+        coordinator = java_class("append.AppendCompactCoordinator")(table, False)
+        try:
+            tasks = coordinator.run()
+        except java_class("table.source.EndOfScanException"):
+            return  # there is nothing in the table
         write = table.store().newWrite("compaction")
         messages = _java_list([task.doCompact(table, write) for task in tasks])
         table.newBatchWriteBuilder().newCommit().commit(messages)
@@ -224,7 +245,7 @@ class JavaTable:
             name = str(entry.file().fileName())
             if name not in positions:
                 continue
-            key = bytes(_serialized(entry.partition()))
+            key = serialized_row(entry.partition())
             if key not in by_partition:
                 by_partition[key] = maintainers.forUnawareAppend(
                     store.newIndexFileHandler(), head, entry.partition()
@@ -476,6 +497,15 @@ def _writer(table: Any, overwrite: Mapping[str, str] | None) -> Iterator[tuple[A
             manager.close()
 
 
+def _compact_buckets(table: Any, write: Any, *, full: bool) -> None:
+    buckets = {
+        (serialized_row(entry.partition()), entry.bucket()): entry.partition()
+        for entry in table.store().newScan().plan().files()
+    }
+    for (_, bucket), partition in buckets.items():
+        write.compact(partition, bucket, full)
+
+
 def _bucket_assigner(table: Any, write: Any) -> Any:
     if str(table.bucketMode().name()) != "HASH_DYNAMIC":
         return None
@@ -539,7 +569,7 @@ def _live_file(entry: Any, read_partition: Any) -> dict[str, Value]:
     source = file.fileSource().orElse(None)
     return {
         "partition": list(read_partition(entry.partition())),
-        "partition_bytes": _serialized(entry.partition()).hex(),
+        "partition_bytes": serialized_row(entry.partition()).hex(),
         "bucket": int(entry.bucket()),
         "total_buckets": int(entry.totalBuckets()),
         "level": int(file.level()),
@@ -557,8 +587,8 @@ def _live_file(entry: Any, read_partition: Any) -> dict[str, Value]:
         "write_cols": _plain(file.writeCols()),
         "value_stats_cols": _plain(file.valueStatsCols()),
         "creation_time": int(file.creationTime().getMillisecond()),
-        "min_key": _serialized(file.minKey()).hex(),
-        "max_key": _serialized(file.maxKey()).hex(),
+        "min_key": serialized_row(file.minKey()).hex(),
+        "max_key": serialized_row(file.maxKey()).hex(),
         "key_stats": _stats(file.keyStats()),
         "value_stats": _stats(file.valueStats()),
     }
@@ -591,8 +621,8 @@ def _index_file(entry: Any, read_partition: Any) -> dict[str, Value]:
 def _stats(stats: Any) -> dict[str, Value]:
     counts = stats.nullCounts()
     return {
-        "min_values": _serialized(stats.minValues()).hex(),
-        "max_values": _serialized(stats.maxValues()).hex(),
+        "min_values": serialized_row(stats.minValues()).hex(),
+        "max_values": serialized_row(stats.maxValues()).hex(),
         "null_counts": [
             None if counts.isNullAt(position) else int(counts.getLong(position))
             for position in range(counts.size())
@@ -600,7 +630,8 @@ def _stats(stats: Any) -> dict[str, Value]:
     }
 
 
-def _serialized(row: Any) -> bytes:
+def serialized_row(row: Any) -> bytes:
+    """The bytes of a BinaryRow with its arity in front, as metadata files hold them."""
     return bytes(
         byte & 0xFF for byte in java_class("utils.SerializationUtils").serializeBinaryRow(row)
     )
