@@ -17,6 +17,7 @@ from app.cli.arguments import (
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
+    change,
     count,
     error_object,
     local_time,
@@ -26,6 +27,7 @@ from app.cli.output import (
     print_line,
     print_note,
     print_rows,
+    short_user,
 )
 from app.services import Services
 from core.diff.fast_forward import Arrivals, FastForwardPlan, Removals, Verdict, WayOut
@@ -280,13 +282,15 @@ def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
     )
     _print_snapshots("arrives", plan.arrives.snapshots)
     _print_snapshots("would go", plan.would_remove.snapshots)
+    print_line()
     for tag in plan.would_remove.tags:
         print_line(f"would go: tag {tag.name} at snapshot {tag.snapshot.id}")
     for consumer, next_id in plan.would_remove.consumers:
         print_line(f"would be rewound: consumer {consumer}, which reads snapshot {next_id} next")
     for reason in plan.reasons:
         print_line(f"{reason.kind}: {reason.text}")
-    for note in plan.notes:
+    # What a refused fast-forward would lead to is not to be expected.
+    for note in () if plan.verdict is Verdict.REFUSED and not force else plan.notes:
         print_line(note)
     if plan.ways_out and not force:
         print_line("ways out:")
@@ -323,13 +327,12 @@ def _print_snapshots(what: str, snapshots: tuple[Snapshot, ...]) -> None:
                 str(snapshot.commit_kind).lower(),
                 snapshot.delta_record_count,
                 local_time(snapshot.time_millis),
-                snapshot.commit_user,
+                short_user(snapshot.commit_user),
             )
             for snapshot in snapshots[:_SNAPSHOTS_LISTED]
         ),
         total=len(snapshots),
     )
-    print_line()
 
 
 def _sum(moved: Arrivals | Removals) -> str:
@@ -343,7 +346,7 @@ def _sum(moved: Arrivals | Removals) -> str:
         (len(consumers), "consumer"),
     )
     parts = [count(number, noun) for number, noun in figures if number]
-    return ", ".join([*parts, f"{moved.row_count:+,} rows"])
+    return ", ".join([*parts, change(moved.row_count)])
 
 
 def _way_text(way: WayOut, plan: FastForwardPlan) -> str:

@@ -25,6 +25,7 @@ from app.cli.output import (
     print_note,
     print_rows,
     print_table,
+    short_user,
     shown,
 )
 from core.errors import PaimonError
@@ -350,16 +351,16 @@ def _snapshot_row(item: SnapshotItem) -> tuple[object, ...]:
     snapshot = item.snapshot
     if snapshot is None:
         return (str(item.id), "broken", *[NOT_READ] * 6, item.tags or "")
-    change = snapshot.delta_record_count
+    delta = snapshot.delta_record_count
     return (
         str(item.id),
         snapshot.identity.short,
         str(snapshot.commit_kind).lower(),
         snapshot.total_record_count,
-        None if change is None else f"{change:+,}",
+        None if delta is None else f"{delta:+,}",
         f"{snapshot.schema_id}{' new' if item.schema_changed else ''}",
         _time_of(snapshot),
-        snapshot.commit_user,
+        short_user(snapshot.commit_user),
         item.tags or "",
     )
 
@@ -405,8 +406,8 @@ def _fork_text(item: BranchItem) -> str | None:
 def _head_text(head: Snapshot | None) -> str | None:
     if head is None:
         return None
-    kind = str(head.commit_kind).lower()
-    return f"{head.id}  {head.identity.short}  {kind}  {_time_of(head)}  {head.commit_user}"
+    kind, user = str(head.commit_kind).lower(), short_user(head.commit_user)
+    return f"{head.id}  {head.identity.short}  {kind}  {_time_of(head)}  {user}"
 
 
 def _snapshot_range(first: int | None, head: Snapshot | None, count: int) -> str | None:

@@ -135,7 +135,8 @@ def follow_job(services: Services, job_id: str) -> JobView:
             job = services.job(job_id)
             if job.state.is_over:
                 return job
-            tell(job.message or job.step, job.done, job.total)
+            waits = job.error is ErrorKind.NO_WORKER
+            tell("Starting a worker." if waits else job.message, job.done, job.total)
             if job.state not in (JobState.QUEUED, JobState.INTERRUPTED) or _is_alive(services):
                 last_alive = time.monotonic()
             elif time.monotonic() - last_alive > _PATIENCE_SECONDS:

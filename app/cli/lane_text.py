@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from app.cli.output import local_time
+from app.cli.output import change, local_time, short_user
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import CommitKind, SnapshotIdentity
 from core.procedures.browse import BranchGraph, GraphNode
@@ -206,15 +206,15 @@ def _text(mark: Mark) -> str:
     if len(mark.nodes) > 1:
         rows = sum(node.snapshot.delta_record_count or 0 for node in mark.nodes)
         oldest = mark.nodes[-1].snapshot.id
-        return f"{len(mark.nodes):,} snapshots {oldest}-{snapshot.id}, {rows:+,} rows"
+        return f"{len(mark.nodes):,} snapshots {oldest}-{snapshot.id}, {change(rows)}"
     delta = snapshot.delta_record_count
     parts = [
         str(snapshot.id),
         snapshot.identity.short,
         str(snapshot.commit_kind).lower(),
-        "" if delta is None else f"{delta:+,} rows",
+        "" if delta is None else change(delta),
         local_time(snapshot.time_millis),
-        snapshot.commit_user,
+        short_user(snapshot.commit_user),
         _labels(mark.newest),
     ]
     return "  ".join(part for part in parts if part)

@@ -7,6 +7,7 @@ terminal: a branch may be named by a control sequence.
 import dataclasses
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ ROWS_SHOWN: Final = 50
 _ROWS_A_BLOCK: Final = 500
 _ROWS_A_BATCH: Final = 8_192
 _TYPES: Final = (AtomicType, ArrayType, MapType, MultisetType, RowType, VectorType)
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -262,6 +264,16 @@ def local_time(millis: int | None) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def change(rows: int) -> str:
+    """Write how many rows came or, below 0, went."""
+    return f"{rows:+,} row" if abs(rows) == 1 else f"{rows:+,} rows"
+
+
+def short_user(user: str) -> str:
+    """Shorten the random name that a writer takes where it is given none."""
+    return user[:8] if _UUID.fullmatch(user) else user
 
 
 @contextmanager
