@@ -15,7 +15,8 @@ import pytest
 from core.errors import Refused
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.jobs.client import JobClient
-from core.jobs.progress import JobState, WorkerView
+from core.jobs.heartbeat import is_locked
+from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.settings import JobSettings
 from core.procedures import browse
 from core.procedures.call import Argument, ProcedureCall
@@ -60,85 +61,66 @@ def client(bench: BranchBench, tmp_path: Path) -> Iterator[JobClient]:
     client.close()
 
 
-def test_a_job_killed_while_files_are_verified_is_ended_by_the_next_worker(
-    bench: BranchBench, client: JobClient
-) -> None:
-    job = client.start(_call("fast_forward", branch="dev"))
-    client.start_worker()
-    _until(lambda: client.get(job).step == "verify files", "the verification")
-    _kill(client)
-    stopped = client.get(job)
-    assert stopped.state is JobState.INTERRUPTED
-    assert "the target is unchanged" in stopped.message
-    assert bench.table().snapshots.latest_id() == 2
-
-    _restart(client)
-    done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
-    assert (done.state, done.message.split(".")[0]) == (JobState.DONE, "'main' is at snapshot 4")
-    _check_done_once(bench, job)
-
-
-def test_a_job_killed_while_it_publishes_is_ended_by_the_next_worker(
+def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
     bench: BranchBench, client: JobClient
 ) -> None:
     _grow(bench, _MANY)
-    job = client.start(_call("fast_forward", branch="dev"))
+    call = _call("fast_forward", branch="dev")
+    job = client.start(call)
+    assert client.start(call) == job
+    assert len(client.list()) == 1, "a second click is the same job"
     client.start_worker()
+
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _until(lambda: _is_verifying(client, job), "the verification")
+        _end(client, number)
+        stopped = client.get(job)
+        assert stopped.state is JobState.INTERRUPTED
+        assert "the target is unchanged" in stopped.message
+        assert bench.table().snapshots.latest_id() == 2
+        _restart(client)
+
     folder = Path(bench.table().paths.snapshot_dir)
     _until(lambda: sum(1 for _ in folder.iterdir()) > 100, "the first copies", pause=0.001)
-    _kill(client)
+    _end(client, signal.SIGKILL)
     reached = bench.table().snapshots.latest_id()
     assert reached is not None
     assert 2 < reached < 4 + _MANY, "killed in the middle"
-    stopped = client.get(job)
-    assert stopped.state is JobState.INTERRUPTED
-    assert stopped.message.startswith("Publishing was cut off.")
+    cut_off = client.get(job)
+    assert cut_off.state is JobState.INTERRUPTED
+    assert cut_off.message.startswith("Publishing was cut off.")
     # What is there is a shorter fast-forward, which anybody may read.
-    head = bench.table().head()
-    assert head is not None
-    assert bench.table().schemas.get(head.schema_id)
+    assert len(bench.table().live_files(bench.table().snapshots.get(4))) == 4
 
     _restart(client)
     done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
     assert done.state is JobState.DONE, done.message
-    _check_done_once(bench, job)
-
-
-def test_a_second_click_is_the_same_job_and_a_stopped_worker_loses_nothing(
-    bench: BranchBench, client: JobClient
-) -> None:
-    call = _call("fast_forward", branch="dev")
-    assert client.start(call) == client.start(call)
-    assert len(client.list()) == 1
-    client.start_worker()
-    _until(lambda: client.get(call.operation_id).step == "verify files", "the verification")
-    worker = _worker(client)
-    os.kill(worker.process_id, signal.SIGTERM)
-    _until(lambda: not _exists(worker.process_id), "the worker to stop")
-
-    _restart(client)
-    done = client.wait(call.operation_id, timeout_seconds=_PATIENCE_SECONDS)
-    assert done.state is JobState.DONE, done.message
     assert [step.name for step in done.steps] == ["check heads", "verify files", "publish"]
+    _check_done_once(bench, job)
     client.start(call)
-    assert client.get(call.operation_id).finished_millis == done.finished_millis
-    _check_done_once(bench, call.operation_id)
+    assert client.get(job).finished_millis == done.finished_millis
 
 
-def test_a_cancelled_job_leaves_the_target_as_it_was_and_can_go_on(
+def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     bench: BranchBench, client: JobClient
 ) -> None:
     before = tree(Path(bench.file_io.root))
     job = client.start(_call("fast_forward", branch="dev"))
     client.start_worker()
-    _until(lambda: client.get(job).step == "verify files", "the verification")
+    _until(lambda: _is_verifying(client, job), "the verification")
     assert client.cancel(job).state is JobState.CANCELLED
     # The worker is free for the next job; that one is refused, in a sentence.
-    refused = client.wait(
-        client.start(_call("fast_forward", branch="nowhere")), timeout_seconds=_PATIENCE_SECONDS
-    )
-    assert (refused.state, refused.error) == (JobState.REFUSED, "BRANCH_NOT_FOUND")
-    assert "Traceback" not in refused.message
+    unknown = _run(client, branch="nowhere")
+    assert (unknown.state, unknown.error) == (JobState.REFUSED, "BRANCH_NOT_FOUND")
+    assert "Traceback" not in unknown.message
+
+    file = Path(bench.path) / "bucket-0" / "data-d.parquet"
+    content = file.read_bytes()
+    file.unlink()
+    missing = _run(client, branch="dev")
+    assert (missing.state, missing.error) == (JobState.REFUSED, "FILES_MISSING")
+    assert str(file) in missing.message
+    file.write_bytes(content)
     assert tree(Path(bench.file_io.root)) == before
 
     client.resume(job)
@@ -147,19 +129,6 @@ def test_a_cancelled_job_leaves_the_target_as_it_was_and_can_go_on(
     with pytest.raises(Refused):
         client.cancel(job)
     _check_done_once(bench, job)
-
-
-def test_missing_data_files_refuse_a_fast_forward_before_anything_is_published(
-    bench: BranchBench, client: JobClient
-) -> None:
-    lost = Path(bench.path) / "bucket-0" / "data-d.parquet"
-    lost.unlink()
-    job = client.start(_call("fast_forward", branch="dev"))
-    client.start_worker()
-    refused = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
-    assert (refused.state, refused.error) == (JobState.REFUSED, "FILES_MISSING")
-    assert str(lost) in refused.message
-    assert bench.table().snapshots.latest_id() == 2
 
 
 def _append(bench: BranchBench, name: str, branch: str) -> None:
@@ -194,11 +163,20 @@ def _call(name: str, **arguments: Argument) -> ProcedureCall:
     )
 
 
-def _kill(client: JobClient) -> None:
-    process_id = _worker(client).process_id
-    os.kill(process_id, signal.SIGKILL)
+def _run(client: JobClient, **arguments: Argument) -> JobView:
+    job = client.start(_call("fast_forward", **arguments))
+    return client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+
+
+def _is_verifying(client: JobClient, job: str) -> bool:
+    view = client.get(job)
+    return view.state is JobState.RUNNING and view.step == "verify files"
+
+
+def _end(client: JobClient, number: signal.Signals) -> None:
+    os.kill(_worker(client).process_id, number)
     # A dead process lets go of its lock within milliseconds; nothing waits for a heartbeat.
-    _until(lambda: not _is_alive(client), "the worker to die")
+    _until(lambda: not _is_alive(client) and not is_locked(client.settings.lock_path), "the end")
 
 
 def _restart(client: JobClient) -> None:

@@ -1,0 +1,200 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core.errors import InvalidInput, NotAllowed, NotFound, Refused
+from core.format.lineage_event import LineageKind
+from core.procedures import browse
+from core.procedures.fast_forward import preview_fast_forward
+from core.procedures.row_engine import FILE_PROBLEMS
+from tests.support.branch_bench import BranchBench, TrustingRows, tree
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main at 2, and dev two commits, a schema and a tag ahead."""
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.append("b")
+    bench.branch("dev")
+    bench.append("c", branch="dev")
+    bench.alter("dev")
+    bench.append("d", branch="dev")
+    bench.tag("v4", "dev")
+    return bench
+
+
+def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
+    rows = TrustingRows()
+    before = tree(Path(bench.table().paths.snapshot_dir))
+    receipt = bench.call("fast_forward", branch="dev", rows=rows)
+    main, dev = bench.table(), bench.table("dev")
+    for snapshot_id in (3, 4):
+        copied = Path(main.paths.snapshot(snapshot_id)).read_bytes()
+        assert copied == Path(dev.paths.snapshot(snapshot_id)).read_bytes()
+    after = tree(Path(main.paths.snapshot_dir))
+    assert {k: after[k] for k in before if k.startswith("snapshot-")} == {
+        k: v for k, v in before.items() if k.startswith("snapshot-")
+    }
+    assert (after["LATEST"], after["EARLIEST"]) == (b"4", b"1")
+    assert main.schemas.ids() == (0, 1)
+    assert main.tags.names() == ("branch-base-dev", "v4")
+    assert sorted(Path(path).name for path in rows.verified) == ["data-c.parquet", "data-d.parquet"]
+    assert all(path.startswith(f"{bench.path}/bucket-0/") for path in rows.verified)
+    move = receipt.moves[0]
+    assert (move.branch, move.before_id, move.after_id) == ("main", 2, 4)
+    counts = receipt.counts
+    assert (counts.snapshots_added, counts.schemas_added, counts.tags_added) == (2, 1, 1)
+    assert (counts.files_verified, counts.rows_added) == (2, 20)
+    event = main.ledger.events()[-1]
+    assert (event.kind, event.source_branch) == (LineageKind.FAST_FORWARDED, "dev")
+    assert browse.read_receipt(bench.warehouse(), "op") == receipt
+
+
+def test_the_preview_is_the_plan_and_a_moved_head_stops_it(bench: BranchBench) -> None:
+    plan = preview_fast_forward(bench.warehouse(), bench.identifier, "dev")
+    bench.append("e", branch="dev")
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match="preview is out of date") as caught:
+        bench.call("fast_forward", branch="dev", plan_id=plan.id)
+    assert caught.value.kind == "HEAD_MOVED"
+    assert tree(Path(bench.file_io.root)) == before
+    again = preview_fast_forward(bench.warehouse(), bench.identifier, "dev")
+    bench.call("fast_forward", branch="dev", plan_id=again.id)
+    assert bench.table().snapshots.latest_id() == 5
+
+
+def test_a_head_that_moves_while_files_are_verified_stops_it(bench: BranchBench) -> None:
+    class MeanwhileMain(TrustingRows):
+        def verify_files(self, files: pa.Table, progress: object) -> pa.Table:
+            bench.append("etl", user="etl")
+            return FILE_PROBLEMS.empty_table()
+
+    with pytest.raises(Refused, match="moved while the files were checked"):
+        bench.call("fast_forward", branch="dev", rows=MeanwhileMain())
+    assert bench.table().snapshots.get(3).commit_user == "etl"
+    assert bench.table().schemas.ids() == (0,)
+
+
+def test_a_moved_target_is_refused_and_nothing_changes(bench: BranchBench) -> None:
+    bench.append("x", user="etl")
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused) as caught:
+        bench.call("fast_forward", branch="dev")
+    assert caught.value.kind == "TARGET_MOVED"
+    assert "1 commit of its own since the shared snapshot 2 (by etl)" in caught.value.message
+    assert "Ways out: merge, update, compare, replace." in caught.value.message
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_force_keeps_the_target_on_a_rescue_branch_and_then_replaces_it(bench: BranchBench) -> None:
+    bench.append("x", user="etl")
+    bench.alter("main", "other")
+    bench.tag("v4")
+    old = tree(Path(bench.table().paths.snapshot_dir))
+    live = bench.live_names()
+    receipt = bench.call("fast_forward", branch="dev", force=True)
+    assert receipt.rescue_branch == "rescue-op"
+    main, dev, rescue = bench.table(), bench.table("dev"), bench.table("rescue-op")
+    assert main.snapshots.ids() == (1, 2, 3, 4)
+    assert bench.live_names() == bench.live_names("dev")
+    assert main.schema().fingerprint == dev.schema().fingerprint
+    assert main.tags.get("v4").snapshot.identity.same_as(dev.tags.get("v4").snapshot.identity)
+    kept = tree(Path(rescue.paths.snapshot_dir))
+    assert kept == old
+    assert bench.live_names("rescue-op") == live
+    assert rescue.schemas.ids() == (0, 1)
+    counts = receipt.counts
+    assert (counts.snapshots_removed, counts.schemas_removed, counts.tags_removed) == (1, 1, 1)
+    kinds = [event.kind for event in main.ledger.events()]
+    assert kinds == [LineageKind.FORKED, LineageKind.REPLACED, LineageKind.RESCUED]
+
+
+def test_force_is_for_operators(bench: BranchBench) -> None:
+    bench.append("x")
+    with pytest.raises(NotAllowed, match="it asks for operator, you are editor"):
+        bench.call("fast_forward", branch="dev", force=True, role="editor")
+
+
+def test_force_on_a_legal_fast_forward_makes_no_rescue(bench: BranchBench) -> None:
+    receipt = bench.call("fast_forward", branch="dev", force=True)
+    assert receipt.rescue_branch is None
+    assert bench.table().branches.names() == ("dev",)
+
+
+def test_an_empty_created_branch_is_refused(bench: BranchBench) -> None:
+    bench.branch("bare", empty=True)
+    bench.append("z", branch="bare")
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused) as caught:
+        bench.call("fast_forward", branch="bare")
+    assert caught.value.kind == "NO_COMMON_HISTORY"
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_force_from_an_unrelated_branch_keeps_everything_on_the_rescue(bench: BranchBench) -> None:
+    bench.branch("bare", empty=True)
+    bench.append("z", branch="bare")
+    bench.call("fast_forward", branch="bare", force=True)
+    assert bench.live_names() == {"data-z.parquet"}
+    assert bench.table().snapshots.ids() == (1,)
+    assert bench.live_names("rescue-op") == {"data-a.parquet", "data-b.parquet"}
+    assert bench.table("rescue-op").snapshots.ids() == (1, 2)
+
+
+def test_nothing_to_do_changes_nothing_and_says_so(bench: BranchBench) -> None:
+    bench.call("fast_forward", operation="first", branch="dev")
+    before = tree(Path(bench.file_io.root))
+    receipt = bench.call("fast_forward", operation="second", branch="dev")
+    assert receipt.moves == ()
+    assert "already holds all of 'dev'" in receipt.notes[0]
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_a_repeated_click_does_the_work_once(bench: BranchBench) -> None:
+    first = bench.call("fast_forward", branch="dev")
+    before = tree(Path(bench.file_io.root))
+    assert bench.call("fast_forward", branch="dev") == first
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_a_branch_can_be_brought_up_to_main(bench: BranchBench) -> None:
+    bench.branch("old", snapshot=1)
+    bench.call("fast_forward", branch="main", target="old")
+    assert bench.table("old").snapshots.ids() == (1, 2)
+
+
+def test_broken_data_files_refuse_it(bench: BranchBench) -> None:
+    problems = pa.table(
+        {"path": ["/x/data-c.parquet"], "problem": ["The file is missing."]}, schema=FILE_PROBLEMS
+    )
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match=r"data-c\.parquet: The file is missing\.") as caught:
+        bench.call("fast_forward", branch="dev", rows=TrustingRows(problems))
+    assert caught.value.kind == "FILES_MISSING"
+    assert tree(Path(bench.file_io.root)) == before
+
+
+@pytest.mark.parametrize(
+    ("sides", "error"),
+    [
+        ({"branch": "dev", "target": "dev"}, InvalidInput),
+        ({"branch": "nope"}, NotFound),
+        ({"branch": "dev", "target": "nope"}, NotFound),
+        ({}, InvalidInput),
+    ],
+)
+def test_sides_that_cannot_be(
+    bench: BranchBench, sides: dict[str, str], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        bench.call("fast_forward", **sides)
+
+
+def test_a_read_only_warehouse_is_not_written(bench: BranchBench) -> None:
+    warehouse = bench.warehouse()
+    closed = type(warehouse).open(bench.file_io.root, read_only=True)
+    with pytest.raises(NotAllowed, match="for reading only"):
+        closed.check_writable()
+    assert preview_fast_forward(closed, bench.identifier, "dev").can_run
