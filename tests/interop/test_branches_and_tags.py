@@ -1,0 +1,114 @@
+"""Branches and tags that we make Java reads, writes on and drops."""
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.procedures.branches import create_branch
+from core.procedures.call import ProcedureCall
+from core.procedures.row_engine import NoRowEngine
+from core.procedures.stages import InlineStages
+from core.procedures.tags import create_tag
+from core.procedures.warehouse import Warehouse
+from tests.support.comparison import differences
+from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.warehouses import FixtureWarehouse
+
+
+def test_java_reads_a_branch_from_a_tag_whose_snapshot_has_expired(
+    own_copy: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.expired")
+    kept = table.rows(tag="kept")
+    assert [int(item["id"]) for item in table.snapshots()] == [5, 6]
+
+    _call(own_copy, "create_branch", table=table.name, branch="revived", tag="kept")
+
+    revived = table.on("revived")
+    assert revived.rows() == kept
+    revived.write([(77, "on the revived branch", 1)])
+    assert sorted(revived.rows()) == sorted([*kept, (77, "on the revived branch", 1)])
+    assert _differences(own_copy, table) == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "snapshot"),
+    [({}, None), ({"snapshot": 4}, 4), ({"tag": "compacted"}, 2)],
+    ids=["head", "snapshot", "tag"],
+)
+def test_java_reads_a_branch_from_anywhere(
+    place: dict[str, Any],
+    snapshot: int | None,
+    own_copy: FixtureWarehouse,
+    open_java: Callable[[Path], JavaPaimon],
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.key_levels")
+    expected = table.rows(snapshot=snapshot)
+
+    _call(own_copy, "create_branch", table=table.name, branch="dev", **place)
+
+    assert table.on("dev").rows() == expected
+    table.on("dev").write([(1, "changed", 1)])
+    table.on("dev").compact()
+    assert _differences(own_copy, table) == {}
+
+
+def test_java_writes_to_an_empty_branch_that_we_made(
+    own_copy: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.key_partitioned")
+    main_rows = table.rows()
+
+    _call(own_copy, "create_branch", table=table.name, branch="fresh", empty=True)
+
+    assert table.on("fresh").rows() == []
+    table.on("fresh").write(main_rows[:3])
+    assert table.on("fresh").rows() == main_rows[:3]
+    assert table.rows() == main_rows
+    assert _differences(own_copy, table) == {}
+
+
+def test_java_branches_from_our_branch_and_drops_it(
+    own_copy: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.append")
+    _call(own_copy, "create_branch", table=table.name, branch="dev")
+    dev = table.on("dev")
+    dev.create_tag("by-java")
+    dev.create_branch("nested", "by-java")
+    dev.write([(9, "ida", 90)])
+    assert table.on("nested").rows() == table.rows()
+    assert _differences(own_copy, table) == {}
+    table.drop_branch("dev")
+    assert table.branches() == ["nested"]
+    assert _differences(own_copy, table) == {}
+
+
+def test_java_reads_branches_from_and_deletes_our_tags(
+    own_copy: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.append")
+    _call(own_copy, "create_tag", table=table.name, tag="ours", snapshot=2)
+    assert table.rows(tag="ours") == table.rows(snapshot=2)
+    table.create_branch("from-ours", "ours")
+    assert table.on("from-ours").rows() == table.rows(snapshot=2)
+    assert _differences(own_copy, table) == {}
+    table.delete_tag("ours")
+    assert "ours" not in table.tags()
+    assert _differences(own_copy, table) == {}
+
+
+def _call(warehouse: FixtureWarehouse, name: str, **arguments: str | int | bool | None) -> None:
+    procedure = {"create_branch": create_branch, "create_tag": create_tag}[name]
+    call = ProcedureCall(
+        name=name, arguments=arguments, actor="tester", operation_id=str(uuid.uuid4())
+    )
+    procedure(Warehouse.open(str(warehouse.path)), NoRowEngine(), call, InlineStages())
+
+
+def _differences(warehouse: FixtureWarehouse, theirs: JavaTable) -> dict[str, Any]:
+    ours = Warehouse.open(str(warehouse.path), read_only=True).table(theirs.name)
+    return differences(ours, theirs)
