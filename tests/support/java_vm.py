@@ -21,7 +21,7 @@ def start_jvm(version: str) -> None:
         RuntimeError: The JVM of this process runs with the other version.
     """
     if not jpype.isJVMStarted():
-        jars = [find_jar(version), *_hadoop_jars()]
+        jars = [find_jar(version), *hadoop_jars()]
         jpype.startJVM(
             "-Xmx2g",
             "-XX:+UseSerialGC",
@@ -43,7 +43,7 @@ def java_class(name: str) -> Any:
     return jpype.JClass(name if name.startswith(("java.", "org.")) else f"org.apache.paimon.{name}")
 
 
-def _hadoop_jars() -> list[Path]:
+def hadoop_jars() -> list[Path]:
     found = importlib.util.find_spec("pyspark")
     assert found is not None
     assert found.origin is not None

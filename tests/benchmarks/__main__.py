@@ -1,0 +1,51 @@
+"""`python -m tests.benchmarks [--only B1] [--scale tiny|small|full] [--repeats N] [--json FILE]`.
+
+The only judge of speed. The exit code tells whether all answers were right, never how fast.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.benchmarks import live_files
+from tests.benchmarks.contest import Result, describe_machine, report, to_json
+
+BENCHMARKS: dict[str, Callable[[str, int, Path], list[Result]]] = {"B1": live_files.run}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmarks asked for; 1 if any answer was wrong."""
+    asked = _parse(arguments)
+    machine = describe_machine()
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        for name in asked.only:
+            results += BENCHMARKS[name](asked.scale, asked.repeats, Path(folder))
+    sys.stdout.write(report(results) + "\n")
+    if asked.json:
+        text = to_json(results, machine=machine, scale=asked.scale, repeats=asked.repeats)
+        asked.json.write_text(text, encoding="utf-8")
+    return int(any(result.wrong for result in results))
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--only", type=_names, default=list(BENCHMARKS), help="such as B1,B3")
+    parser.add_argument("--scale", choices=list(live_files.CASES), default="small")
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args(arguments)
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = sorted(set(names) - set(BENCHMARKS))
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {unknown}; known: {sorted(BENCHMARKS)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

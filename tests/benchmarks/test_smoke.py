@@ -1,0 +1,105 @@
+"""The benchmarks run and their answers are right; how fast they are is not judged here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import __main__ as command
+from tests.benchmarks import live_files
+from tests.benchmarks.contest import (
+    OURS,
+    Contestant,
+    Result,
+    Sample,
+    at_least,
+    at_most,
+    hold,
+    report,
+    to_json,
+)
+from tests.benchmarks.synthetic import SyntheticTable, make_table
+from tests.support.requirements import need_java_paimon, need_pypaimon
+
+
+@pytest.fixture(scope="module", params=live_files.CASES["tiny"], ids=str)
+def table(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SyntheticTable:
+    entries, manifests = request.param
+    return make_table(tmp_path_factory.mktemp("benchmark") / "warehouse", entries, manifests)
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [
+        (OURS, lambda: None),
+        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
+        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
+        (live_files.PYPAIMON, need_pypaimon),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_find_the_same_live_files(
+    table: SyntheticTable, name: str, need: Callable[[], object]
+) -> None:
+    need()
+    contestants, _ = live_files.find_contestants(table)
+    chosen = [each for each in contestants if each.name == name]
+    expected = {"files": table.live_files, "rows": table.live_rows, "bytes": table.live_bytes}
+    (sample,), wrong = hold(chosen, table.warehouse, 1, expected)
+    assert wrong == ()
+    assert sample.answer == expected
+    assert sample.peak_rss_bytes > 0
+    assert table.live_files == 196
+
+
+def _sample(name: str, cold: float, files: int = 1) -> Sample:
+    return Sample(
+        contestant=name,
+        cold=cold,
+        warm=(cold / 10,),
+        peak_rss_bytes=10**8,
+        process=1.0,
+        answer={"files": files},
+    )
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    samples = tuple(
+        _sample(name, cold)
+        for name, cold in ((OURS, 1.0), ("peer", 3.0), (OURS, 2.0), ("peer", 20.0))
+    )
+    result = Result(
+        benchmark="B1",
+        case={"entries": 1},
+        samples=samples,
+        targets=(at_most("fast", 1.5, 1.0), at_least("faster", None, 1.0)),
+        absent={"other": "not installed"},
+    )
+    assert result.ratios("peer", "cold") == [3.0, 10.0]
+    text = report([result])
+    assert "6.5" in text
+    assert "(3.0-10.0)" in text
+    assert "MISSED" in text
+    assert "not measured" in text
+    assert "not installed" in text
+    assert json.loads(to_json([result], scale="tiny"))["results"][0]["case"] == {"entries": 1}
+
+
+def test_a_wrong_answer_is_told_and_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = '{"cold": 1, "warm": [1], "peak_rss_kib": 1, "answer": {"files": 2}}'
+    liar = Contestant(name=OURS, command=lambda _: ["echo", lines])
+    samples, wrong = hold([liar], tmp_path, 1, {"files": 1})
+    assert wrong == ("ours found {'files': 2}, expected {'files': 1}",)
+
+    def run(scale: str, rounds: int, folder: Path) -> list[Result]:
+        return [Result(benchmark="B1", case={"entries": 1}, samples=samples, wrong=wrong)]
+
+    monkeypatch.setitem(command.BENCHMARKS, "B1", run)
+    found = tmp_path / "found.json"
+    assert command.main(["--only", "B1", "--scale", "tiny", "--json", str(found)]) == 1
+    assert json.loads(found.read_text())["machine"]["per_second"]["create"] > 0
