@@ -7,7 +7,8 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ STAGE: Final = "stage"
 APPLICATION_VERSION: Final = "1"
 # Until its first heartbeat a worker that was started cannot be seen.
 _STARTING_MILLIS: Final = 10_000
+_PAGE: Final = 200
 _LAUNCH: Final = (
     "import sys; sys.path.insert(0, sys.argv[1]); from core.jobs import worker; worker.main()"
 )
@@ -81,10 +83,7 @@ class JobClient:
         self, *, limit: int = 50, offset: int = 0, table: str | None = None
     ) -> tuple[JobView, ...]:
         """Return jobs, newest first."""
-        attributes = None if table is None else {"table": table}
-        found = self._jobs().list_workflows(
-            name=WORKFLOW, limit=limit, offset=offset, sort_desc=True, attributes=attributes
-        )
+        found = list(islice(self._newest_first(table), offset, offset + limit))
         heartbeat = read_heartbeat(self.settings.heartbeat_path)
         worker = self._judge(heartbeat)
         return tuple(self._view(status, heartbeat, worker) for status in found)
@@ -205,6 +204,18 @@ class JobClient:
         if self._client is not None:
             self._client.destroy()
             self._client = None
+
+    def _newest_first(self, table: str | None) -> Iterator[Any]:
+        # SQLite cannot be asked for the jobs of one table.
+        for start in count(0, _PAGE):
+            page = self._jobs().list_workflows(
+                name=WORKFLOW, limit=_PAGE, offset=start, sort_desc=True
+            )
+            for status in page:
+                if table is None or (status.attributes or {}).get("table") == table:
+                    yield status
+            if len(page) < _PAGE:
+                return
 
     def _jobs(self) -> DBOSClient:
         if self._client is None:
