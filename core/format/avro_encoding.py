@@ -21,6 +21,7 @@ from core.errors import ErrorKind, FormatError, InvalidInput
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
+_NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
 _NAMESPACE: Final = "org.apache.paimon.avro.generated"
 _RECORDS_PER_BLOCK: Final = 1_000
 _ZSTD_LEVEL: Final = 1
@@ -103,6 +104,25 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
                 path=path,
             )
     return table
+
+
+def check_file_names(names: pa.Array | pa.ChunkedArray, path: str) -> None:
+    """Refuse names that are none: they are joined to a folder, and a separator would leave it.
+
+    Args:
+        names: Text, without nulls.
+        path: The file that holds them, for the error.
+
+    Raises:
+        FormatError: A name is empty, a dot name, or holds a separator.
+    """
+    wrong = names.filter(pc.match_substring_regex(names, _NO_FILE_NAME))
+    if len(wrong):
+        raise FormatError(
+            f"{path or 'An Avro file'} lists {wrong[0].as_py()!r}, which is not a file name. "
+            "Restore it from a copy.",
+            path=path,
+        )
 
 
 def version_column(version: int, count: int) -> pa.Array:

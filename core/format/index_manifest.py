@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    check_file_names,
     paimon_fields,
     read_avro,
     relabel,
@@ -108,4 +109,5 @@ def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:
         FormatError: The file is broken or of an unknown version.
     """
     table = read_avro(data, _LAYOUT, index_manifest, INDEX_MANIFEST_VERSION)
+    check_file_names(table["_FILE_NAME"], index_manifest)
     return relabel(table.columns[1:], INDEX_MANIFEST_ENTRY)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    check_file_names,
     one_array,
     paimon_fields,
     paimon_name,
@@ -147,6 +148,8 @@ def decode_manifest(data: bytes, manifest: str) -> pa.Table:
     file = one_array(table["_FILE"], _FILE_STRUCT)
     columns = [*(table[paimon_name(field.name)] for field in _ENTRY), *file.flatten()]
     entries = relabel(columns, pa.schema([*_ENTRY, *_FILE]))
+    check_file_names(entries["file_name"], manifest)
+    check_file_names(pc.list_flatten(entries["extra_files"]), manifest)
     ours = [
         file_identity(entries),
         pa.array([manifest]).take(pa.array(np.zeros(entries.num_rows, dtype=np.int32))),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    check_file_names,
     paimon_fields,
     read_avro,
     relabel,
@@ -70,4 +71,5 @@ def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:
         FormatError: The file is broken or of an unknown version.
     """
     table = read_avro(data, _LAYOUT, manifest_list, MANIFEST_LIST_VERSION)
+    check_file_names(table["_FILE_NAME"], manifest_list)
     return relabel(table.columns[1:], MANIFEST_FILE_META)

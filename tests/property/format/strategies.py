@@ -34,6 +34,7 @@ _INT_BITS = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeR
 
 longs = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(max_size=40)
+file_names = texts.filter(lambda name: name not in {"", ".", ".."} and not {*"/\\"} & {*name})
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 _plain_roots = st.sampled_from(
     [
@@ -185,7 +186,7 @@ entry_rows = st.fixed_dictionaries(
         "partition": st.binary(max_size=20),
         "bucket": _ints,
         "total_buckets": _ints,
-        "file_name": texts,
+        "file_name": file_names,
         "file_size": longs,
         "row_count": longs,
         "min_key": st.binary(max_size=20),
@@ -196,7 +197,7 @@ entry_rows = st.fixed_dictionaries(
         "max_sequence_number": longs,
         "schema_id": longs,
         "level": _ints,
-        "extra_files": st.lists(texts, max_size=2),
+        "extra_files": st.lists(file_names, max_size=2),
         "creation_time": st.none() | _wall_clocks,
         "delete_row_count": st.none() | longs,
         "embedded_file_index": st.none() | st.binary(max_size=20),
@@ -210,7 +211,7 @@ entry_rows = st.fixed_dictionaries(
 )
 manifest_rows = st.fixed_dictionaries(
     {
-        "file_name": texts,
+        "file_name": file_names,
         "file_size": longs,
         "num_added_files": longs,
         "num_deleted_files": longs,
@@ -250,7 +251,7 @@ index_rows = st.fixed_dictionaries(
         "partition": st.binary(max_size=20),
         "bucket": _ints,
         "index_type": texts,
-        "file_name": texts,
+        "file_name": file_names,
         "file_size": longs,
         "row_count": longs,
         "dv_ranges": st.none() | st.lists(_ranges, max_size=3),

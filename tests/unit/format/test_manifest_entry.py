@@ -159,3 +159,11 @@ def test_the_file_record_is_nested_under_its_name() -> None:
     )
     read = read_avro(encode_manifest(entries({})), layout, "manifest-a", 2)
     assert read["_FILE"].to_pylist() == [{"_FILE_NAME": "data-0.parquet"}]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "a\\b"])
+def test_names_that_would_leave_their_folder_are_a_format_error(name: str) -> None:
+    for row in ({"file_name": name}, {"extra_files": ["a.index", name]}):
+        with pytest.raises(FormatError, match="is not a file name") as caught:
+            decode_manifest(encode_manifest(entries({}, row)), "manifest-a")
+        assert caught.value.facts["path"] == "manifest-a"
