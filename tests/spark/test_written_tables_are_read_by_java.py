@@ -16,6 +16,7 @@ from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
 from core.format.data_types import DataField, DataType, arrow_schema, parse_data_type
 from core.format.identifier import Identifier
+from core.procedures.warehouse import Warehouse
 from core.spark.session import WarmSession
 from core.spark.writers import write_rows
 from core.storage.file_io import FileIO
@@ -28,7 +29,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @dataclass
-class Warehouse:
+class Bench:
     """A warehouse that only we write, and what must be read from it."""
 
     folder: Path
@@ -123,13 +124,13 @@ def _typed(columns: dict[str, Any], rows: Rows) -> pa.Table:
     return pa.Table.from_pylist(dictionaries, schema=arrow_schema(fields))
 
 
-def atomic_values(warehouse: Warehouse) -> None:
+def atomic_values(warehouse: Bench) -> None:
     table = warehouse.create("atomic", ATOMIC)
     warehouse.write(table, _typed(ATOMIC, _VALUES))
     warehouse.expect("atomic", _VALUES)
 
 
-def atomic_values_under_a_key(warehouse: Warehouse) -> None:
+def atomic_values_under_a_key(warehouse: Bench) -> None:
     columns = {"id": "INT", **ATOMIC}
     table = warehouse.create("keyed_atomic", columns, primary_keys=("id",), options={"bucket": "2"})
     rows = [(number, *values) for number, values in enumerate(_VALUES)]
@@ -137,7 +138,7 @@ def atomic_values_under_a_key(warehouse: Warehouse) -> None:
     warehouse.expect("keyed_atomic", rows)
 
 
-def every_type_of_key(warehouse: Warehouse) -> None:
+def every_type_of_key(warehouse: Bench) -> None:
     for name, written in ATOMIC.items():
         columns = {"k": written, "v": "INT"}
         table = warehouse.create(
@@ -149,7 +150,7 @@ def every_type_of_key(warehouse: Warehouse) -> None:
         warehouse.expect(f"key_{name}", [(key, number + 10) for key, number in rows])
 
 
-def fine_timestamps(warehouse: Warehouse) -> None:
+def fine_timestamps(warehouse: Bench) -> None:
     columns = {
         "t9": "TIMESTAMP(9)",
         "z9": "TIMESTAMP(9) WITH LOCAL TIME ZONE",
@@ -170,7 +171,7 @@ def fine_timestamps(warehouse: Warehouse) -> None:
     warehouse.expect("fine", [(nanos, nanos, _AT.replace(microsecond=123000), _AT), (None,) * 4])
 
 
-def nested_values(warehouse: Warehouse) -> None:
+def nested_values(warehouse: Bench) -> None:
     columns: dict[str, Any] = {
         "id": "INT",
         "list": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "STRING"}},
@@ -187,7 +188,7 @@ def nested_values(warehouse: Warehouse) -> None:
     warehouse.expect("nested", rows)
 
 
-def partitions_and_buckets(warehouse: Warehouse) -> None:
+def partitions_and_buckets(warehouse: Bench) -> None:
     columns = {"id": "INT", "v": "STRING", "pt": "STRING", "day": "DATE"}
     table = warehouse.create(
         "parted",
@@ -210,7 +211,7 @@ def partitions_and_buckets(warehouse: Warehouse) -> None:
     warehouse.expect("parted", [row for i, row in now.items() if i not in {1, 2}])
 
 
-def buckets_without_a_key(warehouse: Warehouse) -> None:
+def buckets_without_a_key(warehouse: Bench) -> None:
     columns = {"a": "INT", "b": "STRING"}
     options = {"bucket": "3", "bucket-key": "a"}
     table = warehouse.create("bucketed", columns, options=options)
@@ -220,7 +221,7 @@ def buckets_without_a_key(warehouse: Warehouse) -> None:
     warehouse.expect("bucketed", rows)
 
 
-def many_files(warehouse: Warehouse) -> None:
+def many_files(warehouse: Bench) -> None:
     columns = {"id": "BIGINT", "v": "DOUBLE"}
     table = warehouse.create(
         "rolled",
@@ -233,7 +234,7 @@ def many_files(warehouse: Warehouse) -> None:
     warehouse.expect("rolled", rows)
 
 
-def merge_engines(warehouse: Warehouse) -> None:
+def merge_engines(warehouse: Bench) -> None:
     columns = {"id": "INT", "v": "INT", "w": "INT"}
     rows = [(1, 5, None), (1, None, 6), (2, 1, 1), (1, 7, None)]
     # Paimon serves first-row from compacted files only, so what a writer makes cannot be seen.
@@ -253,7 +254,7 @@ def merge_engines(warehouse: Warehouse) -> None:
         warehouse.expect(name, [first, (2, 1, 1)])
 
 
-def a_thin_file_and_an_older_schema(warehouse: Warehouse) -> None:
+def a_thin_file_and_an_older_schema(warehouse: Bench) -> None:
     columns = {"id": "INT", "v": "INT"}
     table = warehouse.create(
         "thin",
@@ -272,7 +273,7 @@ def a_thin_file_and_an_older_schema(warehouse: Warehouse) -> None:
     warehouse.expect("thin", [(1, 1, None), (2, 9, "new")])
 
 
-def frames(warehouse: Warehouse) -> None:
+def frames(warehouse: Bench) -> None:
     columns = {"id": "BIGINT", "name": "STRING", "pt": "STRING"}
     table = warehouse.create(
         "framed",
@@ -289,7 +290,7 @@ def frames(warehouse: Warehouse) -> None:
     warehouse.expect("framed", [(i, f"n{i}", str(i % 3)) for i in range(1000)])
 
 
-CASES: tuple[Callable[[Warehouse], None], ...] = (
+CASES: tuple[Callable[[Bench], None], ...] = (
     atomic_values,
     atomic_values_under_a_key,
     every_type_of_key,
@@ -305,15 +306,15 @@ CASES: tuple[Callable[[Warehouse], None], ...] = (
 
 
 @pytest.fixture(scope="module")
-def written(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse(folder=tmp_path_factory.mktemp("written"), session=session)
+def written(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    warehouse = Bench(folder=tmp_path_factory.mktemp("written"), session=session)
     for case in CASES:
         case(warehouse)
     return warehouse
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_java_reads_the_rows_that_were_written(written: Warehouse, version: str) -> None:
+def test_java_reads_the_rows_that_were_written(written: Bench, version: str) -> None:
     answers = read_with_java(version, written.folder, written.expected)
     wrong = {
         read: answers[read]
@@ -321,6 +322,44 @@ def test_java_reads_the_rows_that_were_written(written: Warehouse, version: str)
         if isinstance(answers[read], str) or _sorted(answers[read]) != _sorted(rows)
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: str) -> None:
+    flights = 336_776
+    expected = {
+        "air.airlines": 16,
+        "air.airlines$branch_us-airways-merger": 16,
+        "air.airlines$branch_new-carriers": 0,
+        "air.airports": 1_458,
+        "air.planes": 3_322,
+        "air.planes$branch_fleet-facts": 3_322,
+        "air.weather": 26_115,
+        "air.weather$branch_kennedy-first": 21_784,
+        "air.weather$branch_missing-hours": 26_131,
+        "air.flights": flights,
+        "air.flights$branch_fix-delays": flights - 1_025,
+        "air.flights$branch_backfill-2013-12": flights - 1_025,
+        "air.flights$branch_audit": 166_158,
+        "air.flights$branch_old-experiment": 80_789,
+    }
+    tagged = Read(table="air.flights", tag="2013-q1", only_count=True)
+    reads = {Read(table=name, only_count=True): count for name, count in expected.items()}
+    answers = read_with_java(version, Path(demo.url), {**reads, tagged: 0})
+    assert answers == {**reads, tagged: 80_789}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_java_sees_what_a_branch_of_the_demo_changed(demo: Warehouse, version: str) -> None:
+    main, branch = Read(table="air.planes"), Read(table="air.planes$branch_fleet-facts")
+    merger = Read(table="air.airlines$branch_us-airways-merger")
+    answers = read_with_java(version, Path(demo.url), (main, branch, merger))
+    ours, theirs, airlines = ({row[0]: row for row in answers[read]} for read in answers)
+    assert ours["N102UW"][3] == "AIRBUS INDUSTRIE"
+    assert len(ours["N102UW"]) == 11
+    assert theirs["N102UW"][3] == "AIRBUS"
+    assert (theirs["N102UW"][6], theirs["N102UW"][7]) == (182, False)
+    assert airlines["US"][1] == "American Airlines Inc. (US Airways)"
 
 
 def _sorted(rows: Any) -> list[str]:

@@ -1,0 +1,132 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.demo import PROCEDURE, prepare_demo
+from core.diff.fast_forward import Verdict
+from core.errors import PaimonError
+from core.format.identifier import Identifier
+from core.procedures import browse
+from core.procedures.call import ProcedureCall
+from core.procedures.demo import MARKER, is_complete
+from core.procedures.fast_forward import fast_forward, preview_fast_forward
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+
+FLIGHTS = Identifier.parse("air.flights")
+
+
+def branch(warehouse: Warehouse, table: str, name: str) -> browse.BranchItem:
+    found = browse.list_branches(warehouse, Identifier.parse(f"air.{table}"))
+    return next(item for item in found if item.name == name)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "ahead", "behind"),
+    [
+        ("flights", "fix-delays", 2, 0),
+        ("flights", "audit", 0, 6),
+        ("flights", "backfill-2013-12", 1, 1),
+        ("flights", "old-experiment", 1, 9),
+        ("weather", "missing-hours", 1, 0),
+        ("weather", "kennedy-first", 1, 1),
+        ("planes", "fleet-facts", 1, 1),
+        ("airlines", "us-airways-merger", 1, 0),
+    ],
+)
+def test_each_branch_stands_where_its_story_says(
+    demo: Warehouse, table: str, name: str, ahead: int, behind: int
+) -> None:
+    found = branch(demo, table, name)
+    assert found.versus is not None
+    assert (found.versus.ahead, found.versus.behind) == (ahead, behind)
+    assert found.reason
+
+
+def test_the_old_experiment_is_stale_and_the_fix_is_not(demo: Warehouse) -> None:
+    assert branch(demo, "flights", "old-experiment").is_stale
+    assert not branch(demo, "flights", "fix-delays").is_stale
+
+
+def test_branches_broken_on_purpose_say_what_is_missing(demo: Warehouse) -> None:
+    half_made = branch(demo, "airports", "half-made")
+    assert half_made.error is not None
+    assert "no schema" in half_made.error.message
+    with pytest.raises(PaimonError, match="manifest-list-left-behind"):
+        browse.read_snapshot(demo, FLIGHTS.on_branch("broken-copy"), "10")
+
+
+def test_only_the_branch_that_main_waited_for_can_be_fast_forwarded(demo: Warehouse) -> None:
+    assert preview_fast_forward(demo, FLIGHTS, "fix-delays").verdict is Verdict.FAST_FORWARD
+    assert preview_fast_forward(demo, FLIGHTS, "backfill-2013-12").verdict is Verdict.REFUSED
+
+
+def test_the_fix_can_be_fast_forwarded_for_real(
+    demo: Warehouse, session: WarmSession, tmp_path: Path
+) -> None:
+    copy = Warehouse.open(str(shutil.copytree(demo.url, tmp_path / "copy")))
+    plan = preview_fast_forward(copy, FLIGHTS, "fix-delays")
+    call = ProcedureCall(
+        name="fast_forward",
+        arguments={"table": "air.flights", "branch": "fix-delays", "plan_id": plan.id},
+        actor="test",
+        operation_id="fast-forward-of-the-demo",
+    )
+    rows = SparkRowEngine(session, copy.file_io)
+    receipt = fast_forward(copy, rows, call, InlineStages())
+    assert receipt.counts.snapshots_added == 2
+    head = copy.table("air.flights").head()
+    assert head is not None
+    assert head.id == 14
+
+
+def test_schemas_of_planes_forked(demo: Warehouse) -> None:
+    main, facts = demo.table("air.planes"), demo.table("air.planes$branch_fleet-facts")
+    assert [field.name for field in main.schema().fields][-2:] == ["flights_in_2013", "first_seen"]
+    assert facts.schema().find_field("year_built") is not None
+    assert str(facts.schema().field("seats").type) == "BIGINT"
+
+
+def test_a_complete_demo_is_reused(demo: Warehouse) -> None:
+    assert is_complete(Path(demo.url))
+    assert prepare_demo(Path(demo.url)) is None
+    assert json.loads((Path(demo.url) / MARKER).read_text())["database"] == "air"
+
+
+def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "demo"
+    arguments = prepare_demo(folder)
+    assert arguments is not None
+    warehouse = Warehouse.open(str(folder))
+    rows = SparkRowEngine(session, warehouse.file_io)
+    call = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="one")
+    stage = ""
+
+    def enter(name: str, message: str) -> None:
+        nonlocal stage
+        stage = name
+
+    def cut_off(done: int, total: int | None) -> None:
+        if stage == "build weather" and done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_call(warehouse, rows, call, InlineStages(on_stage=enter, progress=cut_off))
+    assert not is_complete(folder)
+    assert prepare_demo(folder) == arguments
+    before = warehouse.table("air.weather").snapshots.ids()
+    assert len(before) == 3
+
+    again = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="two")
+    receipt = run_call(warehouse, rows, again, InlineStages())
+    assert is_complete(folder)
+    assert receipt.counts.snapshots_added == 39
+    assert warehouse.table("air.weather").snapshots.ids() == (1, 2, 3, 4)
+    assert warehouse.table("air.airlines").snapshots.ids() == (1,)
