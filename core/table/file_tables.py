@@ -282,14 +282,14 @@ def _file_paths(
         return partition_path(tuple(values), schema, zone=zone)
 
     partitions = each_row_text(files["partition"], schema.partition_type, folder).to_pylist()
+    places = list(zip(partitions, files["bucket"].to_pylist(), strict=True))
+    folders = {place: shown.bucket(*place) for place in set(places)}
     found = zip(
-        partitions,
-        files["bucket"].to_pylist(),
-        files["file_name"].to_pylist(),
-        files["external_path"].to_pylist(),
-        strict=True,
+        places, files["file_name"].to_pylist(), files["external_path"].to_pylist(), strict=True
     )
-    return pa.array([shown.data_file(*each) for each in found], pa.string())
+    return pa.array(
+        [external or f"{folders[place]}/{name}" for place, name, external in found], pa.string()
+    )
 
 
 def _key_texts(files: pa.Table, column: str, schemas: dict[int, TableSchema]) -> pa.Array:
