@@ -589,22 +589,30 @@ def air_warehouse(settings: Settings) -> PretendServices:
             ),
         )
     }
+    odd = {
+        "main": PretendBranch("main", main[:2]),
+        "x_*y*": PretendBranch("x_*y*", main[:2], parent="main"),
+    }
+    broken = FormatError(
+        "The schema file is not JSON.", path="/warehouse/air.db/weather/schema/schema-0"
+    )
     return PretendServices(
         settings=settings,
         listed=[
-            PretendTable(Identifier(database="air", table="carriers"), carriers, browse.TableKind.PRIMARY_KEY),
-            PretendTable(Identifier(database="air", table="flights"), flights, events=events, comment="Flights out of New York"),
+            PretendTable(_named("air.carriers"), carriers, browse.TableKind.PRIMARY_KEY),
             PretendTable(
-                Identifier(database="air", table="<b>bold</b>"),
-                {"main": PretendBranch("main", main[:2]), "x_*y*": PretendBranch("x_*y*", main[:2], parent="main")},
+                _named("air.flights"), flights, events=events, comment="Flights out of New York"
             ),
-            PretendTable(
-                Identifier(database="air", table="weather"), {"main": PretendBranch("main")},
-                error=FormatError("The schema file is not JSON.", path="/warehouse/air.db/weather/schema/schema-0"),
-            ),
-            PretendTable(Identifier(database="sea", table="empty"), {"main": PretendBranch("main")}),
+            PretendTable(_named("air.<b>bold</b>"), odd),
+            PretendTable(_named("air.weather"), {"main": PretendBranch("main")}, error=broken),
+            PretendTable(_named("sea.empty"), {"main": PretendBranch("main")}),
         ],
-    )  # fmt: skip
+    )
+
+
+def _named(name: str) -> Identifier:
+    database, _, table = name.partition(".")
+    return Identifier(database=database, table=table)
 
 
 def _own_commits(name: str, first: int, number: int) -> tuple[Snapshot, ...]:
