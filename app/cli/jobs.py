@@ -161,9 +161,11 @@ def _no_worker(services: Services, job: JobView) -> StorageError:
 def _worker_text(worker: WorkerView | None) -> str:
     if worker is None:
         return "No worker has run yet. One starts with the console or the next job."
-    since = local_time(worker.heartbeat_millis)
     if not worker.is_alive:
-        return f"No worker runs; the last one reported at {since}."
+        # A worker that was stopped, and not killed, takes its last sign of life back.
+        if not worker.heartbeat_millis:
+            return "No worker runs. One starts with the console or the next job."
+        return f"No worker runs; the last one reported at {local_time(worker.heartbeat_millis)}."
     work = f"runs job {worker.job}" if worker.job else "waits for jobs"
     return f"Worker {worker.process_id} on {worker.host} {work}; Spark is {worker.spark}."
 
