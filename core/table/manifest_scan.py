@@ -295,7 +295,19 @@ def live_files(entries: pa.Table) -> pa.Table:
     touched = np.flatnonzero(is_touched.to_numpy())
     keep = pc.invert(is_touched).to_numpy().copy()
     keep[touched[_live_of_touched(entries.take(pa.array(touched)))]] = True
-    return entries.filter(pa.array(keep))
+    return _kept_rows(entries, keep)
+
+
+def _kept_rows(entries: pa.Table, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Table:
+    """The rows to keep; batches that lose none are shared, not copied, as most are."""
+    batches = []
+    start = 0
+    for batch in entries.to_batches():
+        mask = keep[start : start + batch.num_rows]
+        start += batch.num_rows
+        if mask.any():
+            batches.append(batch if mask.all() else batch.filter(pa.array(mask)))
+    return pa.Table.from_batches(batches, entries.schema)
 
 
 def _live_of_touched(entries: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
