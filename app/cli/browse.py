@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated
 
+import pyarrow.compute as pc
 import typer
 
 from app.cli.arguments import (
@@ -43,7 +44,7 @@ _FILE_COLUMNS = {
     "bytes": "file_size_in_bytes",
     "schema": "schema_id",
     "created": "creation_time",
-    "file": "file_path",
+    "file": "file",
 }
 
 
@@ -213,14 +214,16 @@ def files(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the data files that the head of a branch holds."""
+    """List the data files of a branch's head, as Paimon's system table `files` does."""
     identifier = named_table(table, branch)
     found = open_services(warehouse).system_table(identifier, "files")
     if as_json:
         count = found.num_rows
         print_json(_of(identifier, count=count, files=first_rows(found, limit, as_json=True)))
         return
-    print_table(found, limit, _FILE_COLUMNS)
+    # Partition and bucket say where a file lies; its folder would say so again.
+    names = pc.replace_substring_regex(found["file_path"], ".*/", "")
+    print_table(found.append_column("file", names), limit, _FILE_COLUMNS)
 
 
 @browse.command()

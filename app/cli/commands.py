@@ -16,6 +16,7 @@ from app.cli.browse import browse
 from app.cli.console import console
 from app.cli.jobs import jobs
 from app.cli.output import print_error
+from app.settings import Settings
 from core.errors import (
     AlreadyExists,
     CommitConflict,
@@ -54,6 +55,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; nothing is raised."""
     as_json = "--json" in arguments
     try:
+        logging.basicConfig(level=Settings.from_environment().log_level.upper())
         answer = program(
             args=list(arguments) or ["--help"],
             prog_name="branch-console",

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from app.services import Services, services_for
 from app.settings import Settings
 from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
 from core.jobs.progress import JobState
+from core.procedures.call import Argument
 
 console = typer.Typer()
 
@@ -96,14 +97,17 @@ def demo(
     """Build a warehouse of real flights with diverged branches, and open it."""
     settings = services_of(warehouse, host, port).settings
     services = services_for(replace(settings, warehouse=str(demo_folder(settings))))
+    arguments = prepare_demo(Path(services.settings.get_warehouse()))
+    if build_only and arguments is None:
+        _tell_demo(services, as_json=as_json)
+        return
     with _stopped_by_sigterm(), _worker_of(services):
-        build_demo(services)
-        if not build_only:
-            serve_console(services, as_json=as_json)
-        elif as_json:
-            print_json({"warehouse": services.settings.warehouse})
+        if arguments is not None:
+            build_demo(services, arguments)
+        if build_only:
+            _tell_demo(services, as_json=as_json)
         else:
-            print_line(f"The demo is in {services.settings.warehouse}.")
+            serve_console(services, as_json=as_json)
 
 
 def services_of(
@@ -135,15 +139,12 @@ def serve_console(services: Services, *, as_json: bool) -> None:
         raise _console_failed(settings, "ended by itself")
 
 
-def build_demo(services: Services) -> None:
+def build_demo(services: Services, arguments: Mapping[str, Argument]) -> None:
     """Have the demo built, or go on where an earlier build stopped.
 
     Raises:
         PaimonError: It could not be built; with the code and the words of the job.
     """
-    arguments = prepare_demo(Path(services.settings.get_warehouse()))
-    if arguments is None:
-        return
     begun = (job for job in services.jobs() if job.name == PROCEDURE and not job.state.is_over)
     started = next(begun, None)
     job = follow_job(services, started.id if started else services.start(PROCEDURE, arguments))
@@ -153,6 +154,13 @@ def build_demo(services: Services) -> None:
             kind=job.error,
             job=job.id,
         )
+
+
+def _tell_demo(services: Services, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"warehouse": services.settings.warehouse})
+    else:
+        print_line(f"The demo is in {services.settings.warehouse}.")
 
 
 @contextmanager

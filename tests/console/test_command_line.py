@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.commands import DONE, FAILED, REFUSED, WRONG_USAGE, program
+from app.cli.commands import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, program
 from tests.support.command_line import Answer, CommandLine, tree_of
 from tests.support.warehouses import FixtureWarehouse, expected_tables
 
@@ -303,6 +303,36 @@ def test_every_command_has_help_and_takes_the_shared_options(
         text = done(console.bare(name, "--help")).out
         assert "--json" in text, name
         assert "--warehouse" in text or name == "open", name
+
+
+def test_a_defect_is_one_line_too(console: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_warehouse: str | None) -> None:
+        raise RuntimeError("no such thing\nas this")
+
+    monkeypatch.setattr("app.cli.browse.open_services", fail)
+    answer = console("tables")
+    assert (answer.code, answer.out) == (FAILED, "")
+    assert answer.error.startswith("error UNEXPECTED: RuntimeError: no such thing⏎as this. ")
+    assert console("tables", "--json").document["error"]["code"] == "UNEXPECTED"
+
+
+def test_ctrl_c_ends_a_command_without_a_word(
+    console: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_warehouse: str | None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.cli.browse.open_services", interrupt)
+    assert console("tables") == Answer(code=STOPPED, out="", err="")
+
+
+def test_a_setting_that_cannot_be_is_wrong_usage(
+    console: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "king")
+    answer = console("tables")
+    assert answer.code == WRONG_USAGE
+    assert "BRANCH_CONSOLE_ROLE" in answer.error
 
 
 def test_the_program_starts_from_any_folder(
