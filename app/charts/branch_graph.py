@@ -18,6 +18,7 @@ from app.models.branch_graph import (
     NodeKind,
     versus_words,
 )
+from app.models.tag_labels import spaced_labels, tag_label
 from app.models.wording import chart_text, count, moment, shortened, signed
 
 LANE_HEIGHT: Final = 46
@@ -239,10 +240,11 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
     """Yield what stands above, below and around nodes: tags, schema changes, the selection."""
     tagged = [node for node in graph.nodes if node.tags]
     if tagged:
+        labels = _tag_labels(graph, tagged)
         yield go.Scatter(
             x=[to_x(node.x) for node in tagged],
             y=[node.row - 0.34 for node in tagged],
-            mode="markers+text" if len(tagged) <= 12 else "markers",
+            mode="markers+text",
             marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
             error_y={
                 "type": "constant",
@@ -253,7 +255,7 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
                 "width": 0,
                 "color": Role.CHANGED.value,
             },
-            text=[chart_text(shortened(" ".join(node.tags), 14)) for node in tagged],
+            text=[chart_text(label) for label in labels],
             textposition="middle right",
             textfont={"size": 10, "color": Role.CHANGED.value},
             hovertext=[f"tag {chart_text(', '.join(node.tags))}" for node in tagged],
@@ -290,6 +292,18 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
             hoverinfo="skip",
             name="selected",
         )
+
+
+def _tag_labels(graph: BranchGraph, tagged: list[Node]) -> list[str]:
+    """Name the tags of each lane as far as their names have room; hovering tells the rest."""
+    if graph.axis is Axis.TIME:
+        return [""] * len(tagged)
+    labels: dict[tuple[int, float], str] = {}
+    for row in {node.row for node in tagged}:
+        marks = [(node.x, tag_label(node.tags)) for node in tagged if node.row == row]
+        for (x, _), label in zip(marks, spaced_labels(marks), strict=True):
+            labels[row, x] = label
+    return [labels[node.row, node.x] for node in tagged]
 
 
 def _custom(node: Node) -> list[str | int | None]:

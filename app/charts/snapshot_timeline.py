@@ -9,11 +9,13 @@ from plotly.subplots import make_subplots
 
 from app.charts.palette import GRID, Role, framed, quiet_axis
 from app.models.snapshot_timeline import Bar, Timeline, TimelineAxis
+from app.models.tag_labels import spaced_labels, tag_label
 from app.models.wording import chart_text, count, moment, shortened, signed
 from core.format.snapshot import CommitKind
 
 _PANEL_HEIGHT: Final = 250
-_LABELLED_TAGS: Final = 10
+_SMALLEST_SCALE: Final = 4
+_FEWEST_COLUMNS: Final = 16
 KIND_COLOURS: Final = {
     CommitKind.APPEND: Role.ADDED,
     CommitKind.OVERWRITE: Role.CHANGED,
@@ -54,7 +56,7 @@ def snapshot_timeline_figure(
         rows=3 * len(timelines),
         cols=1,
         shared_xaxes=True,
-        vertical_spacing=0.03,
+        vertical_spacing=0.05,
         row_heights=[0.36, 0.46, 0.18] * len(timelines),
         figure=base,
     )
@@ -161,12 +163,13 @@ def _beads(
     )
     marked = [bar for bar in timeline.bars if bar.tags]
     if marked:
+        labels = spaced_labels([(bar.x, tag_label(bar.tags)) for bar in marked])
         yield go.Scatter(
             x=[_place(bar, axis) for bar in marked],
             y=[0.9] * len(marked),
-            mode="markers+text" if len(marked) <= _LABELLED_TAGS else "markers",
+            mode="markers+text",
             marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
-            text=[chart_text(shortened(" ".join(bar.tags), 14)) for bar in marked],
+            text=[chart_text(label) for label in labels],
             textposition="middle right",
             textfont={"size": 10, "color": Role.CHANGED.value},
             hovertext=[f"tag {chart_text(', '.join(bar.tags))}" for bar in marked],
@@ -266,6 +269,8 @@ def _share_scales(figure: go.Figure, timelines: Sequence[Timeline]) -> None:
     """Give stacked branches the same scales, so that heights compare."""
     totals = [bar.total for each in timelines for bar in each.bars if bar.total is not None]
     most = max(totals, default=0)
+    # Below four rows the axis would count in halves.
+    most = max(most, _SMALLEST_SCALE)
     changes = [
         part
         for each in timelines
@@ -273,10 +278,10 @@ def _share_scales(figure: go.Figure, timelines: Sequence[Timeline]) -> None:
         for part in (bar.rows_added, bar.rows_removed)
         if part is not None
     ]
-    low, high = min([0, *changes]), max([0, *changes])
+    low, high = min([0, *changes]), max([_SMALLEST_SCALE, *changes])
     room = max((high - low) * 0.08, 1)
     for number in range(len(timelines)):
-        figure.update_yaxes(range=[0, most * 1.08 or 1], row=3 * number + 1, col=1)
+        figure.update_yaxes(range=[0, most * 1.08], row=3 * number + 1, col=1)
         bottom = low - room if low else 0
         figure.update_yaxes(range=[bottom, high + room], row=3 * number + 2, col=1)
 
@@ -301,13 +306,15 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
             )
         if timeline.gaps:
             figure.add_trace(_gap_trace(timeline), row=row, col=1)
-    bars = timelines[-1].bars if timelines else ()
+    last = max((len(each.bars) + len(each.gaps) - 1 for each in timelines), default=0)
+    bars = max(timelines, key=lambda each: len(each.bars)).bars if timelines else ()
     step = max(1, len(bars) // 12)
     figure.update_xaxes(
         tickvals=[bar.x for bar in bars[::step]],
         ticktext=[str(bar.last_id) for bar in bars[::step]],
         showticklabels=True,
         tickfont={"size": 11},
+        range=[-0.7, max(last, _FEWEST_COLUMNS) + 0.7],
         row=last_row,
         col=1,
     )
@@ -322,6 +329,7 @@ def _gap_trace(timeline: Timeline) -> go.Scatter:
         marker={
             "symbol": ["x-thin" if gap.is_broken else "line-ew-open" for gap in timeline.gaps],
             "size": 8,
+            "color": Role.BASE.value,
             "line": {"width": 2, "color": Role.BASE.value},
         },
         hovertext=[gap.words for gap in timeline.gaps],

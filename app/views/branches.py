@@ -52,13 +52,16 @@ def show() -> None:
         return
     identifier, summary = picked
     versus = state.parameter("br_vs") or MAIN_BRANCH
+    names = [MAIN_BRANCH, *summary.branches]
+    if versus not in names:
+        show_table_header(identifier, summary, PageName.BRANCHES)
+        places = dict.fromkeys(names, here())
+        show_not_found("Branch", versus, names, page=PageName.BRANCHES, places=places)
+        return
     with st.skeleton(height=420):
         graph = reads.graph(identifier)
         items = {item.name: item for item in reads.branches(identifier, versus)}
     show_table_header(identifier, summary, PageName.BRANCHES)
-    if versus not in items:
-        _show_unknown_versus(versus, list(items))
-        return
     tracks = tracks_of(graph, items)
     _show_controls(list(items))
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
@@ -103,18 +106,18 @@ def _show_controls(names: list[str]) -> None:
             "Find a branch", key="br_q", bind="query-params", type="search", width=220,
             placeholder="Find a branch", label_visibility="collapsed", live=True,
         )  # fmt: skip
+        st.caption("versus", width="content")
         st.selectbox(
             "Compare with", names, key="br_vs", bind="query-params", width=210,
             index=names.index(MAIN_BRANCH) if MAIN_BRANCH in names else 0,
-            label_visibility="collapsed", format_func=lambda name: f"versus {name}",
-            filter_mode="contains",
+            label_visibility="collapsed", filter_mode="contains",
         )  # fmt: skip
         if any(is_service_branch(name) for name in names):
             st.toggle("Rescue branches", key="br_show", bind="query-params")
         st.space("stretch")
         st.segmented_control(
             "Axis", list(Axis), default=Axis.LINEAGE, key="br_axis", bind="query-params",
-            required=True, label_visibility="collapsed", format_func=lambda axis: f"by {axis}",
+            required=True, label_visibility="collapsed",
         )  # fmt: skip
 
 
@@ -122,13 +125,6 @@ def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.
     """Return graph and inspector side by side, or one above the other where there is no room."""
     both = st.container(horizontal=True, gap="medium", key="panes")
     return both.container(key="pane-main"), both.container(key="pane-side", width=320)
-
-
-def _show_unknown_versus(versus: str, names: list[str]) -> None:
-    place = here()
-    show_not_found(
-        "Branch", versus, names, page=PageName.BRANCHES, places=dict.fromkeys(names, place)
-    )
 
 
 def _show_graph(graph: browse.BranchGraph, tracks: Sequence[Track], identifier: Identifier) -> None:
@@ -233,9 +229,10 @@ def _show_list(
     if not chosen:
         st.info(f"No branch of {code(identifier.table_name)} has these words in its name.")
         return
-    with rows.row_list("branches"):
+    listed = rows.row_list("branches")
+    visible = rows.page_of_rows("br_p", len(chosen), _PER_PAGE)
+    with listed:
         rows.head("branches", _COLUMNS)
-        visible = rows.page_of_rows("br_p", len(chosen), _PER_PAGE)
         for number, track in enumerate(chosen[visible]):
             _show_row(number, track, items[track.branch])
     if len(tracks) == 1:

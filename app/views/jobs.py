@@ -56,9 +56,10 @@ def _show_list(was_active: bool) -> None:
     if not visible:
         st.info("No job is in one of these states.")
     else:
-        with rows.row_list("jobs"):
+        listed = rows.row_list("jobs")
+        page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
+        with listed:
             rows.head("jobs", _COLUMNS)
-            page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
             for number, job in enumerate(visible[page]):
                 _show_row(number, job)
     if was_active and all(job.state.is_over for job in jobs):

@@ -110,15 +110,16 @@ def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
         orders: list[Order] = list(Order)
         order = st.selectbox(
             "Sort by", orders, key="ov_sort", bind="query-params", width=180,
-            label_visibility="collapsed", format_func=lambda each: f"by {each}",
+            label_visibility="collapsed", icon=":material/sort:",
         )  # fmt: skip
     chosen = choose_tables(items, words=words, database=database, order=order)
     if not chosen:
         st.info(f"None of {plural(len(items), 'table')} has {code(words)} in its name.")
         return
-    with rows.row_list("tables"):
+    listed = rows.row_list("tables")
+    visible = rows.page_of_rows("ov_p", len(chosen), _PER_PAGE)
+    with listed:
         rows.head("tables", _COLUMNS)
-        visible = rows.page_of_rows("ov_p", len(chosen), _PER_PAGE)
         for number, item in enumerate(chosen[visible]):
             _show_row(number, item, place)
 

@@ -58,8 +58,8 @@ def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
     ]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
         st.pills(
-            "Kinds", list(CommitKind), selection_mode="multi", key="sn_kind", bind="query-params",
-            label_visibility="collapsed", format_func=lambda kind: f"{GLYPHS[kind]} {kind.lower()}",
+            "Kinds", [kind.lower() for kind in CommitKind], selection_mode="multi", key="sn_kind",
+            bind="query-params", label_visibility="collapsed",
         )  # fmt: skip
         st.space("stretch")
         if others:
@@ -71,7 +71,6 @@ def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
         st.segmented_control(
             "Axis", list(TimelineAxis), default=TimelineAxis.SNAPSHOTS, key="sn_axis",
             bind="query-params", required=True, label_visibility="collapsed",
-            format_func=lambda axis: f"by {axis}",
         )  # fmt: skip
 
 
@@ -111,7 +110,7 @@ def _show_reuse(items: Sequence[SnapshotItem]) -> None:
 def _show_timeline(
     identifier: Identifier, items: Sequence[SnapshotItem], selected: SnapshotItem | None
 ) -> None:
-    kinds = frozenset(state.value_of("sn_kind") or CommitKind)
+    kinds = _kinds()
     axis = TimelineAxis(state.value_of("sn_axis") or TimelineAxis.SNAPSHOTS)
     timelines = [draw_timeline(identifier.branch, items, kinds=kinds)]
     second = state.value_of("sn_b2")
@@ -139,12 +138,19 @@ def _show_timeline(
     _show_notes(timelines)
 
 
+def _kinds() -> frozenset[CommitKind]:
+    """Return the kinds that are asked for; none asked for means all."""
+    return frozenset(CommitKind(name.upper()) for name in state.value_of("sn_kind") or CommitKind)
+
+
 def _on_click() -> None:
     state.select_clicked_snapshot(_CHART)
 
 
 def _show_notes(timelines: Sequence[Timeline]) -> None:
-    notes = ["Bars above the line add rows, hatched ones below remove them."]
+    kinds = {bar.kind for timeline in timelines for bar in timeline.bars}
+    words = ", ".join(f"{GLYPHS[kind]} {kind.lower()}" for kind in CommitKind if kind in kinds)
+    notes = [f"{words}. Bars above the line add rows, hatched ones below remove them."]
     if any(timeline.is_grouped for timeline in timelines):
         most = max(bar.size for timeline in timelines for bar in timeline.bars)
         notes.append(f"A bar stands for up to {plural(most, 'snapshot')}.")
@@ -156,7 +162,7 @@ def _show_notes(timelines: Sequence[Timeline]) -> None:
 
 def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
     """Draw the same snapshots as a table, for keyboards and for reading figures."""
-    kinds = frozenset(state.value_of("sn_kind") or CommitKind)
+    kinds = _kinds()
     visible = [
         item for item in items if item.snapshot is None or item.snapshot.commit_kind in kinds
     ][:_MOST_ROWS]
@@ -189,12 +195,13 @@ def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
         on_select=_on_row,
         selection_mode="single-row",
         column_config={
-            "Snapshot": st.column_config.NumberColumn(width=80, format="%d"),
-            "Kind": st.column_config.TextColumn(width=110),
-            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=160),
-            "Rows changed": st.column_config.NumberColumn(format="localized", width=110),
-            "Rows": st.column_config.NumberColumn(format="localized", width=110),
-            "Schema": st.column_config.NumberColumn(format="%d", width=70),
+            "Snapshot": st.column_config.NumberColumn(width=70, format="%d"),
+            "Kind": st.column_config.TextColumn(width=95),
+            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=145),
+            "Committed by": st.column_config.TextColumn(width=115),
+            "Rows changed": st.column_config.NumberColumn(format="localized", width=95),
+            "Rows": st.column_config.NumberColumn(format="localized", width=85),
+            "Schema": st.column_config.NumberColumn(format="%d", width=60),
         },
         alt=f"{plural(len(items), 'snapshot')} of {identifier.branch}, newest first",
     )

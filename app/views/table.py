@@ -9,7 +9,18 @@ from app.charts.palette import CHART_CONFIG
 from app.charts.snapshot_timeline import snapshot_timeline_figure
 from app.models.location import SnapshotPoint
 from app.models.snapshot_timeline import TimelineAxis, draw_timeline
-from app.models.wording import age, code, count, full_count, moment, plain, plural, signed, size
+from app.models.wording import (
+    age,
+    code,
+    count,
+    full_count,
+    moment,
+    plain,
+    plural,
+    shortened,
+    signed,
+    size,
+)
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.problem import guarded
@@ -120,7 +131,7 @@ def _show_head(identifier: Identifier, summary: TableSummary) -> None:
             st.markdown(f"##### Head: snapshot {head.id}")
             facts = [
                 ("Committed", age(head.time_millis, state.now_millis())),
-                ("By", plain(head.commit_user)),
+                ("By", plain(shortened(head.commit_user, 24))),
                 ("Kind", head.commit_kind.lower()),
                 ("Rows changed", signed(head.delta_record_count)),
             ]

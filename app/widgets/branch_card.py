@@ -5,7 +5,16 @@ import streamlit as st
 from app import state
 from app.models.branch_graph import LaneState, Track, versus_words
 from app.models.location import Location, SnapshotPoint
-from app.models.wording import age, code, count, full_count, moment, plain, signed
+from app.models.wording import (
+    age,
+    code,
+    count,
+    full_count,
+    moment,
+    plain,
+    shortened,
+    signed,
+)
 from app.state import PageName
 from app.widgets import rows
 from core.format.identifier import MAIN_BRANCH
@@ -153,7 +162,7 @@ def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return what a snapshot file says, as labels with Markdown."""
     return [
         ("Kind", snapshot.commit_kind.lower()),
-        ("Committed by", plain(snapshot.commit_user)),
+        ("Committed by", plain(shortened(snapshot.commit_user, 20))),
         ("Time", moment(snapshot.time_millis, state.zone())),
         ("Schema", count(snapshot.schema_id)),
         ("Rows changed", signed(snapshot.delta_record_count)),

@@ -51,7 +51,10 @@ def text(cell: DeltaGenerator, column: Column, markdown: str, *, help: str | Non
 
 
 def page_of_rows(key: str, count: int, per_page: int) -> slice:
-    """Draw the page chooser where there is more than one page, and return what to show."""
+    """Draw the page chooser where there is more than one page, and return what to show.
+
+    The rows go into a container made before, so that the chooser stands below them.
+    """
     pages = max(1, -(-count // per_page))
     if pages == 1:
         return slice(0, per_page)
