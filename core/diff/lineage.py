@@ -7,7 +7,7 @@ made, where it forked is inferred, with the evidence shown.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -236,13 +236,25 @@ def _recorded(
     if not made:
         return []
     event = made[-1]
-    identity = event.parents[0] if event.parents else event.after
-    if identity is None:
-        return []
     parent = event.source_branch or MAIN_BRANCH
     target = next((trace for trace in others if trace.branch == parent), None)
+    tagged = _snapshot_of_tag(event.base_tag, target) or _snapshot_of_tag(event.base_tag, branch)
+    identity = event.parents[0] if event.parents else event.after
+    if identity is None and tagged is not None:
+        identity = tagged.identity
+    if identity is None:
+        return []
     text = f"The ledger records that {event.actor} made {branch.branch!r} from {parent!r}."
-    return [_candidate(branch, parent, target, identity, text, Confidence.RECORDED)]
+    found = _candidate(branch, parent, target, identity, text, Confidence.RECORDED)
+    if tagged is None or not tagged.identity.same_as(identity):
+        return [found]
+    base = f"Its base tag {event.base_tag!r} names snapshot {tagged.id}."
+    return [replace(found, evidence=(*found.evidence, base))]
+
+
+def _snapshot_of_tag(name: str | None, trace: BranchTrace | None) -> Snapshot | None:
+    tags = trace.tags if trace else ()
+    return next((tag.snapshot for tag in tags if tag.name == name), None)
 
 
 def _shared_with(branch: BranchTrace, other: BranchTrace, ids: _IdsByBranch) -> list[ForkCandidate]:
@@ -352,16 +364,7 @@ def _joined(first: ForkCandidate, second: ForkCandidate) -> ForkCandidate:
     """Two pieces of evidence for one candidate, the stronger one in front."""
     strong, weak = sorted((first, second), key=lambda each: _ORDER[each.confidence])
     evidence = tuple(dict.fromkeys((*strong.evidence, *weak.evidence)))
-    return ForkCandidate(
-        branch=strong.branch,
-        parent=strong.parent,
-        identity=strong.identity,
-        snapshot=strong.snapshot or weak.snapshot,
-        source_id=strong.source_id,
-        target_id=strong.target_id,
-        evidence=evidence,
-        confidence=strong.confidence,
-    )
+    return replace(strong, snapshot=strong.snapshot or weak.snapshot, evidence=evidence)
 
 
 _ORDER: Final = {confidence: position for position, confidence in enumerate(Confidence)}

@@ -130,6 +130,17 @@ def test_the_ledger_goes_before_what_can_be_inferred() -> None:
     assert len(fork.evidence) > 1
 
 
+def test_a_base_tag_keeps_the_fork_readable_where_nothing_else_tells_it() -> None:
+    main = trace("main", "m8 m9", tags="m2")
+    dev = trace("dev", "d6 d7")
+    event = _event(LineageKind.CREATED, source_branch="main", base_tag="tag-m2")
+    fork = infer_forks(dev, [main, dev], [event])[0]
+    assert (fork.identity, fork.confidence) == (snapshot("m2").identity, Confidence.RECORDED)
+    assert fork.evidence[1] == "Its base tag 'tag-m2' names snapshot 2."
+    lineage = build_lineage([main, dev], [event])
+    assert lineage.has_ancestor(snapshot("d7").identity, snapshot("m2").identity)
+
+
 def test_parents_come_from_ids_forks_merges_and_events() -> None:
     merged = snapshot(
         "m5", properties={MERGE_SOURCE_IDENTITY: json.dumps(identity_to(snapshot("d4").identity))}
