@@ -387,7 +387,8 @@ def _refuse_parent_segments(path: str) -> None:
 
 def _local_root(url: str) -> str:
     path = url
-    for prefix in ("file://", "local://"):
+    # Hadoop writes a local path with one slash behind the scheme.
+    for prefix in ("file://", "local://", "file:"):
         path = path.removeprefix(prefix)
     return str(Path(path).expanduser().absolute()).rstrip("/")
 

@@ -9,11 +9,12 @@ from core.storage.file_io import FileIO
 from core.storage.file_remover import FileRemover
 
 
-@pytest.fixture(params=["plain path", "file url", "memory"])
+@pytest.fixture(params=["plain path", "file url", "Hadoop's file url", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileIO:
     urls = {
         "plain path": str(tmp_path),
         "file url": f"file://{tmp_path}",
+        "Hadoop's file url": f"file:{tmp_path}",
         "memory": f"memory://{tmp_path}",
     }
     return FileIO.for_url(urls[request.param])

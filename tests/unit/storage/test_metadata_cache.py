@@ -2,6 +2,7 @@
 
 import os
 import time
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,20 @@ def test_a_file_just_used_is_not_taken_from_another_process(tmp_path: Path) -> N
     cache = MetadataCache(tmp_path, max_bytes=100)
     files = [cache.file(f"k{number}", Counter(b"x" * 100)) for number in range(5)]
     assert all(Path(file).exists() for file in files)
+
+
+def test_many_readers_of_one_folder_all_get_their_bytes(tmp_path: Path) -> None:
+    def read(number: int) -> list[bytes]:
+        cache = MetadataCache(tmp_path, max_bytes=300)
+        return [
+            cache.get(f"k{key}", Counter(b"%d" % key * 50))
+            for key in (number, *range(12), *reversed(range(12)))
+        ]
+
+    with ThreadPool(8) as pool:
+        for number, found in enumerate(pool.map(read, range(8))):
+            keys = (number, *range(12), *reversed(range(12)))
+            assert found == [b"%d" % key * 50 for key in keys]
 
 
 def test_a_temporary_cache_goes_with_its_owner() -> None:
