@@ -320,7 +320,8 @@ def _result_of(future: "Future[T]", description: str) -> T:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # A failed Python worker puts its own exception last, below its traceback.
-    told = [line for line in lines if not line.startswith(("File ", "at ", "Traceback"))]
+    noise = ("File ", "at ", "Traceback", "SQLSTATE", "^", "~")
+    told = [line for line in lines if not line.startswith(noise)]
     return (told[-1] if told else type(error).__name__).rstrip(".")
 
 
