@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.golden import Golden
-from tests.support.warehouses import VERSIONS, FixtureWarehouse, unpack
+from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
 _DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
 _IN_CI = os.environ.get("CI") == "true"
@@ -103,9 +103,15 @@ def warehouse_200(tmp_path_factory: pytest.TempPathFactory) -> FixtureWarehouse:
     return unpack("2.0.0", tmp_path_factory.mktemp("paimon-2.0.0"))
 
 
+@pytest.fixture(scope="session")
+def warehouse_pypaimon(tmp_path_factory: pytest.TempPathFactory) -> FixtureWarehouse:
+    """The warehouse that pypaimon 2.1.0 wrote; read only."""
+    return unpack(WRITERS[-1], tmp_path_factory.mktemp(WRITERS[-1]))
+
+
 @pytest.fixture(scope="session", params=["warehouse_142", "warehouse_200"])
 def fixture_warehouse(request: pytest.FixtureRequest) -> FixtureWarehouse:
-    """Both fixture warehouses, one after the other; read only."""
+    """The fixture warehouses of both Java versions, one after the other; read only."""
     return cast("FixtureWarehouse", request.getfixturevalue(request.param))
 
 

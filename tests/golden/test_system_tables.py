@@ -34,10 +34,12 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.parametrize("fixture", ["warehouse_142", "warehouse_200", "warehouse_pypaimon"])
 @pytest.mark.parametrize("name", [name for name in SYSTEM_TABLES if name != _SERVED_BY_ROWS])
 def test_the_system_tables_have_the_same_columns_and_rows(
-    name: str, fixture_warehouse: FixtureWarehouse
+    name: str, fixture: str, request: pytest.FixtureRequest
 ) -> None:
+    fixture_warehouse: FixtureWarehouse = request.getfixturevalue(fixture)
     version = fixture_warehouse.version
     catalog = open_catalog(fixture_warehouse.path)
     different = {}

@@ -1,8 +1,9 @@
 """Builds the fixture warehouses with real Paimon, and writes down what Paimon says of them.
 
 `python -m tests.support.build_warehouses --paimon 1.4.2` writes `paimon-1.4.2.tar.gz` and
-`expected-1.4.2.json` into tests/data/warehouses. File names hold random uuids, so both are written
-together, and a new build replaces both.
+`expected-1.4.2.json` into tests/data/warehouses; `--paimon pypaimon-2.1.0` does the same with the
+Python implementation. File names hold random uuids, so both files are written together, and a new
+build replaces both.
 """
 
 import argparse
@@ -19,14 +20,17 @@ from typing import Any, Final
 import jpype
 
 from tests.support.fetch import JARS
-from tests.support.fixture_tables import build_all
+from tests.support.fixture_tables import build_all, build_with_pypaimon
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.pypaimon_peer import Pypaimon
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "warehouses"
 
 # Absolute paths in Paimon's answers are written with this word for the warehouse.
 WAREHOUSE: Final = "{warehouse}"
+NEWEST: Final = "2.0.0"
+PYPAIMON: Final = "pypaimon-2.1.0"
 BINARY: Final = "[B@address"
 
 SYSTEM_TABLES: Final = (
@@ -68,15 +72,28 @@ def describe(paimon: JavaPaimon, warehouse: Path) -> dict[str, Any]:
     return result
 
 
-def build(version: str) -> tuple[Path, Path]:
-    """Build the warehouse of a version; the paths of archive and expectation."""
-    archive = FOLDER / f"paimon-{version}.tar.gz"
-    expected = FOLDER / f"expected-{version}.json"
+def archive_path(writer: str) -> Path:
+    """The archive of a version of Paimon, or of pypaimon."""
+    return FOLDER / f"{writer if writer == PYPAIMON else f'paimon-{writer}'}.tar.gz"
+
+
+def expected_path(writer: str) -> Path:
+    """What Paimon says of the archive of a writer; of pypaimon's, the newest Java version."""
+    return FOLDER / f"expected-{writer}.json"
+
+
+def build(writer: str) -> tuple[Path, Path]:
+    """Build the warehouse of a writer; the paths of archive and expectation."""
+    archive, expected = archive_path(writer), expected_path(writer)
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         warehouse = Path(scratch) / "warehouse"
-        paimon = JavaPaimon(warehouse, version)
-        build_all(paimon)
+        paimon = JavaPaimon(warehouse, NEWEST if writer == PYPAIMON else writer)
+        if writer == PYPAIMON:
+            with Pypaimon(warehouse) as peer:
+                build_with_pypaimon(peer)
+        else:
+            build_all(paimon)
         _round_times(warehouse)
         expected.write_text(_dump(describe(paimon, warehouse)) + "\n", encoding="utf-8")
         with tarfile.open(archive, "w:gz") as tar:
@@ -159,7 +176,7 @@ def _dump(value: Any, depth: int = 0) -> str:
 def main() -> None:
     """Build one version, as the command line says."""
     parser = argparse.ArgumentParser(description="Build a fixture warehouse with real Paimon.")
-    parser.add_argument("--paimon", choices=list(JARS), required=True)
+    parser.add_argument("--paimon", choices=[*JARS, PYPAIMON], required=True)
     # Paimon shows times in the zone of the machine; the fixtures are written in UTC.
     os.environ["TZ"] = "UTC"
     time.tzset()

@@ -10,6 +10,7 @@ from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaTable
 from tests.support.our_answers import (
     in_micros,
+    known_to,
     our_index_files,
     our_live_files,
     our_schemas,
@@ -20,9 +21,6 @@ from tests.support.our_system_tables import our_system_table, row_differences
 
 # The audit log needs the rows of the table, not only its metadata.
 COMPARED: Final = tuple(name for name in SYSTEM_TABLES if name != "audit_log")
-
-# Keys of snapshots that a version of Paimon skips when it reads what newer ones, and we, write.
-_UNKNOWN_KEYS = {"1.4.2": {"uuid", "operation", "writerVersion"}, "2.0.0": {"writerVersion"}}
 
 
 def differences(
@@ -41,7 +39,6 @@ def differences(
     """
     described = describe_table(theirs.on("main"), system_tables)
     said = json.loads(json.dumps(to_plain(described)))
-    unknown = _UNKNOWN_KEYS[theirs.paimon.version]
     found: dict[str, Any] = {}
     if list(ours.branches.names()) != said["branches"]:
         found["branches"] = (list(ours.branches.names()), said["branches"])
@@ -49,15 +46,15 @@ def differences(
         if sorted(described["on"][branch]["rows"], key=repr) != sorted(rows, key=repr):
             found[f"rows of {branch}"] = (described["on"][branch]["rows"], rows)
     for branch, answers in said["on"].items():
-        for what, pair in _on_branch(ours.on(branch), answers, unknown).items():
+        for what, pair in _on_branch(ours.on(branch), answers, theirs.paimon.version).items():
             found[f"{what} of {branch}"] = pair
     return found
 
 
-def _on_branch(ours: FileStoreTable, theirs: dict[str, Any], unknown: set[str]) -> dict[str, Any]:
+def _on_branch(ours: FileStoreTable, theirs: dict[str, Any], version: str) -> dict[str, Any]:
     head = ours.head()
-    snapshots = [_without(item, unknown) for item in our_snapshots(ours)]
-    tags = {name: _without(tag, unknown) for name, tag in our_tags(ours).items()}
+    snapshots = [known_to(version, item) for item in our_snapshots(ours)]
+    tags = {name: known_to(version, tag) for name, tag in our_tags(ours).items()}
     pairs = {
         "schemas": (our_schemas(ours), theirs["schemas"]),
         "snapshots": (snapshots, theirs["snapshots"]),
@@ -77,7 +74,3 @@ def _on_branch(ours: FileStoreTable, theirs: dict[str, Any], unknown: set[str]) 
         if rows := row_differences(our_system_table(ours, name), answer):
             found[f"system table {name}"] = rows
     return found
-
-
-def _without(item: dict[str, Any], keys: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key not in keys}

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.pypaimon_peer import Pypaimon
 
 DATABASE: Final = "fixtures"
 
@@ -90,6 +91,40 @@ def build_all(paimon: JavaPaimon) -> None:
         build(paimon)
     other = paimon.create_table("other.solo", {"id": "INT"}, options=_KEEP)
     other.write([(1,), (2,)])
+
+
+def build_with_pypaimon(peer: Pypaimon) -> None:
+    """Build the tables of the fixture warehouse of the Python implementation."""
+    options = {**_KEEP, "metadata.stats-mode": "full"}
+    people = {"id": "INT", "name": "STRING", "amount": "BIGINT"}
+    dated = {"day": "STRING", **people}
+    makes: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]] = {
+        "append": (people, [], [], {}),
+        "append_without_stats": (people, [], [], {"metadata.stats-mode": "none"}),
+        "append_partitioned": (dated, ["day"], [], {}),
+        "append_bucketed": (people, [], [], {"bucket": "2", "bucket-key": "id"}),
+        "key": (people, [], ["id"], {"bucket": "2"}),
+        "key_partitioned": (dated, ["day"], ["day", "id"], {"bucket": "1"}),
+    }
+    for name, (fields, partition_keys, primary_keys, extra) in makes.items():
+        table = f"{DATABASE}.{name}"
+        peer.create_table(
+            table,
+            fields,
+            partition_keys=partition_keys,
+            primary_keys=primary_keys,
+            options={**options, **extra},
+        )
+        for start in (0, 3):
+            rows = [(number, f"name {number}", None) for number in range(start, start + 5)]
+            days = [("d1", *row) for row in rows] + [("a/b=c", *row) for row in rows[:2]]
+            peer.write(table, fields, days if partition_keys else rows)
+            if start == 0:
+                peer.create_tag(table, "base")
+                peer.create_branch(table, "dev", "base")
+        last = [(99, "on the branch", 99)]
+        peer.write(f"{table}$branch_dev", fields, [("d2", *last[0])] if partition_keys else last)
+        peer.create_branch(table, "empty")
 
 
 def _append(paimon: JavaPaimon) -> None:

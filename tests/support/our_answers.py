@@ -22,6 +22,9 @@ _COPIED = (
     "value_stats_cols",
 )
 
+# Keys of snapshots that a version of Paimon skips when it reads what newer ones, and we, write.
+_UNKNOWN_KEYS = {"1.4.2": {"uuid", "operation", "writerVersion"}, "2.0.0": {"writerVersion"}}
+
 
 def open_catalog(warehouse: Path) -> FilesystemCatalog:
     """Our catalog over a warehouse on the local disk."""
@@ -67,6 +70,12 @@ def our_index_files(table: FileStoreTable, snapshot: Snapshot | None) -> list[di
         to_plain(files),
         key=lambda file: (repr(file["partition"]), file["bucket"], file["file_name"]),
     )
+
+
+def known_to(version: str, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """A snapshot or tag without what a version of Paimon skips when it reads it."""
+    unknown = _UNKNOWN_KEYS[version]
+    return {key: value for key, value in snapshot.items() if key not in unknown}
 
 
 def in_micros(tag: dict[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.build_warehouses import FOLDER, WAREHOUSE
+from tests.support.build_warehouses import PYPAIMON, WAREHOUSE, archive_path, expected_path
 
 VERSIONS: Final = ("1.4.2", "2.0.0")
+WRITERS: Final = (*VERSIONS, PYPAIMON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixtureWarehouse:
-    """A warehouse that a version of Paimon wrote; not to be written to."""
+    """A warehouse that a version of Paimon, or pypaimon, wrote; not to be written to."""
 
     path: Path
     version: str
@@ -35,7 +36,7 @@ class FixtureWarehouse:
 
 def unpack(version: str, folder: Path) -> FixtureWarehouse:
     """Unpack the archive of a version into a folder."""
-    with tarfile.open(FOLDER / f"paimon-{version}.tar.gz") as archive:
+    with tarfile.open(archive_path(version)) as archive:
         archive.extractall(folder, filter="data")
     return FixtureWarehouse(path=folder / "warehouse", version=version)
 
@@ -48,6 +49,6 @@ def expected_tables(version: str) -> dict[str, list[str]]:
 @functools.cache
 def read_expected(version: str, path: str = WAREHOUSE) -> dict[str, Any]:
     """What a version of Paimon said of its tables, with this path for the warehouse."""
-    text = (FOLDER / f"expected-{version}.json").read_text(encoding="utf-8")
+    text = expected_path(version).read_text(encoding="utf-8")
     tables: dict[str, Any] = json.loads(text.replace(WAREHOUSE, path))["tables"]
     return tables
