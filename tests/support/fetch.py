@@ -67,10 +67,7 @@ def fetch_jar(version: str) -> Path:
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=PEERS) as scratch:
-                fetched = (_with_maven if shutil.which("mvn") else _with_ivy)(
-                    JARS[version], Path(scratch)
-                )
-                fetched.replace(target)
+                _resolve(JARS[version], Path(scratch)).replace(target)
     return target
 
 
@@ -85,6 +82,16 @@ def fetch_pypaimon() -> Path:
             _run([str(python), "-m", "pip", "install", "--quiet", PYPAIMON])
             ready.touch()
     return python
+
+
+def _resolve(coordinate: str, folder: Path) -> Path:
+    if shutil.which("mvn") is not None:
+        try:
+            return _with_maven(coordinate, folder)
+        except FetchError as failure:
+            # A Maven that is there may still lack a Java of its own.
+            print(f"{failure}\nTrying through Spark.", file=sys.stderr)
+    return _with_ivy(coordinate, folder)
 
 
 def _with_maven(coordinate: str, folder: Path) -> Path:
