@@ -1,0 +1,131 @@
+"""The consoles and browsers of these tests: one demo a run, a fresh browser context a test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from app.cli.commands import run
+from tests.browser.consoles import RunningConsole, running_console
+from tests.browser.large_table import write_large_table
+from tests.browser.visits import Visit
+from tests.support.requirements import need_chromium
+from tests.support.warehouses import FixtureWarehouse
+
+_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+              "--disable-background-networking"]  # fmt: skip
+
+NewVisit = Callable[..., Visit]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-screenshots", action="store_true", help="take the pictures of the README anew"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # One process builds one demo and runs one browser.
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def update_screenshots(pytestconfig: pytest.Config) -> bool:
+    """Whether pictures are taken; the option is known only where this folder was named."""
+    return bool(pytestconfig.getoption("--update-screenshots", default=False))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium."""
+    program = need_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(program), headless=True, args=_ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def demo_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo, built by the command that people use."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRANCH_CONSOLE_STATE_DIR", str(folder / "state"))
+        patch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(folder / "cache"))
+        assert run(["demo", "--build-only", "--warehouse", str(folder / "air")]) == 0
+    return folder / "air"
+
+
+@pytest.fixture(scope="session")
+def demo_console(
+    demo_warehouse: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningConsole]:
+    """The console of the demo, to look at."""
+    with running_console(demo_warehouse, tmp_path_factory.mktemp("demo-state")) as running:
+        yield running
+
+
+@pytest.fixture
+def own_demo_console(demo_warehouse: Path, tmp_path: Path) -> Iterator[RunningConsole]:
+    """The console of a copy of the demo, to change."""
+    copy = shutil.copytree(demo_warehouse, tmp_path / "air")
+    with running_console(copy, tmp_path / "state") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def broken_console(
+    warehouse_200: FixtureWarehouse, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningConsole]:
+    """The console of a warehouse that Paimon wrote and somebody damaged."""
+    folder = tmp_path_factory.mktemp("broken")
+    warehouse = shutil.copytree(warehouse_200.path, folder / "warehouse")
+    tables = warehouse / "fixtures.db"
+    (tables / "truncated" / "schema" / "schema-0").write_text('{"version": 3, "id"')
+    torn = tables / "branches_diverged" / "branch" / "branch-evolved"
+    for schema in (torn / "schema").iterdir():
+        schema.unlink()
+    shutil.copytree(tables / "append", tables / "<img src=x onerror=alert(1)>")
+    write_large_table(warehouse)
+    with running_console(warehouse, folder / "state") as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewVisit]:
+    """Opens tabs; a test that fails keeps a trace, and any error in a page fails it."""
+    contexts: list[Any] = []
+    visits: list[Visit] = []
+
+    def new(console: RunningConsole, *, scheme: str = "light") -> Visit:
+        context = browser.new_context(
+            viewport={"width": 1440, "height": 900},
+            color_scheme=scheme,  # type: ignore[arg-type]
+            timezone_id="Europe/Berlin",
+            locale="en-GB",
+        )
+        context.tracing.start(screenshots=True, snapshots=True)
+        contexts.append(context)
+        visits.append(Visit(context, console.url))
+        return visits[-1]
+
+    failed_before = request.session.testsfailed
+    yield new
+    try:
+        for each in visits:
+            each.assert_calm()
+    finally:
+        for number, context in enumerate(contexts):
+            has_failed = request.session.testsfailed > failed_before
+            path = tmp_path / f"trace-{number}.zip"
+            context.tracing.stop(path=str(path) if has_failed else None)
+            context.close()

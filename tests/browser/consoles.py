@@ -1,0 +1,107 @@
+"""Runs the console as people run it: Streamlit in a process of its own, on a free port."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import app
+from app.services import Services
+from app.settings import Settings
+
+_START_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningConsole:
+    """A console that answers."""
+
+    url: str
+    settings: Settings
+
+    @property
+    def services(self) -> Services:
+        """The same warehouse and jobs, as another process sees them."""
+        return Services(self.settings)
+
+
+@contextmanager
+def running_console(warehouse: Path, state_dir: Path) -> Iterator[RunningConsole]:
+    """Serve the console of a warehouse; a worker that it started is stopped with it."""
+    overrides = {
+        "warehouse": str(warehouse),
+        "state_dir": str(state_dir),
+        "cache_dir": str(state_dir / "cache"),
+        "actor": "ada",
+        "port": str(_free_port()),
+    }
+    settings = Settings.from_environment(overrides, {})
+    url = f"http://127.0.0.1:{settings.port}"
+    state_dir.mkdir(parents=True, exist_ok=True)
+    script = Path(app.__file__).with_name("main.py")
+    with (state_dir / "console.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", str(script),
+             "--server.address=127.0.0.1", f"--server.port={settings.port}",
+             "--server.headless=true"],
+            env={**os.environ, **settings.to_environment(),
+                 "PYTHONPATH": str(Path(app.__file__).parents[1])},
+            cwd=state_dir,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    running = RunningConsole(url=url, settings=settings)
+    try:
+        _wait_until_ready(url, process, state_dir / "console.log")
+        yield running
+    finally:
+        process.terminate()
+        process.wait(30)
+        stop_worker(running.services)
+
+
+def stop_worker(services: Services) -> None:
+    """Stop the worker that a console started."""
+    worker = services.worker()
+    if worker is None or not worker.is_alive:
+        return
+    try:
+        os.kill(worker.process_id, signal.SIGTERM)
+        for _ in range(200):
+            os.kill(worker.process_id, 0)
+            time.sleep(0.1)
+        os.kill(worker.process_id, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"The console ended by itself: {log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise RuntimeError(f"The console did not start in {_START_SECONDS} s: {log.read_text()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port

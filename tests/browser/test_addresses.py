@@ -1,0 +1,87 @@
+"""Addresses: a copied one opens the same view, a wrong one says so."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+
+FLIGHTS = {"db": "air", "table": "flights"}
+
+
+def test_a_clicked_snapshot_is_in_the_address_and_opens_again_elsewhere(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen.click_mark("append", 2)
+    assert seen.query["snap"].startswith("main:3:")
+    expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 3")
+    other = visit(demo_console).open("branches", **seen.query)
+    assert other.query == seen.query
+    expect(other.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 3")
+
+
+def test_a_bead_of_the_timeline_opens_its_snapshot(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open("snapshots", **FLIGHTS)
+    seen.click_mark("snapshots", 4)
+    assert seen.query["snap"].startswith("main:5:")
+    expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 5")
+    seen.page.reload()
+    seen.settle()
+    expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 5")
+
+
+def test_the_parameters_of_a_view_stand_in_the_address(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen.page.get_by_role("radio", name="time").or_(
+        seen.page.get_by_role("button", name="time", exact=True)
+    ).first.click()
+    seen.page.wait_for_url("**br_axis=time**")
+    seen.settle()
+    other = visit(demo_console).open("branches", **seen.query)
+    assert other.query["br_axis"] == "time"
+
+
+def test_the_copied_link_is_the_address(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console).open("snapshots", **FLIGHTS, branch="fix-delays")
+    seen.page.locator(".st-key-location-line").get_by_role("button").last.click()
+    shown = seen.page.locator('[data-testid="stPopoverBody"] code').inner_text()
+    assert re.sub(r"\s", "", shown) == seen.page.url
+
+
+def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS, branch="fix-delay")
+    assert "Branch fix-delay was not found." in seen.text()
+    assert seen.query["branch"] == "fix-delay"
+    expect(seen.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(0)
+    seen.link("fix-delays").click()
+    seen.page.wait_for_url("**branch=fix-delays**")
+    seen.settle()
+    expect(seen.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(1)
+
+
+def test_a_link_to_a_reused_id_says_so(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console).open("snapshots", **FLIGHTS, snap="main:3:00000000")
+    assert "is not the one this link was made for" in seen.text()
+
+
+def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS)
+    view = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range.slice()"
+    chart = seen.page.locator(".js-plotly-plot .nsewdrag").first
+    box = chart.bounding_box()
+    assert box
+    seen.page.mouse.move(box["x"] + 300, box["y"] + box["height"] - 10)
+    seen.page.mouse.down()
+    seen.page.mouse.move(box["x"] + 200, box["y"] + box["height"] - 10, steps=5)
+    seen.page.mouse.up()
+    moved = seen.page.evaluate(view)
+    seen.click_mark("append", 8)
+    assert seen.page.evaluate(view) == moved

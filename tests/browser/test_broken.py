@@ -1,0 +1,56 @@
+"""What is broken is said with its file, and everything else stays usable."""
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+
+
+def test_a_broken_table_is_named_with_its_file(
+    visit: NewVisit, broken_console: RunningConsole
+) -> None:
+    seen = visit(broken_console).open(ov_q="truncated")
+    attention = seen.page.locator(".st-key-card-attention").inner_text()
+    assert "fixtures.truncated" in attention
+    assert "schema-0" in attention
+    seen.assert_fits()
+    table = visit(broken_console).open("table", db="fixtures", table="truncated")
+    assert "BROKEN_FILE" in table.text()
+    assert "schema-0" in table.text()
+
+
+def test_a_broken_branch_is_a_card_and_the_others_can_be_looked_at(
+    visit: NewVisit, broken_console: RunningConsole
+) -> None:
+    seen = visit(broken_console).open("branches", db="fixtures", table="branches_diverged")
+    assert "cannot be read" in seen.text()
+    seen.link("diverged").click()
+    seen.page.wait_for_url("**branch=diverged**")
+    seen.settle()
+    expect(seen.page.locator(".st-key-card-branch")).to_contain_text("diverged")
+    torn = visit(broken_console).open(
+        "snapshots", db="fixtures", table="branches_diverged", branch="evolved"
+    )
+    assert "cannot be read" in torn.text()
+
+
+def test_markup_in_a_name_is_shown_and_not_run(
+    visit: NewVisit, broken_console: RunningConsole
+) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    seen = visit(broken_console)
+    seen.page.on("dialog", lambda dialog: seen.problems.append(dialog.message))
+    seen.open(ov_q="onerror")
+    expect(seen.page.locator(".st-key-page img")).to_have_count(0)
+    assert name in seen.text()
+    for page in ("table", "branches", "snapshots", "schemas"):
+        seen.open(page, db="fixtures", table=name)
+        assert name in seen.text()
+        expect(seen.page.locator(".st-key-page img")).to_have_count(0)
+
+
+def test_a_name_that_would_leave_the_warehouse_is_refused(
+    visit: NewVisit, broken_console: RunningConsole
+) -> None:
+    seen = visit(broken_console).open("table", db="..", table="../etc")
+    assert "INVALID_NAME" in seen.text()

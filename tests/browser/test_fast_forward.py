@@ -1,0 +1,65 @@
+"""The fast-forward from the button to the receipt, by a worker that the console started."""
+
+from playwright.sync_api import expect
+
+from core.format.identifier import Identifier
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+
+FLIGHTS = {"db": "air", "table": "flights"}
+_JOB_MILLIS = 240_000
+
+
+def test_it_runs_from_the_preview_to_the_receipt(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    services = own_demo_console.services
+    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    seen.link("Fast-forward").click()
+    seen.page.wait_for_url("**/merge?**")
+    seen.settle()
+    assert "Nothing: every snapshot, schema and tag stays." in seen.text()
+    seen.page.get_by_role("button", name="Fast-forward main").click()
+    seen.page.wait_for_url("**/job?**")
+    seen.settle()
+    seen.keep_picture("job-light", update=update_screenshots)
+    expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
+    seen.settle()
+    job_id = seen.query["id"]
+    seen.link("Receipt").click()
+    seen.page.wait_for_url("**/receipt?**")
+    seen.settle()
+    assert "main: snapshot 12" in seen.text()
+    assert "snapshot 14" in seen.text()
+    seen.assert_fits()
+    seen.keep_picture("receipt-light", update=update_screenshots)
+    night = visit(own_demo_console, scheme="dark")
+    night.open("job", **FLIGHTS, id=job_id).keep_picture("job-dark", update=update_screenshots)
+    night.open("receipt", **FLIGHTS, id=job_id)
+    night.keep_picture("receipt-dark", update=update_screenshots)
+
+    branches = {item.name: item for item in services.branches(_flights())}
+    head, source = branches["main"].head, branches["fix-delays"].head
+    assert head is not None
+    assert source is not None
+    assert head.identity.same_as(source.identity)
+    seen.open("merge", **FLIGHTS, source="fix-delays")
+    assert "Nothing to do" in seen.text()
+
+
+def test_a_moved_target_is_refused_and_nothing_changes(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    services = demo_console.services
+    before = services.branches(_flights())
+    seen = visit(demo_console).open("merge", **FLIGHTS, source="backfill-2013-12")
+    assert "Fast-forward refused: it would remove 1 commit" in seen.text()
+    expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
+    seen.page.get_by_text("Replace main by backfill-2013-12").click()
+    replace = seen.page.get_by_role("button", name="Replace main", exact=True)
+    expect(replace).to_be_disabled()
+    assert services.branches(_flights()) == before
+
+
+def _flights() -> Identifier:
+    return Identifier(database="air", table="flights")

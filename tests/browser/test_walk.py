@@ -1,0 +1,73 @@
+"""A walk through every page of the demo, by day and by night, wide and narrow."""
+
+import pytest
+
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+
+FLIGHTS = {"db": "air", "table": "flights"}
+PAGES = {
+    "overview": ("", {}),
+    "table": ("table", FLIGHTS),
+    "branches": ("branches", {**FLIGHTS, "branch": "fix-delays"}),
+    "snapshots": ("snapshots", FLIGHTS),
+    "schemas": ("schemas", {"db": "air", "table": "planes", "branch": "fleet-facts"}),
+    "fast-forward": ("merge", {**FLIGHTS, "source": "fix-delays", "how": "ff"}),
+    "fast-forward-refused": ("merge", {**FLIGHTS, "source": "backfill-2013-12", "how": "ff"}),
+    "jobs": ("jobs", {}),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_and_fits(
+    name: str,
+    scheme: str,
+    visit: NewVisit,
+    demo_console: RunningConsole,
+    update_screenshots: bool,
+) -> None:
+    path, query = PAGES[name]
+    seen = visit(demo_console, scheme=scheme).open(path, **query)
+    seen.assert_fits()
+    seen.keep_picture(f"{name}-{scheme}", update=update_screenshots)
+
+
+def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open()
+    seen.link("air.flights").click()
+    seen.page.wait_for_url("**/table?**")
+    seen.settle()
+    for name in ("Branches", "Snapshots", "Schemas", "Fast-forward"):
+        seen.go(name)
+        assert seen.query["db"] == "air"
+        assert seen.query["table"] == "flights"
+    seen.go("Jobs")
+    assert "table" not in seen.query
+
+
+def test_going_back_leads_to_the_page_before(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen.link("fix-delays").click()
+    seen.page.wait_for_url("**branch=fix-delays**")
+    seen.settle()
+    seen.go("Snapshots")
+    assert seen.query["branch"] == "fix-delays"
+    seen.page.go_back()
+    seen.page.wait_for_url("**/branches?**")
+    seen.settle()
+    assert seen.query["branch"] == "fix-delays"
+    seen.page.go_back()
+    seen.page.wait_for_url(lambda url: "fix-delays" not in url)
+    seen.settle()
+    assert "fix-delays" not in seen.page.locator(".st-key-location-line").inner_text()
+
+
+def test_the_dark_theme_is_dark(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console, scheme="dark").open()
+    colour = seen.page.evaluate(
+        "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    )
+    assert colour == "rgb(14, 17, 23)"

@@ -1,0 +1,140 @@
+"""A person at the console: opens addresses, waits until a page has settled, looks for trouble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
+
+SIZES = ((1440, 900), (1024, 768))
+_SETTLE_MILLIS = 90_000
+_SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
+# Streamlit asks at the path of the page first and finds its server one level up.
+_PROBES = ("_stcore/health", "_stcore/host-config")
+
+
+class Visit:
+    """One tab of a browser, and what went wrong in it."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(_SETTLE_MILLIS)
+        self._url = url
+        self.problems: list[str] = []
+        self._probed = False
+        self.page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        self.page.on("console", self._hear)
+        self.page.on("requestfailed", self._miss)
+
+    def open(self, page: str = "", **query: str) -> Visit:
+        """Open an address and wait until the page has settled."""
+        self.page.goto(f"{self._url}/{page}?{urlencode(query)}")
+        return self.settle()
+
+    def settle(self) -> Visit:
+        """Wait until the script has run and nothing is a placeholder any more."""
+        self.page.wait_for_selector(
+            '[data-testid="stApp"][data-test-script-state="notRunning"]', state="attached"
+        )
+        self.page.wait_for_function(
+            """() => document.querySelector('.st-key-page')
+                && !document.querySelector('[data-testid="stSkeleton"]')
+                && !document.querySelector('[data-stale="true"]')"""
+        )
+        for chart in self.page.locator('[data-testid="stPlotlyChart"]').all():
+            chart.locator(".main-svg").first.wait_for(state="attached")
+        expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
+        return self
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the address."""
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
+
+    @property
+    def path(self) -> str:
+        """The page of the address."""
+        return urlsplit(self.page.url).path.strip("/")
+
+    def link(self, name: str, *, within: str = "page") -> Locator:
+        """A link by its text: in the page, or in the sidebar."""
+        area = ".st-key-page" if within == "page" else '[data-testid="stSidebar"]'
+        return self.page.locator(area).get_by_role("link", name=name, exact=True).first
+
+    def go(self, name: str) -> Visit:
+        """Follow a link of the sidebar."""
+        before = self.page.url
+        self.link(name, within="sidebar").click()
+        self.page.wait_for_url(lambda url: url != before)
+        return self.settle()
+
+    def text(self) -> str:
+        """What the page says."""
+        return self.page.locator(".st-key-page").inner_text()
+
+    def click_mark(self, trace: str, number: int) -> Visit:
+        """Click a mark of a chart, by the name of its trace."""
+        before = self.page.url
+        point = self.page.evaluate(_POINT, [trace, number])
+        self.page.mouse.click(point["x"], point["y"])
+        self.page.wait_for_function("before => location.href !== before", arg=before)
+        return self.settle()
+
+    def assert_fits(self) -> None:
+        """See that nothing has to be scrolled sideways, wide or narrow."""
+        for width, height in SIZES:
+            self.page.set_viewport_size({"width": width, "height": height})
+            self.page.wait_for_timeout(250)
+            spills = self.page.evaluate(_SPILLS)
+            assert spills == [], f"{self.page.url} at {width} px: {spills}"
+        self.page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
+
+    def assert_calm(self) -> None:
+        """See that no error was raised in the page."""
+        assert self.problems == [], self.problems
+
+    def keep_picture(self, name: str, *, update: bool) -> None:
+        """Take the picture that the README shows."""
+        if not update:
+            return
+        _SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.mouse.move(0, 0)
+        self.page.wait_for_timeout(900)
+        self.page.screenshot(path=str(_SCREENSHOTS / f"{name}.png"))
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type != "error":
+            return
+        where = str(message.location.get("url", ""))
+        if not where.endswith(_PROBES):
+            self.problems.append(f"{message.text} ({where})")
+
+    def _miss(self, request: Request) -> None:
+        # Leaving a page cuts off what it was still fetching.
+        if request.failure and "ERR_ABORTED" not in request.failure:
+            self.problems.append(f"{request.url}: {request.failure}")
+
+
+_POINT = """([name, number]) => {
+  for (const plot of document.querySelectorAll('.js-plotly-plot')) {
+    const trace = plot._fullData.find(each => each.name === name);
+    if (!trace) continue;
+    const xaxis = plot._fullLayout[trace.xaxis.replace('x', 'xaxis')];
+    const yaxis = plot._fullLayout[trace.yaxis.replace('y', 'yaxis')];
+    const box = plot.getBoundingClientRect();
+    return {
+      x: box.left + xaxis._offset + xaxis.d2p(trace.x[number]),
+      y: box.top + yaxis._offset + yaxis.d2p(trace.y[number]),
+    };
+  }
+  throw new Error('no trace ' + name);
+}"""
+
+_SPILLS = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const spills = [];
+  if (main.scrollWidth > main.clientWidth) spills.push('main ' + main.scrollWidth);
+  if (document.documentElement.scrollWidth > window.innerWidth) spills.push('document');
+  return spills;
+}"""
