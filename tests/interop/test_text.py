@@ -29,6 +29,13 @@ _WRITTEN = [
     {"type": "ARRAY NOT NULL", "element": "INT NOT NULL"},
     {"type": "MAP", "key": "STRING NOT NULL", "value": {"type": "MULTISET", "element": "DATE"}},
 ]
+# With legacy names a folder of binary values holds an address in the memory of the writer.
+_PARTITIONS = [
+    (written, legacy)
+    for written in ATOMIC_TYPES
+    for legacy in (True, False)
+    if not (legacy and ("BINARY" in written or written == "BYTES"))
+]
 
 
 @pytest.mark.parametrize("written", _WRITTEN, ids=str)
@@ -97,8 +104,7 @@ def test_a_duration_means_the_same_as_in_java(text: str, java: JavaPaimon) -> No
     assert _answer(lambda: parse_duration(text)) == _answer(lambda: int(parse(text).toMillis()))
 
 
-@pytest.mark.parametrize("legacy", [True, False], ids=["legacy names", "readable names"])
-@pytest.mark.parametrize("written", ATOMIC_TYPES)
+@pytest.mark.parametrize(("written", "legacy"), _PARTITIONS)
 def test_a_partition_lies_in_the_same_folder_as_in_java(
     written: str,
     legacy: bool,
@@ -106,8 +112,6 @@ def test_a_partition_lies_in_the_same_folder_as_in_java(
     rng: Random,
     examples: Callable[[int], int],
 ) -> None:
-    if legacy and ("BINARY" in written or "BYTES" in written):
-        pytest.skip("its folder holds an address in the memory of the writer")
     row_type = row_type_of([written, "INT"])
     schema = TableSchema(
         id=0,
