@@ -30,6 +30,7 @@ def main() -> None:
     state.register_pages(pages)
     state.begin_reading()
     page = st.navigation(list(pages.values()), position="hidden")
+    state.announce(page.url_path)
     try:
         _show_sidebar()
         with st.container(key="page"):

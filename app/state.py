@@ -32,6 +32,7 @@ class PageName(StrEnum):
 
 
 _PAGES: Final = "pages"
+_ADDRESS: Final = "address"
 _READ_AT: Final = "read_at"
 
 
@@ -49,6 +50,24 @@ def page_of(name: PageName) -> st.Page:
 def location() -> Location:
     """Return where the address says we are."""
     return Location.from_query(st.query_params.to_dict())
+
+
+def announce(page: str) -> None:
+    """Tell the browser the address of what it sees.
+
+    A link to the page that is open already reruns it with other parameters, but leaves the old ones
+    in the address bar. Going back is told apart by the browser itself.
+    """
+    query = st.query_params.to_dict()
+    seen = st.session_state.get(_ADDRESS)
+    st.session_state[_ADDRESS] = (page, query)
+    if seen is None or seen[0] != page or seen[1] == query:
+        return
+    # Writing one parameter sends all of them; those of the location are bound to no widget.
+    for name in PARAMETERS:
+        if name in query:
+            st.query_params[name] = query[name]
+            return
 
 
 def parameter(name: str) -> str | None:
