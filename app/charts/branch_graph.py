@@ -82,29 +82,35 @@ _EDGE_GROUPS: Final = (
 
 
 def branch_graph_figure(
-    graph: BranchGraph, *, now_millis: int, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
+    graph: BranchGraph, *, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
 ) -> go.Figure:
     """Draw the graph; points carry `[branch, id, identity]`, folded runs `[branch, id, "fold"]`.
 
     Args:
         graph: What to draw.
-        now_millis: The time that ages are told from.
         uirevision: What zoom and pan belong to.
         width_columns: How many columns are seen before one has to pan.
     """
     rows = len(graph.lanes) + (1 if graph.hidden else 0)
     figure = framed(rows * LANE_HEIGHT + 40, uirevision=uirevision, left=_LABEL_WIDTH, right=16)
     to_x = _time if graph.axis is Axis.TIME else float
-    for trace in (
-        *_edge_traces(graph.edges, graph.axis, to_x),
-        *_node_traces(graph, to_x),
-        *_folds(graph, to_x),
-        *_marks(graph, to_x),
-    ):
-        figure.add_trace(trace)
-    _label_lanes(figure, graph, now_millis)
+    figure.add_traces(
+        [
+            *_edge_traces(graph.edges, graph.axis, to_x),
+            *_node_traces(graph, to_x),
+            *_folds(graph, to_x),
+            *_marks(graph, to_x),
+        ]
+    )
+    _label_lanes(figure, graph)
     _scale(figure, graph, rows, width_columns)
     return figure
+
+
+def is_wider_than_shown(graph: BranchGraph) -> bool:
+    """Whether older columns stand left of what is seen at first."""
+    last = max((node.x for node in graph.nodes), default=0.0)
+    return graph.axis is Axis.LINEAGE and last > _VISIBLE_COLUMNS
 
 
 def legend_words(graph: BranchGraph) -> list[tuple[str, str]]:
@@ -220,13 +226,13 @@ def _folds(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
         mode="markers+text",
         marker={
             "symbol": "square",
-            "size": 22,
+            "size": [18 + 2 * len(_fold_words(node)) for node in folds],
             "color": [colours[node.row].value for node in folds],
             "opacity": 1,
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
-        text=[f"\N{MULTIPLICATION SIGN}{count(node.folded)}" for node in folds],
+        text=[_fold_words(node) for node in folds],
         textposition="middle center",
         textfont={"size": 10, "color": "#FFFFFF"},
         customdata=[[node.branch, node.first_id, "fold"] for node in folds],
@@ -335,6 +341,11 @@ def _hover(node: Node) -> str:
     return "<br>".join(lines)
 
 
+def _fold_words(node: Node) -> str:
+    shown = f"{node.folded / 1000:.1f}k" if node.folded >= 1_000 else str(node.folded)
+    return f"\N{MULTIPLICATION SIGN}{shown}"
+
+
 def _fold_hover(node: Node) -> str:
     last = node.snapshot.id if node.snapshot else node.first_id
     branch = chart_text(shortened(node.branch, 40))
@@ -344,42 +355,48 @@ def _fold_hover(node: Node) -> str:
     )
 
 
-def _label_lanes(figure: go.Figure, graph: BranchGraph, now_millis: int) -> None:
+def _label_lanes(figure: go.Figure, graph: BranchGraph) -> None:
     """Write name and standing left of each lane; the selected lane gets a band."""
-    for lane in graph.lanes:
-        figure.add_annotation(
-            **_LABEL,
-            y=lane.row - 0.17,
-            text=f"<b>{chart_text(shortened(lane.branch, 24))}</b>",
-            font={"size": 13},
-        )
-        figure.add_annotation(
-            **_LABEL,
-            y=lane.row + 0.19,
-            text=_standing(lane, now_millis),
-            font={"size": 11, "color": COLOURS[lane.state].value},
-        )
-        if lane.is_selected:
-            figure.add_shape(
-                type="rect",
-                xref="paper",
-                xsizemode="pixel",
-                xanchor=0,
-                x0=-_LABEL_WIDTH,
-                x1=_WIDEST,
-                y0=lane.row - 0.48,
-                y1=lane.row + 0.48,
-                fillcolor=faint(COLOURS[lane.state], 0.09),
-                line={"width": 0},
-                layer="below",
-            )
+    labels = [label for lane in graph.lanes for label in _lane_labels(lane)]
     if graph.hidden:
-        figure.add_annotation(
-            **_LABEL,
-            y=len(graph.lanes),
-            text=f"+{count(graph.hidden)} branches",
-            font={"size": 12, "color": Role.BASE.value},
-        )
+        words = f"+{count(graph.hidden)} branches"
+        font = {"size": 12, "color": Role.BASE.value}
+        labels.append({**_LABEL, "y": len(graph.lanes), "text": words, "font": font})
+    bands = [_band(lane) for lane in graph.lanes if lane.is_selected]
+    # All at once: one by one, each would be checked against all before it.
+    figure.update_layout(annotations=labels, shapes=bands)
+
+
+def _lane_labels(lane: Lane) -> tuple[dict[str, Any], dict[str, Any]]:
+    name = {
+        **_LABEL,
+        "y": lane.row - 0.17,
+        "text": f"<b>{chart_text(shortened(lane.branch, 24))}</b>",
+        "font": {"size": 13},
+    }
+    standing = {
+        **_LABEL,
+        "y": lane.row + 0.19,
+        "text": _standing(lane),
+        "font": {"size": 11, "color": COLOURS[lane.state].value},
+    }
+    return name, standing
+
+
+def _band(lane: Lane) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "xsizemode": "pixel",
+        "xanchor": 0,
+        "x0": -_LABEL_WIDTH,
+        "x1": _WIDEST,
+        "y0": lane.row - 0.48,
+        "y1": lane.row + 0.48,
+        "fillcolor": faint(COLOURS[lane.state], 0.09),
+        "line": {"width": 0},
+        "layer": "below",
+    }
 
 
 _LABEL: Final[dict[str, Any]] = {
@@ -393,7 +410,7 @@ _LABEL: Final[dict[str, Any]] = {
 }
 
 
-def _standing(lane: Lane, now_millis: int) -> str:
+def _standing(lane: Lane) -> str:
     track = lane.track
     words = {
         LaneState.MAIN: "main branch",

@@ -307,6 +307,8 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
         if timeline.gaps:
             figure.add_trace(_gap_trace(timeline), row=row, col=1)
     last = max((len(each.bars) + len(each.gaps) - 1 for each in timelines), default=0)
+    # The ring around the newest bead must not be cut off, however many there are.
+    room = max(0.7, last * 0.015)
     bars = max(timelines, key=lambda each: len(each.bars)).bars if timelines else ()
     step = max(1, len(bars) // 12)
     figure.update_xaxes(
@@ -314,7 +316,7 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
         ticktext=[str(bar.last_id) for bar in bars[::step]],
         showticklabels=True,
         tickfont={"size": 11},
-        range=[-0.7, max(last, _FEWEST_COLUMNS) + 0.7],
+        range=[-room, max(last, _FEWEST_COLUMNS) + room],
         row=last_row,
         col=1,
     )

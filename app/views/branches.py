@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import reads, state
-from app.charts.branch_graph import branch_graph_figure, legend_words
+from app.charts.branch_graph import branch_graph_figure, is_wider_than_shown, legend_words
 from app.charts.palette import CHART_CONFIG
 from app.models.branch_graph import (
     Axis,
@@ -147,7 +147,6 @@ def _show_graph(graph: browse.BranchGraph, tracks: Sequence[Track], identifier: 
         return
     figure = branch_graph_figure(
         model,
-        now_millis=state.now_millis(),
         uirevision=f"{identifier.table_name} {model.axis} {model.hidden}",
     )
     st.plotly_chart(
@@ -169,6 +168,8 @@ def _show_legend(model: BranchGraph) -> None:
         parts.append(":violet[▸] tag")
     if any(node.has_new_schema for node in model.nodes):
         parts.append(":violet[▬] schema change")
+    if is_wider_than_shown(model):
+        parts.append("drag the graph sideways for older commits")
     st.caption(" \u2003 ".join(parts))
 
 

@@ -40,7 +40,7 @@ def timeline_of(*snapshots: Snapshot, branch: str = "main") -> Timeline:
 
 
 def test_nodes_carry_branch_id_and_identity() -> None:
-    figure = branch_graph_figure(graph_of(dev()), now_millis=0, uirevision="t")
+    figure = branch_graph_figure(graph_of(dev()), uirevision="t")
     carried = [list(each) for trace in figure.data for each in trace.customdata or ()]
     assert ["dev", 5, "dev5-uui"] in carried
     assert len(carried) == 8
@@ -49,7 +49,7 @@ def test_nodes_carry_branch_id_and_identity() -> None:
 def test_many_lanes_need_no_more_than_six_edge_traces() -> None:
     tracks = [dev(f"b{n}", n % 3, n % 2) for n in range(20)]
     tracks += [Track(branch="torn", problem="gone"), dev("odd", None, None)]
-    figure = branch_graph_figure(graph_of(*tracks), now_millis=0, uirevision="t")
+    figure = branch_graph_figure(graph_of(*tracks), uirevision="t")
     edges = [trace for trace in figure.data if trace.name == "edges"]
     assert len(edges) <= 6
     names = [trace.name for trace in figure.data if trace.name != "edges"]
@@ -58,7 +58,7 @@ def test_many_lanes_need_no_more_than_six_edge_traces() -> None:
 
 def test_names_are_text_and_never_markup() -> None:
     track = dev("<b>bold</b><script>alert(1)</script>")
-    figure = branch_graph_figure(graph_of(track), now_millis=0, uirevision="t")
+    figure = branch_graph_figure(graph_of(track), uirevision="t")
     shown = json.dumps([annotation.text for annotation in figure.layout.annotations])
     shown += json.dumps([text for trace in figure.data for text in trace.hovertext or ()])
     assert "<script" not in shown
@@ -67,7 +67,7 @@ def test_names_are_text_and_never_markup() -> None:
 
 @pytest.mark.parametrize("axis", list(Axis))
 def test_zoom_stays_with_its_table(axis: Axis) -> None:
-    figure = branch_graph_figure(graph_of(dev(), axis=axis), now_millis=0, uirevision="air.flights")
+    figure = branch_graph_figure(graph_of(dev(), axis=axis), uirevision="air.flights")
     assert figure.layout.uirevision == "air.flights"
     assert figure.layout.paper_bgcolor == "rgba(0, 0, 0, 0)"
 
@@ -83,7 +83,7 @@ def test_a_thousand_snapshots_and_fifty_branches_stay_under_two_thousand_marks()
         own = (*long[: 20 * number + 1], *history(f"b{number}-", 20 * number + 2, 20 * number + 9))
         tracks.append(Track(branch=f"b{number}", snapshots=own, head=own[-1], ahead=8, behind=1))
     graph = draw_branches(tracks)
-    figure = branch_graph_figure(graph, now_millis=0, uirevision="t")
+    figure = branch_graph_figure(graph, uirevision="t")
     assert sum(len(trace.customdata or ()) for trace in figure.data) <= 2_000
     assert graph.hidden == 51 - len(graph.lanes)
 
@@ -125,7 +125,7 @@ def test_an_impossible_clock_does_not_break_the_time_axis() -> None:
     )
     assert figure.data
     graph = draw_branches([Track(branch="main", snapshots=(odd,), head=odd)], axis=Axis.TIME)
-    assert branch_graph_figure(graph, now_millis=0, uirevision="t").data
+    assert branch_graph_figure(graph, uirevision="t").data
 
 
 def luminance(colour: str) -> float:
