@@ -1,0 +1,98 @@
+"""Opens a page of the console on a warehouse in memory, as an address would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+import app.services
+from app import reads
+from app.settings import Settings
+from tests.console.pretend import PretendServices, air_warehouse
+
+MAIN = Path(app.services.__file__).with_name("main.py")
+
+
+class Console:
+    """The console over one pretended warehouse."""
+
+    def __init__(self, services: PretendServices) -> None:
+        self.services = services
+
+    def open(self, page: str = "overview", **query: str) -> Page:
+        """Open a page by the path and the parameters of its address."""
+        at = AppTest.from_file(str(MAIN), default_timeout=30)
+        # AppTest can only switch to pages that are files of their own; ours are functions.
+        at._page_hash = calc_hash("" if page == "overview" else page)
+        for name, value in query.items():
+            at.query_params[name] = value
+        return Page(at, self.services).run()
+
+
+class Page:
+    """One opened page: what it shows, as text."""
+
+    def __init__(self, at: AppTest, services: PretendServices) -> None:
+        self.at = at
+        self._services = services
+
+    def run(self) -> Page:
+        """Run the page, and see that nothing was raised."""
+        with _standing_in(self._services):
+            self.at.run()
+        assert not self.at.exception, self.at.exception
+        return self
+
+    def click(self, key: str) -> Page:
+        """Click a button."""
+        self.at.button(key=key).click()
+        return self.run()
+
+    @property
+    def text(self) -> str:
+        """Everything written on the page, in order of kinds."""
+        at = self.at
+        parts = [
+            *at.markdown, *at.caption, *at.subheader, *at.error, *at.warning, *at.info,
+            *at.success, *at.code,
+        ]  # fmt: skip
+        metrics = [f"{metric.label} {metric.value}" for metric in at.metric]
+        return "\n".join([str(part.value) for part in parts] + metrics)
+
+    def links(self) -> list[tuple[str, str]]:
+        """Label and query of each link to a page."""
+        links = self.at.get("page_link")
+        return [(link.proto.label, link.proto.query_string) for link in links]
+
+    def has_button(self, key: str) -> bool:
+        """Whether a button is there."""
+        return any(button.key == key for button in self.at.button)
+
+
+@contextmanager
+def _standing_in(services: PretendServices) -> Iterator[None]:
+    real = app.services.services_for
+    app.services.services_for = lambda _settings: services  # type: ignore[assignment]
+    reads.forget()
+    try:
+        yield
+    finally:
+        app.services.services_for = real
+
+
+def settings(tmp_path: Path, role: str = "operator") -> Settings:
+    """Settings of somebody called ada."""
+    return Settings.from_environment(
+        {"warehouse": str(tmp_path / "warehouse"), "actor": "ada", "role": role,
+         "state_dir": str(tmp_path / "state"), "cache_dir": str(tmp_path / "cache")},
+        {},
+    )  # fmt: skip
+
+
+def air_console(tmp_path: Path, role: str = "operator") -> Console:
+    """The console over flights with branches in each state."""
+    return Console(air_warehouse(settings(tmp_path, role)))

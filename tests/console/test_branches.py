@@ -1,0 +1,109 @@
+"""Branches: graph, inspector, list, and addresses that name what is not there."""
+
+import json
+from pathlib import Path
+
+from core.format.identifier import Identifier
+from tests.console.pages import Console, air_console, settings
+from tests.console.pretend import PretendBranch, PretendServices, PretendTable, air_warehouse
+
+FLIGHTS = {"db": "air", "table": "flights"}
+
+
+def test_every_branch_is_listed_with_its_standing(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS)
+    for words in ("main branch", "+3 \N{MINUS SIGN}3", "+2 \N{MINUS SIGN}0", "= even"):
+        assert words in page.text
+    assert "**6 branches**" in page.text
+
+
+def test_the_chart_says_its_finding(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
+    (chart,) = page.at.get("plotly_chart")
+    assert chart.proto.alt == (
+        "6 branches: 1 diverged, 1 that cannot be read. fix-delays: 3 ahead, 3 behind."
+    )
+
+
+def test_the_inspector_tells_of_the_branch_in_the_address(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
+    assert "Delays of UA are off by an hour" in page.text
+    assert "`main` at snapshot 9" in page.text
+    assert "Snapshot 9 stands on both branches\\." in page.text
+    queries = [query for label, query in page.links() if label == "Fast-forward"]
+    assert any("source=fix-delays" in query and "how=ff" in query for query in queries)
+
+
+def test_an_unknown_branch_is_not_found_and_main_is_not_shown(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fixdelays")
+    assert "**Branch `fixdelays` was not found.**" in page.text
+    assert "`fix-delays`" in [label for label, _ in page.links()]
+    assert not page.at.get("plotly_chart")
+
+
+def test_an_unknown_table_is_not_found_with_near_names(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", db="air", table="flight")
+    assert "**Table `air.flight` was not found.**" in page.text
+    assert "`air.flights`" in [label for label, _ in page.links()]
+
+
+def test_a_broken_branch_is_a_card_and_the_others_stay(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="half-made")
+    assert "`air.flights` on `half-made` cannot be read." in page.text
+    assert "`main`" in [label for label, _ in page.links()]
+    other = air_console(tmp_path).open("branches", **FLIGHTS)
+    assert "✕ cannot be read" in other.text
+
+
+def test_the_snapshot_of_the_address_is_inspected(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    third = services.listed[1].branches["main"].snapshots[2]
+    page = Console(services).open(
+        "branches", **FLIGHTS, branch="main", snap=f"main:3:{third.identity.short}"
+    )
+    assert "##### Snapshot 3 of `main`" in page.text
+    figure = json.loads(page.at.get("plotly_chart")[0].proto.spec)
+    assert any(trace["name"] == "selected" for trace in figure["data"])
+
+
+def test_a_reused_id_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="main", snap="main:3:00000000")
+    assert "is not the one this link was made for" in page.text
+
+
+def test_the_list_can_be_searched(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, br_q="back")
+    labels = [label for label, _ in page.links()]
+    assert "backfill" in labels
+    assert "audit" not in labels
+
+
+def test_links_keep_the_view(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, br_axis="time")
+    queries = dict(page.links())
+    assert "br_axis=time" in queries["backfill"]
+    assert "branch=backfill" in queries["backfill"]
+
+
+def test_an_unknown_branch_to_compare_with_is_not_found(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, br_vs="nowhere")
+    assert "**Branch `nowhere` was not found.**" in page.text
+
+
+def test_a_table_with_main_only_says_how_to_make_a_branch(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", db="air", table="carriers")
+    assert "branch-console create-branch air.carriers NAME" in page.text
+
+
+def test_rescue_branches_wait_until_asked_for(tmp_path: Path) -> None:
+    main = air_warehouse(settings(tmp_path)).listed[1].branches["main"].snapshots
+    table = PretendTable(
+        Identifier(database="air", table="flights"),
+        {
+            "main": PretendBranch("main", main),
+            "rescue-0a": PretendBranch("rescue-0a", main[:5], parent="main"),
+        },
+    )
+    console = Console(PretendServices(settings(tmp_path), [table]))
+    assert "**1 branch**" in console.open("branches", **FLIGHTS).text
+    assert "**2 branches**" in console.open("branches", **FLIGHTS, br_show="true").text

@@ -1,0 +1,115 @@
+"""Jobs and receipts: what is said in each state, and the commands that are sent."""
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ErrorKind
+from core.jobs.progress import JobState, WorkerView
+from tests.console.pages import Console, Page, air_console, settings
+from tests.console.pretend import NOW, air_warehouse, job, receipt
+
+
+def open_job(tmp_path: Path, state: JobState, error: ErrorKind | None = None) -> Page:
+    services = air_warehouse(settings(tmp_path))
+    services.known_jobs["9f2a00"] = job("9f2a00", state=state, error=error)
+    return Console(services).open("job", id="9f2a00", db="air", table="flights")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (JobState.QUEUED, "is queued; no worker has reported yet"),
+        (JobState.RUNNING, "**Job `9f2a00` runs.**"),
+        (JobState.PUBLISHING, "**Job `9f2a00` runs.**"),
+        (JobState.DONE, "**Job `9f2a00` is done.**"),
+        (JobState.REFUSED, "**Job `9f2a00` was refused.**"),
+        (JobState.FAILED, "**Job `9f2a00` failed.**"),
+        (JobState.CANCELLED, "**Job `9f2a00` was cancelled.**"),
+        (JobState.INTERRUPTED, "**Job `9f2a00` stopped in the middle.**"),
+    ],
+)
+def test_each_state_is_said(tmp_path: Path, state: JobState, words: str) -> None:
+    assert words in open_job(tmp_path, state).text
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_only_what_may_be_done_is_offered(tmp_path: Path, state: JobState) -> None:
+    page = open_job(tmp_path, state)
+    assert page.has_button("job-cancel") == (state.can_cancel and not state.is_over)
+    assert page.has_button("job-resume") == (state.can_resume or state is JobState.INTERRUPTED)
+    labels = [label for label, _ in page.links()]
+    assert ("Receipt" in labels) == (state is JobState.DONE)
+
+
+def test_a_cancelled_job_is_cancelled(tmp_path: Path) -> None:
+    page = open_job(tmp_path, JobState.RUNNING).click("job-cancel")
+    assert "was cancelled" in page.text
+
+
+def test_a_failed_job_resumes(tmp_path: Path) -> None:
+    page = open_job(tmp_path, JobState.FAILED).click("job-resume")
+    assert "is queued" in page.text
+
+
+def test_the_code_of_a_refusal_is_told(tmp_path: Path) -> None:
+    page = open_job(tmp_path, JobState.REFUSED, ErrorKind.HEAD_MOVED)
+    assert "`HEAD_MOVED`" in page.text
+
+
+def test_the_steps_are_listed_with_their_times(tmp_path: Path) -> None:
+    page = open_job(tmp_path, JobState.DONE)
+    assert ":green[✓] check heads :gray[40 ms]" in page.text
+    assert ":green[✓] verify files :gray[4\\.2 s]" in page.text.replace("4.2", "4\\.2")
+
+
+def test_an_unknown_job_is_not_found(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("job", id="nope")
+    assert "**Job `nope` was not found.**" in page.text
+    assert "`JOB_NOT_FOUND`" in page.text
+
+
+def test_the_list_shows_every_job_and_filters_by_state(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    for number, state in enumerate(JobState):
+        services.known_jobs[f"{number}000000000"] = job(f"{number}000000000", state=state)
+    console = Console(services)
+    assert console.open("jobs").text.count("verify files") == len(JobState) - 1
+    only = console.open("jobs", jb_state="done")
+    assert [label for label, _ in only.links() if "fast" in label] == ["fast\\-forward `40000000`"]
+
+
+def test_no_job_yet_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("jobs")
+    assert "No job yet." in page.text
+    assert "no worker yet" in page.text
+
+
+def test_the_worker_is_told(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.seen_worker = WorkerView(
+        id="w", process_id=4711, host="local", started_millis=NOW, heartbeat_millis=NOW,
+        is_alive=True, spark="warm", job=None,
+    )  # fmt: skip
+    page = Console(services).open("jobs")
+    assert "worker alive" in page.text
+    assert "Spark warm" in page.text
+    assert "process 4711 on local" in page.text
+
+
+def test_a_receipt_tells_heads_counts_and_who(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["9f2a00"] = receipt("9f2a00", main[-2], main[-1])
+    page = Console(services).open("receipt", id="9f2a00", db="air", table="flights")
+    assert "`main`: snapshot 11" in page.text
+    assert "→ snapshot 12" in page.text
+    assert "41,208" in page.text
+    assert "ada" in page.text
+    assert "CALL sys.fast_forward" in page.text
+
+
+def test_a_receipt_that_is_not_there_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("receipt", id="nope")
+    assert "**The receipt of `nope` cannot be shown.**" in page.text
+    assert "`OPERATION_NOT_FOUND`" in page.text

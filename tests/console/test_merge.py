@@ -1,0 +1,145 @@
+"""Fast-forward: what the page says of a plan, and the command that it sends."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from core.errors import ErrorKind, StorageError
+from core.jobs.progress import JobState
+from tests.console.pages import Console, air_console, settings
+from tests.console.pretend import NOW, air_warehouse
+
+FLIGHTS = {"db": "air", "table": "flights", "how": "ff"}
+
+
+def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
+    assert "**Bring `backfill` (2 commits) into `main`.**" in page.text
+    assert "Nothing: every snapshot, schema and tag stays." in page.text
+    assert "Rows +41,208" in page.text
+    assert page.has_button("ff-run")
+    assert not page.has_button("ff-force")
+
+
+def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    plan = console.services.preview_fast_forward(
+        console.services.listed[1].identifier, "backfill", "main"
+    )
+    page = console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    (call,) = console.services.sent
+    assert call.name == "fast_forward"
+    assert dict(call.arguments) == {
+        "table": "air.flights",
+        "branch": "backfill",
+        "target": "main",
+        "plan_id": plan.id,
+    }
+    assert page.at.query_params["id"] == call.operation_id
+    assert "is queued" in page.text
+
+
+def test_two_tabs_make_one_job(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    tabs = [console.open("merge", **FLIGHTS, source="backfill") for _ in range(2)]
+    for tab in tabs:
+        tab.click("ff-run")
+    assert len({call.operation_id for call in console.services.sent}) == 1
+    assert len(console.services.known_jobs) == 1
+
+
+def test_after_a_job_has_ended_the_same_plan_is_a_new_job(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    ((job_id, job),) = console.services.known_jobs.items()
+    failed = replace(job, state=JobState.FAILED, finished_millis=NOW)
+    console.services.known_jobs[job_id] = failed
+    console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    assert len(console.services.known_jobs) == 2
+
+
+def test_a_moved_target_is_refused_with_what_it_would_remove(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="fix-delays")
+    assert "**Fast-forward refused: it would remove 3 commits of `main`.**" in page.text
+    assert "`TARGET_MOVED`" in page.text
+    assert "3 commits, +17,100 rows, by etl." in page.text
+    assert not page.has_button("ff-run")
+
+
+def test_replacing_needs_the_typed_name(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FLIGHTS, source="fix-delays")
+    assert page.at.button(key="ff-force").disabled
+    page.at.text_input[0].set_value("main")
+    page.run()
+    assert not page.at.button(key="ff-force").disabled
+    page.click("ff-force")
+    (call,) = console.services.sent
+    assert call.flag("force")
+
+
+def test_another_typed_name_does_not_do(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="fix-delays")
+    page.at.text_input[0].set_value("Main")
+    page.run()
+    assert page.at.button(key="ff-force").disabled
+
+
+def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
+    page = air_console(tmp_path, role="viewer").open("merge", **FLIGHTS, source="backfill")
+    assert page.at.button(key="ff-run").disabled
+    assert "This asks for an editor; you are a viewer." in page.text
+
+
+def test_an_editor_may_not_replace(tmp_path: Path) -> None:
+    page = air_console(tmp_path, role="editor").open("merge", **FLIGHTS, source="fix-delays")
+    assert "This asks for an operator; you are an editor." in page.text
+
+
+def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit")
+    assert "**Nothing to do: `main` holds every commit of `audit`.**" in page.text
+    assert not page.has_button("ff-run")
+
+
+def test_an_unknown_source_is_not_found(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="typo")
+    assert "**Branch `typo` was not found.**" in page.text
+    assert not page.has_button("ff-run")
+
+
+def test_a_broken_source_is_a_card(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="half-made")
+    assert "**The preview cannot be made; nothing changed.**" in page.text
+
+
+def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS)
+    assert "Choose two branches" in page.text
+
+
+def test_a_table_with_main_only_has_nothing_to_bring(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", db="air", table="carriers")
+    assert "has no branch besides main" in page.text
+
+
+def test_swapping_turns_the_address_round(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill").click("ff-swap")
+    assert page.at.query_params["source"] == "main"
+    assert page.at.query_params["target"] == "backfill"
+
+
+def test_a_job_that_does_not_start_changes_nothing(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.refuses = StorageError("The job store is locked.", kind=ErrorKind.STORE_UNREACHABLE)
+    page = Console(services).open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    assert "**The job was not started; nothing changed.**" in page.text
+    assert services.sent == []
+
+
+def test_the_same_command_for_other_surfaces(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
+    assert "branch-console fast-forward air.flights backfill --to main" in page.text
+    assert (
+        "CALL sys.fast_forward(branch => 'backfill', table => 'air.flights', target => 'main');"
+        in page.text
+    )

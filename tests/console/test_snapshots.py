@@ -1,0 +1,70 @@
+"""Snapshots: timeline, inspector, and links to snapshots that are no more."""
+
+from pathlib import Path
+
+from tests.console.pages import Console, air_console, settings
+from tests.console.pretend import air_warehouse
+
+FLIGHTS = {"db": "air", "table": "flights"}
+
+
+def test_the_head_is_inspected_where_the_address_names_none(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS)
+    assert "##### Snapshot 12 :blue-badge[head]" in page.text
+    assert "Kept because: it is the head." in page.text
+
+
+def test_the_chart_says_its_finding(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS)
+    (chart,) = page.at.get("plotly_chart")
+    assert chart.proto.alt.startswith("main: 12 snapshots, 88,000 rows at the head")
+
+
+def test_the_snapshot_of_the_address_is_inspected(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    fourth = services.listed[1].branches["main"].snapshots[3]
+    page = Console(services).open("snapshots", **FLIGHTS, snap=f"main:4:{fourth.identity.short}")
+    assert "##### Snapshot 4" in page.text
+    assert "⚑ 2013\\-q1" in page.text
+    assert "107 KiB" in page.text
+
+
+def test_a_reused_id_is_said_and_no_other_snapshot_is_shown(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, snap="main:4:00000000")
+    assert "is not the one this link was made for" in page.text
+    assert "##### Snapshot" not in page.text
+    assert "Show the head" in [label for label, _ in page.links()]
+
+
+def test_an_expired_snapshot_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, snap="main:99:00000000")
+    assert "**Snapshot 99 of `main` is not there.**" in page.text
+
+
+def test_two_branches_stand_on_one_scale(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, sn_b2="backfill")
+    (chart,) = page.at.get("plotly_chart")
+    assert "main: 12 snapshots" in chart.proto.alt
+    assert "backfill: 14 snapshots" in chart.proto.alt
+
+
+def test_a_kind_can_be_asked_for(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, sn_kind="compact")
+    (table,) = [each for each in page.at.dataframe if "Snapshot" in each.value.columns]
+    assert set(table.value["Kind"]) == {"□ compact"}
+
+
+def test_a_branch_without_commits_says_so(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", db="sea", table="empty")
+    assert "No commit yet on `main`." in page.text
+
+
+def test_a_broken_branch_is_a_card(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, branch="half-made")
+    assert "The branch has no schema file\\. `BROKEN_FILE`" in page.text
+    assert "branch-half-made/schema" in page.text
+
+
+def test_without_a_table_there_is_a_choice(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots")
+    assert "`air.flights`" in [label for label, _ in page.links()]

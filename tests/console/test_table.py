@@ -1,0 +1,66 @@
+"""Table: summary and tabs, each read only when it is looked at."""
+
+from pathlib import Path
+
+from core.format.identifier import Identifier
+from tests.console.pages import Console, air_console, settings
+from tests.console.pretend import PretendBranch, PretendServices, PretendTable, schema
+
+FLIGHTS = {"db": "air", "table": "flights"}
+
+
+def test_the_summary_tells_kind_and_columns(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", db="air", table="carriers")
+    columns = page.at.dataframe[0].value
+    assert list(columns["Role"]) == ["key", ""]
+    assert list(columns["Null"]) == ["not null", ""]
+    assert "Rows 16" in page.text
+
+
+def test_files_are_summed_up_first(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Files")
+    assert "Data files 10" in page.text
+    assert list(page.at.dataframe[0].value["file_count"]) == [6, 4]
+
+
+def test_single_files_are_a_choice(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Files", t_files="files")
+    assert list(page.at.dataframe[0].value["file_path"]) == ["files.parquet"]
+
+
+def test_options_that_name_a_branch_stand_on_top(tmp_path: Path) -> None:
+    fallback = PretendBranch("main", schemas=(schema(options={"scan.fallback-branch": "dev"}),))
+    table = PretendTable(Identifier(database="air", table="flights"), {"main": fallback})
+    console = Console(PretendServices(settings(tmp_path), [table]))
+    page = console.open("table", **FLIGHTS, t_tab="Options")
+    assert "`scan.fallback-branch` = `dev`" in page.text
+
+
+def test_the_ledger_is_shown(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Events")
+    events = page.at.dataframe[0].value
+    assert list(events["What"]) == ["created"]
+    empty = air_console(tmp_path).open("table", db="air", table="carriers", t_tab="Events")
+    assert "The ledger is empty" in empty.text
+
+
+def test_nobody_reading_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Consumers")
+    assert "Nobody keeps a reading position on `main`." in page.text
+
+
+def test_a_table_without_commits_shows_its_schema(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", db="sea", table="empty")
+    assert "No commit yet on `main`." in page.text
+    assert len(page.at.dataframe[0].value) == 3
+
+
+def test_a_broken_table_is_a_card(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", db="air", table="weather")
+    assert "The schema file is not JSON\\. `BROKEN_FILE`" in page.text
+    assert "File: `/warehouse/air.db/weather/schema/schema-0`" in page.text
+
+
+def test_a_name_that_leaves_the_warehouse_is_refused(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", db="..", table="x/y")
+    assert "INVALID_NAME" in page.text
