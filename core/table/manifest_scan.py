@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -23,6 +25,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
 from core.format.avro_encoding import one_array, paimon_name, relabel
+from core.format.avro_frames import count_records
 from core.format.binary_row import EMPTY_ROW, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
@@ -199,7 +202,8 @@ class ManifestScan:
     def _decode_group(
         self, session: datafusion.SessionContext, group: list[_Source]
     ) -> list[pa.Table]:
-        tables = dict(_decode_by_query(session, [each for each in group if each.count > _SMALL]))
+        large = [each for each in group if each.count > _SMALL and _is_whole(each)]
+        tables = dict(_decode_by_query(session, large))
         return [self._checked(each, tables.get(each.path)) for each in group]
 
     def _checked(self, source: _Source, table: pa.Table | None) -> pa.Table:
@@ -371,6 +375,18 @@ def _groups(sources: Iterable[tuple[tuple[str, int], str]]) -> Iterator[list[_So
         group.append(_Source(path=path, file=file, count=count))
     if group:
         yield group
+
+
+def _is_whole(source: _Source) -> bool:
+    # On a damaged frame DataFusion may never return, so it is not shown one.
+    try:
+        with (
+            Path(source.file).open("rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as data,
+        ):
+            return count_records(data) == source.count
+    except (OSError, ValueError, FormatError):
+        return False
 
 
 def _decode_by_query(
