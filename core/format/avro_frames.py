@@ -11,7 +11,16 @@ from core.errors import FormatError
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
+_CODEC: Final = b"avro.codec"
+_NO_CODEC: Final = b"avro.codec\x08null"
+_MOST_HEADER_BYTES: Final = 1 << 16
 _MOST_VARINT_BYTES: Final = 10
+
+
+def is_compressed(data: bytes | mmap) -> bool:
+    """Whether the header names a codec other than null; damage in plain blocks goes unnoticed."""
+    header = bytes(data[:_MOST_HEADER_BYTES])
+    return _CODEC in header and _NO_CODEC not in header
 
 
 def count_records(data: bytes | mmap) -> int:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
 from core.format.avro_encoding import one_array, paimon_name, relabel
-from core.format.avro_frames import count_records
+from core.format.avro_frames import count_records, is_compressed
 from core.format.binary_row import EMPTY_ROW, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
@@ -51,6 +51,7 @@ _SMALL: Final = 40
 _GROUP_ROWS: Final = 32_768
 _BATCH_ROWS: Final = 16_384
 _DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
+_CHECKED: Final = ["kind", "identity", "file_name", "manifest", "bucket", "level"]
 _TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
 
 
@@ -202,7 +203,7 @@ class ManifestScan:
     def _decode_group(
         self, session: datafusion.SessionContext, group: list[_Source]
     ) -> list[pa.Table]:
-        large = [each for each in group if each.count > _SMALL and _is_whole(each)]
+        large = [each for each in group if each.count > _SMALL and _is_safe_to_query(each)]
         tables = dict(_decode_by_query(session, large))
         return [self._checked(each, tables.get(each.path)) for each in group]
 
@@ -295,7 +296,8 @@ def live_files(entries: pa.Table) -> pa.Table:
         _check_distinct(entries)
         return entries
     is_touched = pc.is_in(entries["identity"], value_set=deleted["identity"].combine_chunks())
-    _check_distinct(entries.filter(pc.invert(is_touched)))
+    # Only what the check reads is copied: the statistics are most of the memory.
+    _check_distinct(entries.select(_CHECKED).filter(pc.invert(is_touched)))
     touched = np.flatnonzero(is_touched.to_numpy())
     keep = pc.invert(is_touched).to_numpy().copy()
     keep[touched[_live_of_touched(entries.take(pa.array(touched)))]] = True
@@ -377,14 +379,15 @@ def _groups(sources: Iterable[tuple[tuple[str, int], str]]) -> Iterator[list[_So
         yield group
 
 
-def _is_whole(source: _Source) -> bool:
-    # On a damaged frame DataFusion may never return, so it is not shown one.
+def _is_safe_to_query(source: _Source) -> bool:
+    # On damaged content DataFusion may never return. A damaged frame shows itself, and damage
+    # within a block shows when that is decompressed: so only plain blocks are left out.
     try:
         with (
             Path(source.file).open("rb") as file,
             mmap(file.fileno(), 0, access=ACCESS_READ) as data,
         ):
-            return count_records(data) == source.count
+            return is_compressed(data) and count_records(data) == source.count
     except (OSError, ValueError, FormatError):
         return False
 

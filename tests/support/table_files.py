@@ -114,7 +114,11 @@ class TableFiles:
         self.write(self.paths.on(branch).tag(tag.name), tag.to_json())
 
     def commit(
-        self, snapshot_id: int, *manifests: pa.Table, branch: str = MAIN_BRANCH, codec: str = "null"
+        self,
+        snapshot_id: int,
+        *manifests: pa.Table,
+        branch: str = MAIN_BRANCH,
+        codec: str = "zstandard",
     ) -> Snapshot:
         """A snapshot with manifests, given as entries: all but the last in its base list."""
         metas = [self.manifest(entries, codec=codec) for entries in manifests]
@@ -128,7 +132,7 @@ class TableFiles:
         self.snapshots(snapshot, branch=branch)
         return snapshot
 
-    def manifest(self, entries: pa.Table, *, codec: str = "null") -> dict[str, object]:
+    def manifest(self, entries: pa.Table, *, codec: str = "zstandard") -> dict[str, object]:
         """A manifest file; returns its row for a manifest list, without ranges."""
         name = f"manifest-{next(self._names)}"
         data = encode_manifest(entries, codec)

@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import FormatError
 from core.format.avro_encoding import write_avro
-from core.format.avro_frames import count_records
+from core.format.avro_frames import count_records, is_compressed
 
 TABLE = pa.table({"x": pa.array(range(2500), pa.int64())})
 FILE = write_avro(TABLE, "zstandard")
@@ -15,6 +15,12 @@ FILE = write_avro(TABLE, "zstandard")
 def test_the_records_of_all_blocks_are_counted(codec: str) -> None:
     assert count_records(write_avro(TABLE, codec)) == 2500
     assert count_records(write_avro(TABLE.slice(0, 0), codec)) == 0
+
+
+def test_plain_blocks_are_told_from_compressed_ones() -> None:
+    assert is_compressed(FILE)
+    assert not is_compressed(write_avro(TABLE, "null"))
+    assert not is_compressed(b"Obj\x01\x00")
 
 
 @pytest.mark.parametrize("kept", [0, 3, 10, 60, 200, len(FILE) // 2, len(FILE) - 1])

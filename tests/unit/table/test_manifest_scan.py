@@ -202,7 +202,7 @@ def _as_old_releases_wrote(given: pa.Table, newest: str) -> bytes:
     layout = pa.schema([VERSION_FIELD, *fields[:4], pa.field("_FILE", file.type, nullable=False)])
     version = version_column(2, given.num_rows)
     return write_avro(
-        pa.Table.from_arrays([version, *whole.columns[:4], file], schema=layout), "null"
+        pa.Table.from_arrays([version, *whole.columns[:4], file], schema=layout), "zstandard"
     )
 
 
