@@ -27,6 +27,7 @@ from app.widgets.branch_card import (
 )
 from app.widgets.problem import guarded, show_not_found
 from app.widgets.rows import Column
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
@@ -71,6 +72,7 @@ def show() -> None:
     with right:
         _show_inspector(graph, items, tracks, versus)
     _show_list(shown, items, identifier)
+    show_same_as("branches", identifier.table_name, "--versus", versus)
 
 
 def tracks_of(graph: browse.BranchGraph, items: dict[str, browse.BranchItem]) -> list[Track]:

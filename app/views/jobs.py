@@ -1,5 +1,7 @@
 """Jobs: what works in the background, and one job step by step."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import reads, state
@@ -48,13 +50,9 @@ def _show_list(was_active: bool) -> None:
     if not jobs:
         st.info("No job yet. Whatever changes a table runs as a job and is kept here.")
         return
-    chosen = st.pills(
-        "State", list(JobState), selection_mode="multi", key="jb_state", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    visible = [job for job in jobs if not chosen or job.state in chosen]
+    visible = _chosen(jobs)
     if not visible:
-        st.info("No job is in one of these states.")
+        st.info("No job is like that. Change the filters above.")
     else:
         listed = rows.row_list("jobs")
         page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
@@ -64,6 +62,33 @@ def _show_list(was_active: bool) -> None:
                 _show_row(number, job)
     if was_active and all(job.state.is_over for job in jobs):
         st.rerun()
+
+
+def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
+    """Draw the filters and return the jobs that pass them."""
+    kinds = sorted({job.name for job in jobs})
+    actors = sorted({job.actor for job in jobs})
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
+        states = st.pills(
+            "State", list(JobState), selection_mode="multi", key="jb_state", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.space("stretch")
+        kind = st.selectbox(
+            "Kind", kinds, index=None, key="jb_kind", bind="query-params", width=170,
+            placeholder="Any kind", label_visibility="collapsed",
+        )  # fmt: skip
+        actor = st.selectbox(
+            "By", actors, index=None, key="jb_by", bind="query-params", width=150,
+            placeholder="By anyone", label_visibility="collapsed",
+        )  # fmt: skip
+    return [
+        job
+        for job in jobs
+        if (not states or job.state in states)
+        and kind in (None, job.name)
+        and actor in (None, job.actor)
+    ]
 
 
 def _show_row(number: int, job: JobView) -> None:

@@ -1,7 +1,5 @@
 """Fast-forward, guided: choose, preview, see what speaks against it, confirm."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 import streamlit as st
 
@@ -309,16 +307,4 @@ def _place(identifier: Identifier, plan: FastForwardPlan) -> Location:
 def _show_same_as(plan: FastForwardPlan) -> None:
     arguments = {"table": plan.table, "branch": plan.source, "target": plan.target}
     sql = get_services().call(PROCEDURE, arguments, "same-as").statement
-    show_same_as(_command_line(plan), f"{sql};")
-
-
-def _command_line(plan: FastForwardPlan) -> str:
-    words: Sequence[str] = (
-        "branch-console",
-        "fast-forward",
-        plan.table,
-        plan.source,
-        "--to",
-        plan.target,
-    )
-    return " ".join(words)
+    show_same_as("fast-forward", plan.table, plan.source, "--to", plan.target, sql=f"{sql};")

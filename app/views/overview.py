@@ -11,6 +11,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.location import show_location
 from app.widgets.rows import Column
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
 from core.procedures.browse import Health, TableItem, TableKind
 
@@ -41,6 +42,7 @@ def show() -> None:
     _show_attention(attention, place)
     _show_tables(items, place)
     _show_activity(items, place)
+    show_same_as("tables")
 
 
 def _show_empty() -> None:
@@ -106,15 +108,21 @@ def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
             "Database", databases, index=None, key="ov_db", bind="query-params", width=200,
             placeholder="All databases", label_visibility="collapsed",
         )  # fmt: skip
+        states: list[Health] = list(Health)
+        health = st.selectbox(
+            "Health", states, index=None, key="ov_state", bind="query-params", width=150,
+            placeholder="Any health", label_visibility="collapsed",
+        )  # fmt: skip
         st.space("stretch")
         orders: list[Order] = list(Order)
         order = st.selectbox(
             "Sort by", orders, key="ov_sort", bind="query-params", width=180,
             label_visibility="collapsed", icon=":material/sort:",
         )  # fmt: skip
-    chosen = choose_tables(items, words=words, database=database, order=order)
+    wanted = [item for item in items if health is None or item.health is health]
+    chosen = choose_tables(wanted, words=words, database=database, order=order)
     if not chosen:
-        st.info(f"None of {plural(len(items), 'table')} has {code(words)} in its name.")
+        st.info(f"None of {plural(len(items), 'table')} is like that. Change the filters above.")
         return
     listed = rows.row_list("tables")
     visible = rows.page_of_rows("ov_p", len(chosen), _PER_PAGE)

@@ -10,6 +10,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.location import show_location
 from app.widgets.problem import show_problem
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
 from core.errors import PaimonError
 from core.format.receipt import Receipt
@@ -79,6 +80,7 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
         )
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
+    show_same_as("receipt", receipt.operation_id)
     with st.container(horizontal=True, gap="small"):
         if place.table:
             state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")

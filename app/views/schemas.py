@@ -11,6 +11,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.problem import guarded
 from app.widgets.rows import Column
+from app.widgets.same_as import show_same_as
 from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -72,6 +73,8 @@ def _show_comparison(
     with st.skeleton(height=240):
         diff = reads.schema_diff(identifier, f"{first[0]}@{first[1]}", f"{second[0]}@{second[1]}")
     show_schema_diff(diff, f"{first[0]} schema {first[1]}", f"{second[0]} schema {second[1]}")
+    sides = (f"{first[0]}@{first[1]}", f"{second[0]}@{second[1]}")
+    show_same_as("schema-diff", identifier.table_name, *sides)
 
 
 def _pick_version(

@@ -15,6 +15,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.branch_card import snapshot_facts
 from app.widgets.problem import guarded
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import CommitKind, Snapshot
@@ -48,6 +49,7 @@ def show() -> None:
         _show_reuse(items)
         if selected is not None:
             _show_inspector(identifier, selected, is_head=selected is items[0])
+    show_same_as("snapshots", identifier.table_name, "--branch", identifier.branch)
 
 
 def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
@@ -61,6 +63,13 @@ def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
             "Kinds", [kind.lower() for kind in CommitKind], selection_mode="multi", key="sn_kind",
             bind="query-params", label_visibility="collapsed",
         )  # fmt: skip
+        with st.popover("Range", type="tertiary", help="Only snapshots of a range of ids"):
+            st.number_input(
+                "From snapshot", min_value=1, value=None, step=1, key="sn_from", bind="query-params"
+            )
+            st.number_input(
+                "To snapshot", min_value=1, value=None, step=1, key="sn_to", bind="query-params"
+            )
         st.space("stretch")
         if others:
             st.selectbox(
@@ -110,22 +119,26 @@ def _show_reuse(items: Sequence[SnapshotItem]) -> None:
 def _show_timeline(
     identifier: Identifier, items: Sequence[SnapshotItem], selected: SnapshotItem | None
 ) -> None:
-    kinds = _kinds()
+    kinds, (first_id, last_id) = _kinds(), _range()
     axis = TimelineAxis(state.value_of("sn_axis") or TimelineAxis.SNAPSHOTS)
-    timelines = [draw_timeline(identifier.branch, items, kinds=kinds)]
+    timelines = [
+        draw_timeline(identifier.branch, items, kinds=kinds, first_id=first_id, last_id=last_id)
+    ]
     second = state.value_of("sn_b2")
     if second:
         with guarded(f"{code(second)} cannot be read."):
             others = reads.snapshots(identifier.on_branch(second))
-            timelines.append(draw_timeline(second, others, kinds=kinds))
+            timelines.append(
+                draw_timeline(second, others, kinds=kinds, first_id=first_id, last_id=last_id)
+            )
     if not any(timeline.bars for timeline in timelines):
-        st.info("No snapshot of these kinds. Choose others above.")
+        st.info("No snapshot of these kinds in this range. Change the filters above.")
         return
     figure = snapshot_timeline_figure(
         timelines,
         axis=axis,
         selected=(identifier.branch, selected.id) if selected else None,
-        uirevision=f"{identifier.full_name} {second} {axis} {sorted(kinds)}",
+        uirevision=f"{identifier.full_name} {second} {axis} {sorted(kinds)} {_range()}",
     )
     st.plotly_chart(
         figure,
@@ -141,6 +154,11 @@ def _show_timeline(
 def _kinds() -> frozenset[CommitKind]:
     """Return the kinds that are asked for; none asked for means all."""
     return frozenset(CommitKind(name.upper()) for name in state.value_of("sn_kind") or CommitKind)
+
+
+def _range() -> tuple[int | None, int | None]:
+    """Return the first and the last id that are asked for."""
+    return state.value_of("sn_from"), state.value_of("sn_to")
 
 
 def _on_click() -> None:
@@ -162,9 +180,13 @@ def _show_notes(timelines: Sequence[Timeline]) -> None:
 
 def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
     """Draw the same snapshots as a table, for keyboards and for reading figures."""
-    kinds = _kinds()
+    kinds, (first_id, last_id) = _kinds(), _range()
     visible = [
-        item for item in items if item.snapshot is None or item.snapshot.commit_kind in kinds
+        item
+        for item in items
+        if (item.snapshot is None or item.snapshot.commit_kind in kinds)
+        and (first_id is None or item.id >= first_id)
+        and (last_id is None or item.id <= last_id)
     ][:_MOST_ROWS]
     zone = state.zone()
     frame = pd.DataFrame(

@@ -24,6 +24,7 @@ from app.models.wording import (
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.problem import guarded
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import Identifier
 from core.format.table_schema import TableSchema
@@ -49,6 +50,7 @@ def show() -> None:
         if tab.open:
             with tab:
                 draw(identifier, summary)
+    show_same_as("show", identifier.table_name, "--branch", identifier.branch)
 
 
 def _show_summary(identifier: Identifier, summary: TableSummary) -> None:

@@ -36,7 +36,14 @@ def test_the_filter_of_the_address_is_kept(tmp_path: Path) -> None:
 
 def test_a_filter_that_finds_nothing_says_so(tmp_path: Path) -> None:
     page = air_console(tmp_path).open(ov_q="zzz")
-    assert "None of 5 tables has `zzz` in its name." in page.text
+    assert "None of 5 tables is like that." in page.text
+
+
+def test_only_what_needs_attention_can_be_listed(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open(ov_state="broken")
+    labels = [label for label, _ in page.links()]
+    assert ":gray[air.]weather" in labels
+    assert ":gray[air.]flights" not in labels
 
 
 def test_an_empty_warehouse_says_how_to_fill_it(tmp_path: Path) -> None:

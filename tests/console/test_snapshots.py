@@ -54,6 +54,12 @@ def test_a_kind_can_be_asked_for(tmp_path: Path) -> None:
     assert set(table.value["Kind"]) == {"□ compact"}
 
 
+def test_a_range_of_ids_can_be_asked_for(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, sn_from="3", sn_to="5")
+    (table,) = [each for each in page.at.dataframe if "Snapshot" in each.value.columns]
+    assert list(table.value["Snapshot"]) == [5, 4, 3]
+
+
 def test_a_branch_without_commits_says_so(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("snapshots", db="sea", table="empty")
     assert "No commit yet on `main`." in page.text
