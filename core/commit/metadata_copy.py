@@ -13,7 +13,7 @@ from core.storage.file_io import FileReader
 from core.storage.file_publisher import Published
 
 _ATTEMPTS: Final = 5
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 256
 
 
 def publish_once(store: CommitStore, path: str, data: bytes) -> tuple[bool, bytes]:

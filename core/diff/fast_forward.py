@@ -188,7 +188,7 @@ def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) 
         verdict = Verdict.UP_TO_DATE if arrives.is_empty else Verdict.FAST_FORWARD
     refused = verdict is Verdict.REFUSED
     return FastForwardPlan(
-        id=_digest(table, source, target),
+        id=plan_id(table, source, target),
         table=table,
         source=source.branch,
         target=target.branch,
@@ -442,8 +442,11 @@ def _notes(
     )
 
 
-def _digest(table: str, source: BranchHistory, target: BranchHistory) -> str:
-    """Hash what the decision rests on: whatever could change it changes the id."""
+def plan_id(table: str, source: BranchHistory, target: BranchHistory) -> str:
+    """Hash what the decision rests on: whatever could change it changes the id.
+
+    Of the snapshots only the heads count, so that older ones need not be read for it.
+    """
     content = [table, *(_digest_part(history) for history in (source, target))]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 

@@ -211,7 +211,8 @@ class JobClient:
             page = self._jobs().list_workflows(
                 name=WORKFLOW, limit=_PAGE, offset=start, sort_desc=True
             )
-            for status in page:
+            # SQLite keeps whole seconds only.
+            for status in sorted(page, key=_created_millis, reverse=True):
                 if table is None or (status.attributes or {}).get("table") == table:
                     yield status
             if len(page) < _PAGE:
@@ -246,7 +247,7 @@ class JobClient:
             heartbeat if beats and heartbeat and heartbeat.step == stage.get("step") else None
         )
         attributes = status.attributes or {}
-        created = attributes.get("created_millis") or status.created_at or 0
+        created = _created_millis(status)
         return JobView(
             id=status.workflow_id,
             name=attributes.get("procedure", status.name),
@@ -293,6 +294,11 @@ def open_client(settings: JobSettings) -> DBOSClient:
             f"The store of the jobs in {settings.state_dir} does not answer: {error}. "
             "Look at the address of the database, or choose another state directory.",
         ) from error
+
+
+def _created_millis(status: Any) -> int:
+    attributes = status.attributes or {}
+    return int(attributes.get("created_millis") or status.created_at or 0)
 
 
 def _outcome(status: Any) -> Mapping[str, Any]:

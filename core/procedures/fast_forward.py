@@ -6,7 +6,13 @@ import pyarrow.compute as pc
 from core.commit.branch_commit import HistoryCopy, check_head, copy_history, remove_history
 from core.commit.journal import Ending
 from core.commit.rescue import keep_state, rescue_name
-from core.diff.fast_forward import BranchHistory, FastForwardPlan, Verdict, plan_fast_forward
+from core.diff.fast_forward import (
+    BranchHistory,
+    FastForwardPlan,
+    Verdict,
+    plan_fast_forward,
+    plan_id,
+)
 from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, Refused
 from core.format.binary_row import decode_row
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -112,10 +118,11 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
     )
 
 
-def _history(table: FileStoreTable) -> BranchHistory:
+def _history(table: FileStoreTable, *, head_only: bool = False) -> BranchHistory:
+    head = table.head() if head_only else None
     return BranchHistory(
         branch=table.branch,
-        snapshots=table.snapshots.all(),
+        snapshots=table.snapshots.all() if not head_only else () if head is None else (head,),
         schemas=table.schemas.all(),
         tags=table.tags.all(),
         consumers=tuple((each.id, each.next_snapshot_id) for each in table.consumers.all()),
@@ -141,7 +148,18 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
         )
     if plan.verdict is Verdict.REFUSED and not (force and plan.can_replace):
         raise _refusal(plan)
-    return {"verdict": str(plan.verdict), "plan_id": plan.id}
+    if plan.verdict is Verdict.UP_TO_DATE:
+        return {"verdict": str(plan.verdict), "plan_id": plan.id}
+    return {
+        "verdict": str(plan.verdict),
+        "plan_id": plan.id,
+        "journal": {
+            **_copy_of(plan, call).to_object(),
+            "planId": plan.id,
+            "rows": plan.arrives.row_count,
+            "notes": list(plan.notes),
+        },
+    }
 
 
 def _refusal(plan: FastForwardPlan) -> Refused:
@@ -240,22 +258,21 @@ def _publish(
     table = warehouse.table(_identifier(call).on_branch(target))
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
-        plan = _plan(table, call.text("branch"), target)
-        if plan.id != checked["plan_id"]:
+        source = call.text("branch")
+        found = plan_id(
+            table.identifier.table_name,
+            _history(table.on(source), head_only=True),
+            _history(table, head_only=True),
+        )
+        journal = checked.get("journal")
+        if found != checked["plan_id"] or not isinstance(journal, dict):
             raise Refused(
-                f"Branch {plan.source!r} or {target!r} moved while the files were checked. "
+                f"Branch {source!r} or {target!r} moved while the files were checked. "
                 "Nothing was changed; look at the new preview.",
                 kind=ErrorKind.HEAD_MOVED,
-                plan_id=plan.id,
+                plan_id=found,
             )
-        copy = _copy_of(plan, call)
-        journalled = {
-            **copy.to_object(),
-            "planId": plan.id,
-            "filesVerified": verified.get("files", 0),
-            "rows": plan.arrives.row_count,
-            "notes": list(plan.notes),
-        }
+        journalled = {**journal, "filesVerified": verified.get("files", 0)}
         operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
     return {"receipt": finish_fast_forward(operation, progress).to_json()}
 
