@@ -9,10 +9,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import live_files
+from tests.benchmarks import branch_operations, live_files
 from tests.benchmarks.contest import Result, describe_machine, report, to_json
 
-BENCHMARKS: dict[str, Callable[[str, int, Path], list[Result]]] = {"B1": live_files.run}
+BENCHMARKS: dict[str, Callable[[str, int, Path], list[Result]]] = {
+    "B1": live_files.run,
+    "B6": branch_operations.run,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

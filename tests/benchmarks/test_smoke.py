@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import __main__ as command
-from tests.benchmarks import live_files
+from tests.benchmarks import branch_operations, live_files
 from tests.benchmarks.contest import (
     OURS,
     Contestant,
@@ -53,6 +53,28 @@ def test_all_find_the_same_live_files(
     assert sample.answer == expected
     assert sample.peak_rss_bytes > 0
     assert table.live_files == 196
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [
+        (OURS, lambda: None),
+        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
+        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
+        (branch_operations.PYPAIMON, need_pypaimon),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_fast_forward_to_the_same_head(
+    tmp_path: Path, name: str, need: Callable[[], object]
+) -> None:
+    need()
+    branch_operations.make_warehouse(tmp_path / "warehouse", 5)
+    contestants, _ = branch_operations.find_contestants()
+    chosen = [each for each in contestants if each.name == name]
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, {"head": 6})
+    assert wrong == ()
+    assert len(sample.warm) == branch_operations.CALLS - 1
 
 
 def _sample(name: str, cold: float, files: int = 1) -> Sample:
