@@ -34,6 +34,7 @@ class PageName(StrEnum):
 _PAGES: Final = "pages"
 _ADDRESS: Final = "address"
 _READ_AT: Final = "read_at"
+_MARK: Final = "mark:"
 
 
 def register_pages(pages: Mapping[PageName, st.Page]) -> None:
@@ -139,6 +140,23 @@ def clicked_rows(key: str) -> list[int]:
     return list((state.get("selection") or {}).get("rows") or ())
 
 
+def marked_point(chart: str, context: str) -> SnapshotPoint | None:
+    """Return the snapshot that a figure itself marks as selected.
+
+    That is the one of the address, unless it got there by a click on this very figure: the browser
+    has marked it already, and another figure would put the chart back to where it began.
+
+    Args:
+        chart: The key of the chart.
+        context: What the figure depends on besides; another context is another figure.
+    """
+    snap = parameter("snap")
+    kept = st.session_state.get(f"{_MARK}{chart}")
+    marked = kept[1] if kept and kept[0] == context and kept[2] == snap else snap
+    st.session_state[f"{_MARK}{chart}"] = (context, marked, snap)
+    return SnapshotPoint.parse(marked) if marked else None
+
+
 def select_clicked_snapshot(key: str) -> None:
     """Put the snapshot that was clicked in a chart into the address."""
     for branch, snapshot_id, identity in (each[:3] for each in clicked_points(key)):
@@ -146,6 +164,9 @@ def select_clicked_snapshot(key: str) -> None:
             continue
         point = SnapshotPoint(branch=str(branch), id=int(snapshot_id), identity=str(identity))
         move_to(location().at_snapshot(point))
+        kept = st.session_state.get(f"{_MARK}{key}")
+        if kept:
+            st.session_state[f"{_MARK}{key}"] = (kept[0], kept[1], str(point))
         return
 
 

@@ -6,24 +6,22 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from app.charts.palette import Role, faint, framed, quiet_axis
+from app.charts.palette import Role, framed, quiet_axis, selection
 from app.models.branch_graph import (
     Axis,
     BranchGraph,
     Edge,
     EdgeKind,
-    Lane,
     LaneState,
     Node,
     NodeKind,
-    versus_words,
 )
 from app.models.tag_labels import spaced_labels, tag_label
 from app.models.wording import chart_text, count, moment, shortened, signed
 
 LANE_HEIGHT: Final = 46
-_LABEL_WIDTH: Final = 208
-_WIDEST: Final = 4_000
+TOP: Final = 8
+_BOTTOM: Final = 30
 _VISIBLE_COLUMNS: Final = 26
 _CURVE_STEPS: Final = 12
 
@@ -91,8 +89,9 @@ def branch_graph_figure(
         uirevision: What zoom and pan belong to.
         width_columns: How many columns are seen before one has to pan.
     """
-    rows = len(graph.lanes) + (1 if graph.hidden else 0)
-    figure = framed(rows * LANE_HEIGHT + 40, uirevision=uirevision, left=_LABEL_WIDTH, right=16)
+    # Lane `n` stands exactly n lane heights below the top: the names beside it are page elements.
+    height = TOP + len(graph.lanes) * LANE_HEIGHT + _BOTTOM
+    figure = framed(height, uirevision=uirevision, left=0, right=8)
     to_x = _time if graph.axis is Axis.TIME else float
     figure.add_traces(
         [
@@ -102,8 +101,7 @@ def branch_graph_figure(
             *_marks(graph, to_x),
         ]
     )
-    _label_lanes(figure, graph)
-    _scale(figure, graph, rows, width_columns)
+    _scale(figure, graph, width_columns)
     return figure
 
 
@@ -204,9 +202,7 @@ def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[g
                     "color": [colours[node.row] for node in nodes],
                 },
             },
-            # Streamlit dims what is not selected; the graph shows its selection by a ring.
-            selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1}},
+            **selection([n for n, node in enumerate(nodes) if node.is_selected], _SIZES[kind]),
             customdata=[_custom(node) for node in nodes],
             hovertext=[_hover(node) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
@@ -230,7 +226,6 @@ def _folds(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
             "color": [colours[node.row].value for node in folds],
             "opacity": 1,
         },
-        selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
         text=[_fold_words(node) for node in folds],
         textposition="middle center",
@@ -282,21 +277,6 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
             hovertext=["the schema changed here"] * len(altered),
             hovertemplate="%{hovertext}<extra></extra>",
             name="schema changes",
-        )
-    selected = [node for node in graph.nodes if node.is_selected]
-    if selected:
-        yield go.Scatter(
-            x=[to_x(node.x) for node in selected],
-            y=[node.row for node in selected],
-            mode="markers",
-            marker={
-                "symbol": "circle-open",
-                "size": 22,
-                "line": {"width": 2, "color": Role.CONFLICT.value},
-                "color": Role.CONFLICT.value,
-            },
-            hoverinfo="skip",
-            name="selected",
         )
 
 
@@ -355,86 +335,18 @@ def _fold_hover(node: Node) -> str:
     )
 
 
-def _label_lanes(figure: go.Figure, graph: BranchGraph) -> None:
-    """Write name and standing left of each lane; the selected lane gets a band."""
-    labels = [label for lane in graph.lanes for label in _lane_labels(lane)]
-    if graph.hidden:
-        words = f"+{count(graph.hidden)} branches"
-        font = {"size": 12, "color": Role.BASE.value}
-        labels.append({**_LABEL, "y": len(graph.lanes), "text": words, "font": font})
-    bands = [_band(lane) for lane in graph.lanes if lane.is_selected]
-    # All at once: one by one, each would be checked against all before it.
-    figure.update_layout(annotations=labels, shapes=bands)
-
-
-def _lane_labels(lane: Lane) -> tuple[dict[str, Any], dict[str, Any]]:
-    name = {
-        **_LABEL,
-        "y": lane.row - 0.17,
-        "text": f"<b>{chart_text(shortened(lane.branch, 24))}</b>",
-        "font": {"size": 13},
-    }
-    standing = {
-        **_LABEL,
-        "y": lane.row + 0.19,
-        "text": _standing(lane),
-        "font": {"size": 11, "color": COLOURS[lane.state].value},
-    }
-    return name, standing
-
-
-def _band(lane: Lane) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "xref": "paper",
-        "xsizemode": "pixel",
-        "xanchor": 0,
-        "x0": -_LABEL_WIDTH,
-        "x1": _WIDEST,
-        "y0": lane.row - 0.48,
-        "y1": lane.row + 0.48,
-        "fillcolor": faint(COLOURS[lane.state], 0.09),
-        "line": {"width": 0},
-        "layer": "below",
-    }
-
-
-_LABEL: Final[dict[str, Any]] = {
-    "xref": "paper",
-    "x": 0,
-    "xanchor": "left",
-    "xshift": -_LABEL_WIDTH + 10,
-    "yanchor": "middle",
-    "showarrow": False,
-    "align": "left",
-}
-
-
-def _standing(lane: Lane) -> str:
-    track = lane.track
-    words = {
-        LaneState.MAIN: "main branch",
-        LaneState.EVEN: "even",
-        LaneState.UNRELATED: "? no shared history",
-        LaneState.EMPTY: "○ no commit yet",
-        LaneState.BROKEN: "✕ cannot be read",
-    }.get(lane.state) or _glyph(lane.state) + versus_words(track.ahead, track.behind)
-    return f"{words} · stale" if track.is_stale else words
-
-
-def _glyph(state: LaneState) -> str:
-    return {LaneState.AHEAD: "↑ ", LaneState.DIVERGED: "⇅ ", LaneState.BEHIND: "↓ "}.get(state, "")
-
-
-def _scale(figure: go.Figure, graph: BranchGraph, rows: int, width_columns: int) -> None:
-    figure.update_yaxes(**quiet_axis(range=[rows - 0.5, -0.55], fixedrange=True, autorange=False))
+def _scale(figure: go.Figure, graph: BranchGraph, width_columns: int) -> None:
+    rows = max(len(graph.lanes), 1)
+    figure.update_yaxes(**quiet_axis(range=[rows - 0.5, -0.5], fixedrange=True, autorange=False))
+    figure.update_layout(margin={"t": TOP, "b": _BOTTOM})
     if graph.axis is Axis.TIME:
-        figure.update_xaxes(
-            **quiet_axis(showticklabels=True, side="bottom", tickfont={"size": 11}, nticks=8)
-        )
-        figure.update_layout(margin={"b": 28})
+        ticks = {"showticklabels": True, "tickfont": {"size": 11}, "nticks": 8}
+        figure.update_xaxes(**quiet_axis(**ticks, side="bottom"))
         return
-    last = max((node.x for node in graph.nodes), default=0.0)
+    last = max(max((node.x for node in graph.nodes), default=0.0), 8)
     # The newest columns are what people come for; the rest is a drag away.
-    first = max(-0.6, last - width_columns)
-    figure.update_xaxes(**quiet_axis(range=[first, max(last, 8) + 1.2], autorange=False))
+    end = last + 1.2
+    if graph.focus is not None and graph.focus < last - width_columns:
+        end = graph.focus + width_columns / 2
+    first = max(-0.6, end - 1.2 - width_columns)
+    figure.update_xaxes(**quiet_axis(range=[first, end], autorange=False))

@@ -24,6 +24,7 @@ class Role(StrEnum):
     CHANGED = "#A9689B"
 
 
+SELECTED: Final = "#8B5CF6"
 GRID: Final = "rgba(128, 136, 148, 0.22)"
 CLEAR: Final = "rgba(0, 0, 0, 0)"
 CHART_CONFIG: Final = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
@@ -58,6 +59,24 @@ def framed(height: int, *, uirevision: str, left: int = 8, right: int = 8) -> go
         font={"size": 12},
     )
     return figure
+
+
+def selection(points: list[int], size: int) -> dict[str, Any]:
+    """Return how a trace shows what is selected in it: larger, and in the colour of selections.
+
+    A click marks its point in the browser alone. Drawing the figure anew for it would put the chart
+    back to where it began, so the points given here are those of the address it was opened with.
+
+    Args:
+        points: The selected points; none leaves the trace as it is.
+        size: The size of the trace's other marks.
+    """
+    marked: dict[str, Any] = {"selectedpoints": points} if points else {}
+    return {
+        **marked,
+        "selected": {"marker": {"size": size + 8, "color": SELECTED, "opacity": 1}},
+        "unselected": {"marker": {"opacity": 1}},
+    }
 
 
 def quiet_axis(**changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.charts.palette import GRID, Role, framed, quiet_axis
+from app.charts.palette import GRID, SELECTED, Role, framed, quiet_axis, selection
 from app.models.snapshot_timeline import Bar, Timeline, TimelineAxis
 from app.models.tag_labels import spaced_labels, tag_label
 from app.models.wording import chart_text, count, moment, shortened, signed
@@ -128,8 +128,8 @@ def _bar_trace(
             # Removal is hatched too: red alone does not say it to everyone.
             "pattern": {"shape": "/" if is_removal else "", "size": 5, "solidity": 0.35},
         },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+        selected={"marker": {"color": SELECTED, "opacity": 1}},
+        unselected={"marker": {"opacity": 0.9}},
         customdata=[_custom(timeline.branch, bar) for bar in bars],
         hovertext=[_hover(bar) for bar in bars],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -141,21 +141,24 @@ def _beads(
     timeline: Timeline, axis: TimelineAxis, selected: tuple[str, int] | None
 ) -> Iterator[go.Scatter]:
     """Yield the strip in which each snapshot can be clicked, however little it changed."""
+    size = 9 if len(timeline.bars) <= 150 else 6
+    chosen = [
+        number for number, bar in enumerate(timeline.bars) if _is_chosen(bar, timeline, selected)
+    ]
     yield go.Scatter(
         x=[_place(bar, axis) for bar in timeline.bars],
         y=[0] * len(timeline.bars),
         mode="markers",
         marker={
             "symbol": [_SYMBOLS[bar.kind] for bar in timeline.bars],
-            "size": 9 if len(timeline.bars) <= 150 else 6,
+            "size": size,
             "color": [KIND_COLOURS[bar.kind].value for bar in timeline.bars],
             "line": {
                 "width": 2,
                 "color": [KIND_COLOURS[bar.kind].value for bar in timeline.bars],
             },
         },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+        **selection(chosen, size),
         customdata=[_custom(timeline.branch, bar) for bar in timeline.bars],
         hovertext=[_hover(bar) for bar in timeline.bars],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -191,27 +194,12 @@ def _beads(
             hovertemplate="%{hovertext}<extra></extra>",
             name="schema changes",
         )
-    chosen = [
-        bar
-        for bar in timeline.bars
-        if selected
-        and selected[0] == timeline.branch
-        and bar.first_id <= selected[1] <= bar.last_id
-    ]
-    if chosen:
-        yield go.Scatter(
-            x=[_place(bar, axis) for bar in chosen],
-            y=[0] * len(chosen),
-            mode="markers",
-            marker={
-                "symbol": "circle-open",
-                "size": 19,
-                "line": {"width": 2, "color": Role.CONFLICT.value},
-                "color": Role.CONFLICT.value,
-            },
-            hoverinfo="skip",
-            name="selected",
-        )
+
+
+def _is_chosen(bar: Bar, timeline: Timeline, selected: tuple[str, int] | None) -> bool:
+    if selected is None or selected[0] != timeline.branch:
+        return False
+    return bar.first_id <= selected[1] <= bar.last_id
 
 
 def _custom(branch: str, bar: Bar) -> list[str | int]:
@@ -307,7 +295,7 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
         if timeline.gaps:
             figure.add_trace(_gap_trace(timeline), row=row, col=1)
     last = max((len(each.bars) + len(each.gaps) - 1 for each in timelines), default=0)
-    # The ring around the newest bead must not be cut off, however many there are.
+    # The mark of the newest bead must not be cut off, however many there are.
     room = max(0.7, last * 0.015)
     bars = max(timelines, key=lambda each: len(each.bars)).bars if timelines else ()
     step = max(1, len(bars) // 12)

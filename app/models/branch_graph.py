@@ -136,7 +136,6 @@ class Lane:
 
     row: int
     track: Track
-    is_selected: bool
 
     @property
     def branch(self) -> str:
@@ -189,19 +188,20 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchGraph:
-    """What is drawn, and the sentence that says it."""
+    """What is drawn, and the sentence that says it.
+
+    Attributes:
+        hidden: How many branches have no lane.
+        focus: The x that must be seen: of the selected snapshot, or of a run just opened.
+    """
 
     axis: Axis
     lanes: tuple[Lane, ...]
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     hidden: int
+    focus: float | None
     alt: str
-
-    @property
-    def selected(self) -> Lane | None:
-        """The lane that is looked at."""
-        return next((lane for lane in self.lanes if lane.is_selected), None)
 
 
 def draw_branches(
@@ -222,31 +222,30 @@ def draw_branches(
         tracks: All branches, in any order.
         events: The ledger: it knows merges and what landed by fast-forward.
         parents: Pairs of child and parent, as far as they are known from elsewhere.
-        selected: The branch that is looked at.
+        selected: The branch that is looked at; it has a lane in any case.
         selected_snapshot: The snapshot that is looked at.
         shown: Branches that must not be left out, whatever their age.
-        opened: Folded runs that are shown in full, by branch and first id.
+        opened: Folded runs that are shown in full, by branch and first id, the newest last.
         axis: Columns in the order of lineage, or time.
         most_lanes: How many lanes are drawn at most.
     """
     visible = choose_tracks(tracks, selected=selected, shown=shown, most=most_lanes)
+    runs = list(opened)
     layout = _Layout(visible, axis)
     layout.land(events)
     layout.join(parents)
     layout.mark(selected_snapshot)
-    layout.fold(frozenset(opened))
+    layout.fold(frozenset(runs))
     layout.number()
-    lanes = tuple(
-        Lane(row=row, track=track, is_selected=track.branch == selected)
-        for row, track in enumerate(visible)
-    )
+    nodes = tuple(layout.nodes())
     return BranchGraph(
         axis=axis,
-        lanes=lanes,
-        nodes=tuple(layout.nodes()),
+        lanes=tuple(Lane(row=row, track=track) for row, track in enumerate(visible)),
+        nodes=nodes,
         edges=tuple(layout.edges()),
         hidden=len(tracks) - len(visible),
-        alt=_alt(tracks, selected),
+        focus=_focus(nodes, runs),
+        alt=_alt(tracks, visible),
     )
 
 
@@ -281,13 +280,26 @@ def _lane_order(track: Track) -> tuple[bool, int, int, str]:
     return (track.branch != MAIN_BRANCH, made, len(track.snapshots), track.branch)
 
 
-def _alt(tracks: Sequence[Track], selected: str | None) -> str:
-    behind = [track for track in tracks if track.state is LaneState.DIVERGED]
-    broken = [track for track in tracks if track.state is LaneState.BROKEN]
-    sentence = f"{plural(len(tracks), 'branch', 'branches')}: {len(behind)} diverged"
-    sentence += f", {len(broken)} that cannot be read." if broken else "."
-    chosen = next((track for track in tracks if track.branch == selected), None)
-    return f"{sentence} {chosen.branch}: {chosen.standing}." if chosen else sentence
+def _alt(tracks: Sequence[Track], visible: Sequence[Track]) -> str:
+    lanes = "; ".join(
+        f"{track.branch}: {track.standing}" for track in visible if track.branch != MAIN_BRANCH
+    )
+    return f"{plural(len(tracks), 'branch', 'branches')}. {lanes}".strip(". ") + "."
+
+
+def _focus(nodes: Sequence[Node], opened: Sequence[tuple[str, int]]) -> float | None:
+    selected = next((node.x for node in nodes if node.is_selected), None)
+    if selected is not None or not opened:
+        return selected
+    branch, first_id = opened[-1]
+    return next(
+        (
+            node.x
+            for node in nodes
+            if node.branch == branch and node.snapshot and node.snapshot.id == first_id
+        ),
+        None,
+    )
 
 
 class Identities:

@@ -15,7 +15,7 @@ from app.models.branch_graph import (
     is_service_branch,
     with_service_branches,
 )
-from app.models.location import Location
+from app.models.location import Location, SnapshotPoint
 from app.models.wording import age, code, count, plain, plural, shortened
 from app.state import PageName
 from app.widgets import rows
@@ -24,6 +24,7 @@ from app.widgets.branch_card import (
     show_branch_card,
     show_snapshot_card,
     standing_badge,
+    standing_text,
 )
 from app.widgets.problem import guarded, show_not_found
 from app.widgets.rows import Column
@@ -68,7 +69,7 @@ def show() -> None:
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
     left, right = _two_panes()
     with left, guarded("The graph cannot be drawn."):
-        _show_graph(graph, shown, identifier)
+        _show_graph(graph, shown, identifier, versus)
     with right:
         _show_inspector(graph, items, tracks, versus)
     _show_list(shown, items, identifier)
@@ -129,37 +130,67 @@ def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.
     return both.container(key="pane-main"), both.container(key="pane-side", width=320)
 
 
-def _show_graph(graph: browse.BranchGraph, tracks: Sequence[Track], identifier: Identifier) -> None:
+def _show_graph(
+    graph: browse.BranchGraph, tracks: Sequence[Track], identifier: Identifier, versus: str
+) -> None:
     place = here()
     words = (state.value_of("br_q") or "").lower()
     found = [track.branch for track in tracks if words and words in track.branch.lower()]
-    selected = _selected_snapshot(graph, place)
+    axis = Axis(state.value_of("br_axis") or Axis.LINEAGE)
+    heads = [(track.branch, track.head.id if track.head else None) for track in tracks]
+    context = repr((identifier.table_name, axis, versus, found, _opened(), heads))
+    point = state.marked_point(_CHART, context)
+    marked = _find_snapshot(graph, point)
     model = draw_branches(
         tracks,
         events=graph.events,
         parents=graph.edges,
-        selected=place.branch_or_main,
-        selected_snapshot=selected.identity if selected else None,
-        shown=found,
+        selected=point.branch if point else place.branch_or_main,
+        selected_snapshot=marked.identity if marked else None,
+        shown=[*found, place.branch_or_main],
         opened=_opened(),
-        axis=Axis(state.value_of("br_axis") or Axis.LINEAGE),
+        axis=axis,
     )
     if not model.nodes:
         st.info("No commit yet: the graph begins with the first one.")
         return
-    figure = branch_graph_figure(
-        model,
-        uirevision=f"{identifier.table_name} {model.axis} {model.hidden}",
-    )
-    st.plotly_chart(
-        figure,
-        key=_CHART,
-        on_select=_on_click,
-        selection_mode="points",
-        config=CHART_CONFIG,
-        alt=model.alt,
-    )
+    revision = f"{identifier.table_name} {axis} {model.hidden}"
+    figure = branch_graph_figure(model, uirevision=revision)
+    with st.container(horizontal=True, gap=None, key="graph"):
+        _show_lane_names(model, place)
+        with st.container(key="lane-chart"):
+            st.plotly_chart(
+                figure,
+                key=_CHART,
+                on_select=_on_click,
+                selection_mode="points",
+                config=CHART_CONFIG,
+                alt=model.alt,
+            )
     _show_legend(model)
+
+
+def _show_lane_names(model: BranchGraph, place: Location) -> None:
+    """Draw the names beside the lanes, as links: what a keyboard can reach, a mouse can too."""
+    with st.container(key="lane-names", width=206, gap=None):
+        for lane in model.lanes:
+            is_selected = lane.branch == place.branch_or_main
+            key = f"lane-{'selected' if is_selected else 'row'}-{lane.row}"
+            with st.container(key=key, gap=None):
+                _show_branch_link(lane.branch, place, length=26)
+                st.markdown(standing_text(lane.track))
+        if model.hidden:
+            st.caption(f"+{count(model.hidden)} branches")
+
+
+def _show_branch_link(branch: str, place: Location, *, length: int) -> None:
+    state.link(
+        PageName.BRANCHES,
+        plain(shortened(branch, length)),
+        place.at_branch(branch),
+        view=state.view_of(*_VIEW),
+        help=plain(branch) if len(branch) > length else None,
+    )
 
 
 def _show_legend(model: BranchGraph) -> None:
@@ -192,9 +223,8 @@ def _on_click() -> None:
     state.select_clicked_snapshot(_CHART)
 
 
-def _selected_snapshot(graph: browse.BranchGraph, place: Location) -> Snapshot | None:
-    """Return the snapshot of the address, if the graph still has exactly that one."""
-    point = place.point
+def _find_snapshot(graph: browse.BranchGraph, point: SnapshotPoint | None) -> Snapshot | None:
+    """Return the snapshot that is meant, if the graph still has exactly that one."""
     if point is None:
         return None
     return next((node.snapshot for node in graph.nodes if point.names(node.snapshot)), None)
@@ -207,7 +237,7 @@ def _show_inspector(
     versus: str,
 ) -> None:
     place = here()
-    selected = _selected_snapshot(graph, place)
+    selected = _find_snapshot(graph, place.point)
     if place.point and selected is None:
         st.warning(
             f"Snapshot {place.point.id} of {code(place.point.branch)} is not the one this link "
@@ -249,13 +279,7 @@ def _show_row(number: int, track: Track, item: browse.BranchItem) -> None:
     key = f"branch-{number}"
     cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_selected), strict=True))
     with cells[_NAME]:
-        state.link(
-            PageName.BRANCHES,
-            plain(shortened(track.branch, 34)),
-            place.at_branch(track.branch),
-            view=state.view_of(*_VIEW),
-            help=plain(track.branch) if len(track.branch) > 34 else None,
-        )
+        _show_branch_link(track.branch, place, length=34)
     rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))
     health = health_words(item) + (" :gray-badge[stale]" if item.is_stale else "")
     rows.text(cells[_HEALTH], _HEALTH, health)

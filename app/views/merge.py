@@ -73,7 +73,7 @@ def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) 
             index=sources.index(source) if source in sources else None,
             key=f"ff-source-{source}-{target}", on_change=_choose,
             args=("source", f"ff-source-{source}-{target}"), placeholder="Choose a branch",
-            format_func=lambda name: _branch_words(items[name]), width=330, filter_mode="contains",
+            format_func=lambda name: _branch_words(items[name]), width=290, filter_mode="contains",
         )  # fmt: skip
         st.button(
             "", icon=":material/swap_horiz:", help="Swap source and target", key="ff-swap",
@@ -83,7 +83,7 @@ def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) 
         st.selectbox(
             "Target: the branch that changes", targets, index=targets.index(target),
             key=f"ff-target-{source}-{target}", on_change=_choose,
-            args=("target", f"ff-target-{source}-{target}"), width=330, filter_mode="contains",
+            args=("target", f"ff-target-{source}-{target}"), width=290, filter_mode="contains",
         )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def show() -> None:
     left, right = _two_panes()
     with left:
         with guarded("The timeline cannot be drawn."):
-            _show_timeline(identifier, items, selected)
+            _show_timeline(identifier, items)
         _show_table(identifier, items)
     with right:
         _show_reuse(items)
@@ -116,9 +116,7 @@ def _show_reuse(items: Sequence[SnapshotItem]) -> None:
     state.link(PageName.SNAPSHOTS, "Show the head", place.at_snapshot(None))
 
 
-def _show_timeline(
-    identifier: Identifier, items: Sequence[SnapshotItem], selected: SnapshotItem | None
-) -> None:
+def _show_timeline(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
     kinds, (first_id, last_id) = _kinds(), _range()
     axis = TimelineAxis(state.value_of("sn_axis") or TimelineAxis.SNAPSHOTS)
     timelines = [
@@ -134,11 +132,14 @@ def _show_timeline(
     if not any(timeline.bars for timeline in timelines):
         st.info("No snapshot of these kinds in this range. Change the filters above.")
         return
+    revision = f"{identifier.full_name} {second} {axis} {sorted(kinds)} {_range()}"
+    point = state.marked_point(_CHART, f"{revision} {items[0].id} {len(items)}")
+    marked = next((i for i in items if point and i.snapshot and point.names(i.snapshot)), None)
     figure = snapshot_timeline_figure(
         timelines,
         axis=axis,
-        selected=(identifier.branch, selected.id) if selected else None,
-        uirevision=f"{identifier.full_name} {second} {axis} {sorted(kinds)} {_range()}",
+        selected=(identifier.branch, marked.id) if marked else None,
+        uirevision=revision,
     )
     st.plotly_chart(
         figure,

@@ -43,6 +43,15 @@ _GLYPHS = {
 }
 
 
+def standing_text(track: Track) -> str:
+    """Write how a branch stands in small coloured words with a glyph, for lanes."""
+    words = versus_words(track.ahead, track.behind)
+    if track.state not in {LaneState.AHEAD, LaneState.BEHIND, LaneState.DIVERGED}:
+        words = track.standing
+    stale = " · stale" if track.is_stale else ""
+    return f":small[:{_COLOURS[track.state]}[{_GLYPHS[track.state]} {words}{stale}]]"
+
+
 def standing_badge(track: Track, *, short: bool = False) -> str:
     """Write how a branch stands as a badge with a glyph."""
     words = track.standing

@@ -43,7 +43,7 @@ def show_location(place: Location) -> None:
 
 
 def _slash() -> None:
-    st.markdown(":gray[/]", width="content")
+    st.markdown(":gray[/]", width="content", text_alignment="center")
 
 
 def _freshness() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.charts.branch_graph import branch_graph_figure, legend_words
+from app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
 from app.charts.palette import Role, faint
 from app.charts.snapshot_timeline import snapshot_timeline_figure
 from app.models.branch_graph import Axis, BranchGraph, Track, draw_branches
@@ -59,8 +59,7 @@ def test_many_lanes_need_no_more_than_six_edge_traces() -> None:
 def test_names_are_text_and_never_markup() -> None:
     track = dev("<b>bold</b><script>alert(1)</script>")
     figure = branch_graph_figure(graph_of(track), uirevision="t")
-    shown = json.dumps([annotation.text for annotation in figure.layout.annotations])
-    shown += json.dumps([text for trace in figure.data for text in trace.hovertext or ()])
+    shown = json.dumps([text for trace in figure.data for text in trace.hovertext or ()])
     assert "<script" not in shown
     assert "&lt;b&gt;" in shown
 
@@ -95,7 +94,7 @@ def test_beads_carry_what_a_click_needs(axis: TimelineAxis) -> None:
     )
     beads = next(trace for trace in figure.data if trace.name == "snapshots")
     assert [list(each) for each in beads.customdata][2] == ["main", 3, "m3-uuid"]
-    assert any(trace.name == "selected" for trace in figure.data)
+    assert beads.selectedpoints == (2,)
 
 
 def test_stacked_branches_share_their_scales() -> None:
@@ -143,3 +142,21 @@ def test_every_role_can_be_seen_on_both_backgrounds(role: Role, background: str)
 
 def test_surfaces_take_a_share_of_a_role() -> None:
     assert re.fullmatch(r"rgba\(42, 116, 204, 0\.2\)", faint(Role.OURS, 0.2))
+
+
+def test_lanes_stand_as_high_as_the_names_beside_them() -> None:
+    figure = branch_graph_figure(graph_of(dev()), uirevision="t")
+    drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    assert drawn == 2 * LANE_HEIGHT
+    assert figure.layout.yaxis.range == (1.5, -0.5)
+
+
+def test_an_older_snapshot_that_is_selected_is_in_view() -> None:
+    long = tuple(snapshot(f"m{n}", n, kind=CommitKind.OVERWRITE) for n in range(1, 101))
+    track = Track(branch="main", snapshots=long, head=long[-1])
+    newest = branch_graph_figure(draw_branches([track]), uirevision="t").layout.xaxis.range
+    assert newest[0] < 99 < newest[1]
+    graph = draw_branches([track], selected_snapshot=long[10].identity)
+    first, last = branch_graph_figure(graph, uirevision="t").layout.xaxis.range
+    assert first < 10 < last
+    assert last < 99
