@@ -549,6 +549,8 @@ class BranchReader:
         head = state.ref.head
         item = replace(item, head=head, schema=state.ref.schema, base_tag=state.ref.base_tag)
         try:
+            if head is not None:
+                self._table.check_lists(head)
             fork = self._fork(state.name)
             findings = self._findings(state.ref, fork)
             distance = self._distance(state.name, versus)
@@ -763,9 +765,11 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         hidden = _unfinished_branches(warehouse, table)
         states = [state for state in table.branches.states() if state.name not in hidden]
         events = table.ledger.events()
+        if head is not None:
+            table.check_lists(head)
     except PaimonError as error:
         return replace(broken, error=error)
-    failed = tuple(state.name for state in states if state.error is not None)
+    failed = tuple(state.name for state in states if not _is_readable(table, state))
     return TableItem(
         identifier=entry.identifier,
         path=entry.path,
@@ -788,6 +792,17 @@ def _unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozens
         for intent in Journal(warehouse.store, table.paths).unfinished()
         if intent.procedure == "create_branch"
     )
+
+
+def _is_readable(table: FileStoreTable, state: BranchState) -> bool:
+    if state.ref is None:
+        return False
+    try:
+        if state.ref.head is not None:
+            table.check_lists(state.ref.head)
+    except PaimonError:
+        return False
+    return True
 
 
 def _parent_of(item: BranchItem) -> str | None:

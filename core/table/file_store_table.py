@@ -18,7 +18,7 @@ from core.storage.table_paths import TablePaths
 from core.table.branch_manager import BranchManager
 from core.table.consumer_manager import ConsumerManager
 from core.table.lineage_ledger import LineageLedger
-from core.table.manifest_scan import ManifestScan, ScanFilter, Values
+from core.table.manifest_scan import ManifestScan, ScanFilter, Values, missing_file
 from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 from core.table.tag_manager import TagManager
@@ -133,6 +133,17 @@ class FileStoreTable:
     def index_entries(self, snapshot: Snapshot) -> pa.Table:
         """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY."""
         return self.scan.index_entries(self.paths, snapshot)
+
+    def check_lists(self, snapshot: Snapshot) -> None:
+        """Look whether the files that a snapshot itself names are there; reads none of them.
+
+        Raises:
+            FormatError: One is missing, so nothing of the snapshot can be read.
+        """
+        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.index_manifest)
+        for path in (self.paths.manifest(name) for name in names if name is not None):
+            if not self.reader.files.exists(path):
+                raise missing_file(path)
 
     def data_paths(self) -> TablePaths:
         """The paths with the table's own folder for data files, which is an option."""

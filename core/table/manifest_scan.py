@@ -191,7 +191,7 @@ class ManifestScan:
         try:
             files = self._reader.local_files([path for path, _ in manifests])
         except NotFound as error:
-            raise _missing(str(error.facts.get("path"))) from error
+            raise missing_file(str(error.facts.get("path"))) from error
 
         groups = list(_groups(zip(manifests, files, strict=True)))
         if len(groups) == 1:
@@ -223,7 +223,7 @@ class ManifestScan:
         try:
             return decoder(self._reader.read_immutable(path), path.rsplit("/", 1)[-1])
         except NotFound as error:
-            raise _missing(path) from error
+            raise missing_file(path) from error
         except FormatError as error:
             raise naming_file(error, path) from error
 
@@ -591,7 +591,8 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return one_array(column, column.type)
 
 
-def _missing(path: str) -> FormatError:
+def missing_file(path: str) -> FormatError:
+    """The error of a file that a snapshot names and the store does not have."""
     return FormatError(
         f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
         "cleaning may have removed it; restore it or drop what refers to it.",

@@ -65,7 +65,7 @@ def test_durations_are_in_milliseconds(text: str, millis: int) -> None:
         (MANIFEST_TARGET_FILE_SIZE, "mb"),
         (SNAPSHOT_TIME_RETAINED, "1 fortnight"),
     ],
-    ids=str,
+    ids=lambda value: value.key if isinstance(value, ConfigOption) else str(value),
 )
 def test_text_that_is_no_value_names_the_option(option: ConfigOption[Any], text: str) -> None:
     with pytest.raises(InvalidInput, match=option.key) as caught:
