@@ -203,10 +203,11 @@ def copy_history(
         *((source.tag(each), target.tag(each)) for each in copy.tags),
         *((source.snapshot(each), target.snapshot(each)) for each in copy.snapshot_ids),
     ]
+    earliest = table.on(copy.target).snapshots.earliest_id()
     written = copy_files(store, pairs, lambda done: progress(done, len(pairs)))
     if copy.new_head_id is not None:
-        earliest = table.on(copy.target).snapshots.earliest_id()
-        write_hints(store, target, copy.new_head_id, earliest or copy.new_head_id)
+        ids = [each for each in (earliest, *copy.snapshot_ids) if each is not None]
+        write_hints(store, target, copy.new_head_id, min(ids, default=copy.new_head_id))
     return written
 
 

@@ -5,7 +5,7 @@ finished by doing the same again, as every step leaves alone what is done alread
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,6 +15,7 @@ from core.commit.metadata_copy import publish_once
 from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
+from core.storage.file_publisher import Published
 from core.storage.table_paths import TablePaths
 
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -111,22 +112,20 @@ class Journal:
         """Whether the operation has reached a step."""
         return self._find("step", f"{operation_id}-{step}") is not None
 
-    def record(self, event: LineageEvent) -> None:
-        """Add an event to the ledger; one that is there already stays."""
-        path = self._paths.event(event.time_millis, event.id)
-        publish_once(self._store, path, event.to_json().encode())
-
     def finish(self, operation_id: str, end: End) -> End:
         """Write the end, or return the one that was written before."""
-        content = {
-            "ending": str(end.ending),
-            "timeMillis": end.time_millis,
-            "message": end.message,
-        }
-        data = to_pretty_json(without_nulls(content)).encode()
-        path = self._path("done", operation_id)
-        _, found = publish_once(self._store, path, data)
+        _, found = publish_once(self._store, *self._end_file(operation_id, end))
         return _end_from(found)
+
+    def conclude(self, operation_id: str, events: Sequence[LineageEvent], end: End) -> None:
+        """Add the events and then the end, with one wait for the disk; what is there stays."""
+        files = [
+            *((self._paths.event(e.time_millis, e.id), e.to_json().encode()) for e in events),
+            self._end_file(operation_id, end),
+        ]
+        done = self._store.publisher.publish_in_order(files).count(Published.WON)
+        for path, data in files[done:]:
+            publish_once(self._store, path, data)
 
     def end_of(self, operation_id: str) -> End | None:
         """Return how an operation ended, None while it is open."""
@@ -153,6 +152,15 @@ class Journal:
         path = self._path("claim", branch)
         if self._find("claim", branch) == operation_id.encode():
             self._store.remover.remove([path])
+
+    def _end_file(self, operation_id: str, end: End) -> tuple[str, bytes]:
+        content = {
+            "ending": str(end.ending),
+            "timeMillis": end.time_millis,
+            "message": end.message,
+        }
+        data = to_pretty_json(without_nulls(content)).encode()
+        return self._path("done", operation_id), data
 
     def _find(self, kind: str, name: str) -> bytes | None:
         path = self._path(kind, name)

@@ -423,7 +423,8 @@ def compare_schemas(warehouse: Warehouse, table: Identifier, left: str, right: s
         NotFound: There is no such branch or schema.
     """
     found = warehouse.table(table)
-    return diff_schemas(_named_schema(found, left), _named_schema(found, right))
+    sides = (_named_schema(found, left), _named_schema(found, right))
+    return diff_schemas(*sides, base=_shared_schema(found, _branch_of(left), _branch_of(right)))
 
 
 def list_tags(warehouse: Warehouse, table: Identifier) -> tuple[TagItem, ...]:
@@ -892,9 +893,34 @@ def _sentence(change: SchemaChange) -> str:
 
 
 def _named_schema(table: FileStoreTable, name: str) -> TableSchema:
-    branch, separator, schema_id = name.rpartition("@")
-    if not separator:
+    branch, schema_id = _branch_of(name), name.rpartition("@")[2]
+    if branch == name:
         return table.on(name).schema()
     if not schema_id.isdigit():
         raise InvalidInput(f"{name!r} names no schema. Write a branch, or branch@schema-id.")
     return table.on(branch or table.branch).schemas.get(int(schema_id))
+
+
+def _branch_of(name: str) -> str:
+    branch, separator, _ = name.rpartition("@")
+    return branch if separator else name
+
+
+def _shared_schema(table: FileStoreTable, left: str, right: str) -> TableSchema | None:
+    """The newest schema that two branches hold alike; ids above it mean two things."""
+    if left == right:
+        return None
+    ours, theirs = (
+        {
+            state.value.id: state.value
+            for state in table.on(branch or table.branch).schemas.states()
+            if state.value is not None
+        }
+        for branch in (left, right)
+    )
+    alike = (
+        schema
+        for schema_id, schema in ours.items()
+        if (other := theirs.get(schema_id)) and schema.fingerprint == other.fingerprint
+    )
+    return max(alike, key=lambda schema: schema.id, default=None)

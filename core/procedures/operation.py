@@ -67,9 +67,8 @@ class Operation:
 
     def complete(self, *events: LineageEvent) -> Receipt:
         """Record the events, the last of which carries the receipt, and write the end."""
-        for event in events:
-            self.journal.record(event)
-        self.end(Ending.DONE)
+        end = End(ending=Ending.DONE, time_millis=self.warehouse.clock())
+        self.journal.conclude(self.intent.operation_id, events, end)
         receipt = self.receipt()
         assert receipt is not None
         return receipt
