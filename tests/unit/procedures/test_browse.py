@@ -1,0 +1,43 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import ErrorKind
+from core.procedures import browse
+from tests.support.branch_bench import BranchBench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main at 1, and dev one commit ahead."""
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return bench
+
+
+def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
+    bench: BranchBench,
+) -> None:
+    dev = bench.table("dev")
+    head = dev.head()
+    assert head is not None
+    Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
+    main, broken = browse.list_branches(bench.warehouse(), bench.identifier)
+    assert main.health is browse.Health.HEALTHY
+    assert broken.health is browse.Health.BROKEN
+    assert broken.error is not None
+    assert broken.error.kind is ErrorKind.FILES_MISSING
+    assert head.delta_manifest_list in broken.error.message
+    (table,) = browse.list_tables(bench.warehouse())
+    assert table.health is browse.Health.AT_RISK
+    assert table.broken_branches == ("dev",)
+
+
+def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: BranchBench) -> None:
+    bench.alter("main", column="delay")
+    bench.alter("dev", column="carrier")
+    found = browse.compare_schemas(bench.warehouse(), bench.identifier, "main", "dev")
+    told = [(str(change.kind), change.subject) for change in found.changes]
+    assert told == [("dropped", "delay"), ("added", "carrier")]
