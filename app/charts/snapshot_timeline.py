@@ -15,7 +15,7 @@ from core.format.snapshot import CommitKind
 
 _PANEL_HEIGHT: Final = 250
 _SMALLEST_SCALE: Final = 4
-_FEWEST_COLUMNS: Final = 16
+_FEWEST_COLUMNS: Final = 11
 KIND_COLOURS: Final = {
     CommitKind.APPEND: Role.ADDED,
     CommitKind.OVERWRITE: Role.CHANGED,

@@ -81,7 +81,7 @@ def _lines(diff: SchemaDiff) -> Iterator[ColumnLine]:
             changes.setdefault(change.field_id, []).append(change)
     for field_id in _order(diff.left.fields, diff.right.fields):
         own = changes.pop(field_id, [])
-        yield _line(field_id, left.get(field_id), right.get(field_id), own)
+        yield from _column(left.get(field_id), right.get(field_id), own, field_id)
         field = right.get(field_id) or left[field_id]
         for inner_id, inner in list(changes.items()):
             # Fields of nested rows have ids of their own and follow the column they are in.
@@ -100,6 +100,19 @@ def _order(left: Sequence[DataField], right: Sequence[DataField]) -> list[int]:
             ids.insert(0 if before is None else ids.index(before) + 1, field.id)
         before = field.id
     return ids
+
+
+def _column(
+    left: DataField | None, right: DataField | None, changes: list[SchemaChange], field_id: int
+) -> Iterator[ColumnLine]:
+    dropped = [change for change in changes if change.kind is ChangeKind.DROPPED]
+    added = [change for change in changes if change.kind is ChangeKind.ADDED]
+    if dropped and added:
+        # Two branches gave one id to different columns: these are two, not one that changed.
+        yield _line(field_id, left, None, dropped)
+        yield _line(field_id, None, right, added)
+    else:
+        yield _line(field_id, left, right, changes)
 
 
 def _line(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import reads, state
 from app.models.location import Location
-from app.models.wording import age, code, duration, plain, shortened
+from app.models.wording import age, clock, code, duration, plain, shortened
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
@@ -21,6 +21,7 @@ from core.jobs.progress import JobState, JobView
 
 _PER_PAGE = 25
 _MOST_JOBS = 500
+_WORKER_STARTS_MILLIS = 60_000
 _STATE = Column(label="State", weight=1.3)
 _WHAT = Column(label="Job", weight=1.6)
 _TABLE = Column(label="Table", weight=2.0)
@@ -210,13 +211,17 @@ def _show_verdict(job: JobView) -> None:
 
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
+    name = code(job.id[:8])
     if worker is not None and worker.is_alive:
-        st.info(f"**Job {code(job.id[:8])} is queued.** A worker takes it up next.")
-        return
-    st.warning(
-        f"**Job {code(job.id[:8])} is queued; no worker has reported yet.** One is being started; "
-        "or start one: `branch-console worker`. `NO_WORKER`"
-    )
+        st.info(f"**Job {name} is queued.** A worker takes it up next.")
+    elif state.now_millis() - job.created_millis < _WORKER_STARTS_MILLIS:
+        st.info(f"**Job {name} is queued.** A worker is being started; that takes some seconds.")
+    else:
+        since = f" since {clock(worker.heartbeat_millis, state.zone())}" if worker else ""
+        st.warning(
+            f"**Job {name} is queued; no worker has reported{since}.** Start one: "
+            "`branch-console worker`. `NO_WORKER`"
+        )
 
 
 def _show_commands(job: JobView, place: Location) -> None:

@@ -138,7 +138,7 @@ def _show_row(number: int, item: TableItem, place: Location) -> None:
     target = place.at_table(name.database, name.table)
     with cells[_TABLE]:
         label = f":gray[{plain(name.database)}.]{plain(shortened(name.table, 36))}"
-        state.link(PageName.TABLE, label, target, help=item.comment)
+        state.link(PageName.TABLE, label, target, help=plain(item.comment or "") or None)
     now = state.now_millis()
     rows.text(cells[_KIND], _KIND, kind_words(item))
     rows.text(cells[_BRANCHES], _BRANCHES, count(item.branch_count))

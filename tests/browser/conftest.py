@@ -61,8 +61,8 @@ def demo_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BRANCH_CONSOLE_STATE_DIR", str(folder / "state"))
         patch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(folder / "cache"))
-        assert run(["demo", "--build-only", "--warehouse", str(folder / "air")]) == 0
-    return folder / "air"
+        assert run(["demo", "--build-only", "--warehouse", str(folder / "demo")]) == 0
+    return folder / "demo"
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +77,7 @@ def demo_console(
 @pytest.fixture
 def own_demo_console(demo_warehouse: Path, tmp_path: Path) -> Iterator[RunningConsole]:
     """The console of a copy of the demo, to change."""
-    copy = shutil.copytree(demo_warehouse, tmp_path / "air")
+    copy = shutil.copytree(demo_warehouse, tmp_path / "demo")
     with running_console(copy, tmp_path / "state") as running:
         yield running
 

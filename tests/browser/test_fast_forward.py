@@ -22,9 +22,9 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.page.get_by_role("button", name="Fast-forward main").click()
     seen.page.wait_for_url("**/job?**")
     seen.settle()
-    seen.keep_picture("job-light", update=update_screenshots)
     expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
     seen.settle()
+    seen.keep_picture("job-light", update=update_screenshots)
     job_id = seen.query["id"]
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")

@@ -19,7 +19,7 @@ def open_job(tmp_path: Path, state: JobState, error: ErrorKind | None = None) ->
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (JobState.QUEUED, "is queued; no worker has reported yet"),
+        (JobState.QUEUED, "is queued; no worker has reported"),
         (JobState.RUNNING, "**Job `9f2a00` runs.**"),
         (JobState.PUBLISHING, "**Job `9f2a00` runs.**"),
         (JobState.DONE, "**Job `9f2a00` is done.**"),

@@ -80,6 +80,17 @@ def test_fields_of_nested_rows_follow_their_column() -> None:
     ]
 
 
+def test_one_id_for_two_columns_of_two_branches_is_two_lines() -> None:
+    base = schema((0, "a", "INT"))
+    left, right = schema((0, "a", "INT"), (1, "b", "INT")), schema((0, "a", "INT"), (1, "c", "INT"))
+    changes = SchemaChanges.of(diff_schemas(left, right, base))
+    assert [(line.left_name, line.right_name, line.mark) for line in changes.lines] == [
+        ("a", "a", Mark.SAME),
+        ("b", None, Mark.REMOVED),
+        (None, "c", Mark.ADDED),
+    ]
+
+
 def test_options_stand_apart_from_columns() -> None:
     left, right = schema((0, "a", "INT"), bucket="1"), schema((0, "a", "INT"), bucket="2")
     changes = SchemaChanges.of(diff_schemas(left, right))
