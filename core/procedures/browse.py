@@ -504,12 +504,14 @@ class BranchReader:
         for name in self._lane_order(items):
             item = items[name]
             fork = item.fork
-            own = [each for each in self._history(name) if _key(each) not in placed]
+            history = self._history(name)
             previous = None if fork is None else fork.identity
-            for snapshot in own:
+            for before, snapshot in zip((None, *history), history, strict=False):
+                if _key(snapshot) in placed:
+                    continue
                 if previous is not None:
                     edges.append((snapshot.identity, previous))
-                placed[_key(snapshot)] = self._node(name, snapshot, heads)
+                placed[_key(snapshot)] = self._node(name, snapshot, before, heads)
                 previous = snapshot.identity
             lanes.append(
                 GraphLane(
@@ -724,15 +726,17 @@ class BranchReader:
         return heads
 
     def _node(
-        self, branch: str, snapshot: Snapshot, heads: Mapping[str, tuple[str, ...]]
+        self,
+        branch: str,
+        snapshot: Snapshot,
+        before: Snapshot | None,
+        heads: Mapping[str, tuple[str, ...]],
     ) -> GraphNode:
-        history = self._history(branch)
-        at = history.index(snapshot)
         return GraphNode(
             branch=branch,
             snapshot=snapshot,
             tags=self._tag_names(branch, snapshot),
-            schema_changed=at > 0 and history[at - 1].schema_id != snapshot.schema_id,
+            schema_changed=before is not None and before.schema_id != snapshot.schema_id,
             is_head_of=heads.get(_key(snapshot), ()),
             merged_from=merge_source(snapshot),
         )
