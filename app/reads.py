@@ -13,7 +13,7 @@ import pyarrow as pa
 import streamlit as st
 
 from app import state
-from app.services import Services, get_services
+from app.services import get_services
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.errors import PaimonError
@@ -159,7 +159,7 @@ def _heads(method: str, *arguments: Identifier | str) -> Any:
 def _read_heads(
     warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str, ...]
 ) -> Reading:
-    value = getattr(_services(), method)(*arguments)
+    value = getattr(get_services(), method)(*arguments)
     return Reading(value=value, millis=state.now_millis())
 
 
@@ -171,8 +171,4 @@ def _read_fixed(
     arguments: tuple[Identifier | str, ...],
     identity: tuple[str, ...],
 ) -> Any:
-    return getattr(_services(), method)(*arguments)
-
-
-def _services() -> Services:
-    return get_services()
+    return getattr(get_services(), method)(*arguments)

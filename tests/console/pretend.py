@@ -136,11 +136,14 @@ class PretendServices:
     receipts: dict[str, Receipt] = field(default_factory=dict)
     seen_worker: WorkerView | None = None
     refuses: PaimonError | None = None
+    unreachable: PaimonError | None = None
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
 
     def tables(self, database: str | None = None) -> tuple[browse.TableItem, ...]:
+        if self.unreachable is not None:
+            raise self.unreachable
         return tuple(_item(table) for table in self.listed)
 
     def table(self, table: Identifier) -> browse.TableSummary:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from core.errors import StorageError
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import PretendServices
 
@@ -56,6 +57,14 @@ def test_another_warehouse_in_the_address_is_not_this_one(tmp_path: Path) -> Non
     page = air_console(tmp_path).open(wh="other-123456")
     assert "**Warehouse `other-123456` was not found.**" in page.text
     assert not page.at.metric
+
+
+def test_a_warehouse_that_does_not_answer_is_a_card(tmp_path: Path) -> None:
+    services = PretendServices(settings(tmp_path))
+    services.unreachable = StorageError("s3://lake did not answer in 30 s.")
+    page = Console(services).open()
+    assert "**This page cannot be shown.**" in page.text
+    assert "`STORE_UNREACHABLE`" in page.text
 
 
 def test_the_role_is_told(tmp_path: Path) -> None:
