@@ -160,7 +160,8 @@ DAMAGES = [
         spoil=lambda table: remove(manifest_list(table)),
         kind="FILES_MISSING",
         fails=(ON_MAIN,),
-        works=(("show", TABLE), ("snapshots", TABLE), ("branches", TABLE)),
+        lists=(("branches", TABLE),),
+        works=(("show", TABLE), ("snapshots", TABLE)),
     ),
     Damage(
         name="truncated manifest list",
