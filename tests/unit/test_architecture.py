@@ -88,7 +88,7 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
         if (isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"})
         or (isinstance(node, ast.alias) and node.name in {"environ", "getenv"})
     }
-    # PySpark is told its Java and its interpreter through the environment, for as long as it starts.
+    # PySpark is told its Java and its interpreter through the environment while it starts.
     assert readers - {"app.settings", "core.spark.java_home", "core.spark.session"} == set()
 
 
