@@ -1,6 +1,5 @@
 """The same runs through a Spark Connect server, which is started here."""
 
-import importlib.util
 import os
 import socket
 import subprocess
@@ -13,9 +12,9 @@ import pyspark
 import pytest
 
 from core.spark.java_home import find_java
+from tests.support.requirements import need_spark_connect
 
 HERE = Path(__file__)
-NEEDED = ("grpc", "grpc_status", "google.rpc", "zstandard")
 BOUND_SECONDS = 120
 
 # In a process of its own: PySpark is either classic or Connect for as long as a process lives.
@@ -83,9 +82,7 @@ session.close()
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[str]:
-    missing = [name for name in NEEDED if not _is_installed(name)]
-    if missing:
-        pytest.skip(f'no {", ".join(missing)}: pip install "pyspark[connect]"')
+    need_spark_connect()
     home = Path(pyspark.__file__).parent
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
@@ -134,13 +131,6 @@ def test_runs_writers_and_checks_work_through_spark_connect(remote: str, tmp_pat
         "100",
         "True",
     ]
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _wait_for(port: int) -> None:

@@ -5,6 +5,7 @@ fails the test instead: a green run there has no skipped oracle.
 """
 
 import functools
+import importlib.util
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import pytest
 from tests.support import fetch
 
 _OLDEST_JAVA = 17
+_SPARK_CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")
 _FETCH = "run `python -m tests.support.fetch`"
 
 
@@ -39,6 +41,13 @@ def need_pypaimon() -> Path:
 def need_chromium() -> Path:
     """The machine's Chromium or Chrome, or skip."""
     return _required(find_chromium)
+
+
+def need_spark_connect() -> None:
+    """The packages of a Spark Connect client, or skip."""
+    missing = [name for name in _SPARK_CONNECT if not _is_installed(name)]
+    if missing:
+        _stop(f"No {', '.join(missing)}; run `pip install 'pyspark[connect]'`")
 
 
 @functools.cache
@@ -95,6 +104,13 @@ def _stop(reason: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _java_homes() -> list[Path]:
