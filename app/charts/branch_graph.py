@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import Any, Final
 
 import plotly.graph_objects as go
@@ -22,6 +23,7 @@ from app.models.wording import chart_text, count, moment, shortened, signed
 LANE_HEIGHT: Final = 46
 TOP: Final = 8
 _BOTTOM: Final = 30
+_HOVER_WIDTH: Final = 60
 _VISIBLE_COLUMNS: Final = 26
 _CURVE_STEPS: Final = 12
 
@@ -183,6 +185,7 @@ def _curve(edge: Edge, axis: Axis) -> Iterator[tuple[float, float]]:
 
 def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
     colours = {lane.row: COLOURS[lane.state].value for lane in graph.lanes}
+    problems = {lane.row: lane.track.problem for lane in graph.lanes}
     for kind, symbol in _SYMBOLS.items():
         nodes = [node for node in graph.nodes if node.kind is kind]
         if not nodes:
@@ -204,7 +207,7 @@ def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[g
             },
             **selection([n for n, node in enumerate(nodes) if node.is_selected], _SIZES[kind]),
             customdata=[_custom(node) for node in nodes],
-            hovertext=[_hover(node) for node in nodes],
+            hovertext=[_hover(node, problems.get(node.row)) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
             name=_LEGEND[kind],
         )
@@ -298,11 +301,14 @@ def _custom(node: Node) -> list[str | int | None]:
     return [node.branch, node.snapshot.id, node.snapshot.identity.short]
 
 
-def _hover(node: Node) -> str:
+def _hover(node: Node, problem: str | None) -> str:
     snapshot = node.snapshot
     branch = chart_text(shortened(node.branch, 40))
     if snapshot is None:
-        return f"<b>{branch}</b><br>its history ends here: a file cannot be read"
+        why = "<br>".join(
+            chart_text(line) for line in wrap(problem or "", _HOVER_WIDTH, max_lines=6)
+        )
+        return f"<b>{branch}</b> cannot be read<br>{why}"
     if node.kind is NodeKind.HEAD_ONLY:
         return f"<b>{branch}</b> stands at snapshot {snapshot.id}<br>no commit of its own"
     lines = [

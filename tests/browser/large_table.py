@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 from core.format.data_types import DataField, parse_data_type
+from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
 from core.format.options import Options
 from core.format.snapshot import CommitKind, Snapshot
 from core.format.table_schema import TableSchema
@@ -33,6 +34,8 @@ def write_large_table(
     )
     main = [_snapshot("main", number, number) for number in range(1, snapshots + 1)]
     _write_branch(table, schema, main)
+    (table / "manifest").mkdir()
+    _write_manifest_lists(table, main)
     for number in range(branches):
         fork = main[(number * 19) % (snapshots - 1)]
         own = [
@@ -41,7 +44,15 @@ def write_large_table(
         ]
         folder = table / "branch" / f"branch-work-{number:03}"
         _write_branch(folder, schema, [fork, *own])
+        _write_manifest_lists(table, own)
     return table
+
+
+def _write_manifest_lists(table: Path, snapshots: list[Snapshot]) -> None:
+    empty = encode_manifest_list(MANIFEST_FILE_META.empty_table())
+    for snapshot in snapshots:
+        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+            (table / "manifest" / name).write_bytes(empty)
 
 
 def _snapshot(branch: str, number: int, minute: int) -> Snapshot:

@@ -37,7 +37,8 @@ def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
     seen = visit(demo_console).open()
-    seen.link("air.flights").click()
+    listed = seen.page.locator(".st-key-rows-tables")
+    listed.get_by_role("link", name="air.flights", exact=True).click()
     seen.page.wait_for_url("**/table?**")
     seen.settle()
     for name in ("Branches", "Snapshots", "Schemas", "Fast-forward"):

@@ -76,10 +76,22 @@ class Visit:
     def click_mark(self, trace: str, number: int) -> Visit:
         """Click a mark of a chart, by the name of its trace."""
         before = self.page.url
-        point = self.page.evaluate(_POINT, [trace, number])
-        self.page.mouse.click(point["x"], point["y"])
+        x, y = self._place_of(trace, number)
+        self.page.mouse.move(x, y)
+        # A chart takes a click for the mark that it has just told about.
+        self.page.locator(".hoverlayer .hovertext").first.wait_for(state="attached")
+        self.page.mouse.click(x, y)
         self.page.wait_for_function("before => location.href !== before", arg=before)
         return self.settle()
+
+    def _place_of(self, trace: str, number: int) -> tuple[float, float]:
+        """Where a mark is, once the chart has found its size."""
+        seen: list[dict[str, float]] = []
+        while len(seen) < 2 or seen[-1] != seen[-2]:
+            seen.append(self.page.evaluate(_POINT, [trace, number]))
+            assert len(seen) < 100, f"the chart of {trace!r} does not come to rest"
+            self.page.wait_for_timeout(200)
+        return seen[-1]["x"], seen[-1]["y"]
 
     def assert_fits(self) -> None:
         """See that nothing has to be scrolled sideways, wide or narrow."""

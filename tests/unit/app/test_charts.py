@@ -71,6 +71,13 @@ def test_zoom_stays_with_its_table(axis: Axis) -> None:
     assert figure.layout.paper_bgcolor == "rgba(0, 0, 0, 0)"
 
 
+def test_a_broken_lane_tells_its_file() -> None:
+    torn = Track(branch="torn", problem="/wh/t/branch/branch-torn/snapshot/snapshot-3 is <cut>.")
+    figure = branch_graph_figure(graph_of(torn), uirevision="t")
+    (trace,) = [each for each in figure.data if each.name == "cannot be read"]
+    assert "snapshot-3 is &lt;cut&gt;." in trace.hovertext[0]
+
+
 def test_the_legend_names_only_what_is_drawn() -> None:
     assert legend_words(graph_of(dev())) == [("●", "append")]
 
