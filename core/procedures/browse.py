@@ -552,9 +552,10 @@ class BranchReader:
         head = state.ref.head
         item = replace(item, head=head, schema=state.ref.schema, base_tag=state.ref.base_tag)
         try:
+            fork = self._fork(state.name)
+            item = replace(item, fork=fork)
             if head is not None:
                 self._table.check_lists(head)
-            fork = self._fork(state.name)
             findings = self._findings(state.ref, fork)
             distance = self._distance(state.name, versus)
         except PaimonError as error:
@@ -564,7 +565,6 @@ class BranchReader:
             item,
             health=Health.AT_RISK if findings else Health.HEALTHY,
             findings=findings,
-            fork=fork,
             versus=distance,
             is_stale=state.name != MAIN_BRANCH and age > _STALE_MILLIS,
         )

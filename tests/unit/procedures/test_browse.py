@@ -30,6 +30,8 @@ def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
     assert broken.error is not None
     assert broken.error.kind is ErrorKind.FILES_MISSING
     assert head.delta_manifest_list in broken.error.message
+    assert broken.fork is not None
+    assert (broken.fork.parent, broken.fork.snapshot_id) == ("main", 1)
     (table,) = browse.list_tables(bench.warehouse())
     assert table.health is browse.Health.AT_RISK
     assert table.broken_branches == ("dev",)
