@@ -136,7 +136,7 @@ def branches(
     )
     _report_broken((item.name, item.error) for item in items)
     for item in items:
-        for finding in () if item.error else item.findings:
+        for finding in item.findings:
             print_line(f"{item.name}: {finding}")
 
 

@@ -540,7 +540,7 @@ class BranchReader:
         item = BranchItem(
             name=state.name,
             health=Health.BROKEN,
-            findings=(state.error.message,) if state.error is not None else (),
+            findings=(),
             created_millis=made.time_millis if made else state.created_millis,
             owner=made.owner if made else None,
             reason=made.reason if made else None,
@@ -559,7 +559,7 @@ class BranchReader:
             findings = self._findings(state.ref, fork)
             distance = self._distance(state.name, versus)
         except PaimonError as error:
-            return replace(item, findings=(error.message,), error=error)
+            return replace(item, error=error)
         age = 0 if head is None else self._warehouse.clock() - head.time_millis
         return replace(
             item,
