@@ -767,14 +767,15 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
     try:
         table = warehouse.table(entry.identifier)
         schema, head = table.schema(), table.head()
-        hidden = _unfinished_branches(warehouse, table)
-        states = [state for state in table.branches.states() if state.name not in hidden]
+        # Main is the table itself: its head is checked below, once.
+        hidden = _unfinished_branches(warehouse, table) | {MAIN_BRANCH}
+        branches = [state for state in table.branches.states() if state.name not in hidden]
         events = table.ledger.events()
         if head is not None:
             table.check_lists(head)
     except PaimonError as error:
         return replace(broken, error=error)
-    failed = tuple(state.name for state in states if not _is_readable(table, state))
+    failed = tuple(state.name for state in branches if not _is_readable(table, state))
     return TableItem(
         identifier=entry.identifier,
         path=entry.path,
@@ -784,7 +785,7 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         comment=entry.comment,
         schema=schema,
         head=head,
-        branch_count=sum(state.name != MAIN_BRANCH for state in states),
+        branch_count=len(branches),
         broken_branches=failed,
         last_event=events[-1] if events else None,
     )
