@@ -71,12 +71,16 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """What one snapshot changes: entries with their `kind` set, and index files."""
+    """What one snapshot changes: entries with their `kind` set, and index files.
+
+    With `restored` the snapshot takes over the index files and statistics of that earlier one.
+    """
 
     delta: pa.Table
     changelog: pa.Table
     new_index: pa.Table
     deleted_index: pa.Table
+    restored: Snapshot | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -228,6 +232,54 @@ class FileStoreCommit:
 
         commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE)
         return self._land(changes, commit_id, properties or {}, expected_head, None, seen_id)
+
+    def restore(
+        self,
+        snapshot: Snapshot,
+        *,
+        user: str,
+        identifier: int = BATCH_COMMIT_IDENTIFIER,
+        guard: SnapshotIdentity | None = None,
+        properties: Mapping[str, str] | None = None,
+        seen_id: int | None = None,
+    ) -> Snapshot:
+        """Go back to what the branch held before, in one new OVERWRITE snapshot on its head.
+
+        The history stays. The files of then are named again, not copied: whether the data files
+        still exist is not looked at here, which whoever plans a rollback has to do first. The
+        schema stays the newest, row ids and the watermark never go back, and statistics come along
+        as far as they were computed for the newest schema.
+
+        Args:
+            snapshot: What to go back to, of this branch, from its snapshots or one of its tags.
+            user: The commit user.
+            identifier: Of the commit; unique a user.
+            guard: Commit only on top of this snapshot; without it, what goes and what comes back
+                is looked up again whenever the head moved.
+            properties: Of the new snapshot.
+            seen_id: The head before an earlier try whose outcome is not known.
+
+        Raises:
+            CommitConflict: The head is another than the guard says, or all retries lost.
+            FormatError: A manifest of either snapshot is missing or broken.
+
+        References:
+            Paimon FileStoreCommitImpl.rollbackToAsLatest.
+        """
+        then = self._table.live_files(snapshot)
+
+        def changes(head: Snapshot | None) -> Changes:
+            now = MANIFEST_ENTRY.empty_table() if head is None else self._table.live_files(head)
+            return Changes(
+                delta=_entries([_without(now, then)], [_without(then, now)]),
+                changelog=MANIFEST_ENTRY.empty_table(),
+                new_index=INDEX_MANIFEST_ENTRY.empty_table(),
+                deleted_index=INDEX_MANIFEST_ENTRY.empty_table(),
+                restored=snapshot,
+            )
+
+        commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE)
+        return self._land(changes, commit_id, properties or {}, guard, None, seen_id)
 
     def _land(
         self,
@@ -407,9 +459,12 @@ class FileStoreCommit:
                 _rows(changes.changelog) if changes.changelog.num_rows else None
             ),
             watermark=_highest(watermark, None if head is None else head.watermark),
-            statistics=self._inherited_statistics(head, schema),
+            statistics=self._inherited_statistics(changes.restored or head, schema),
             properties=Options(properties),
-            next_row_id=0 if head is None else head.next_row_id or 0,
+            next_row_id=_highest(
+                0 if head is None else head.next_row_id or 0,
+                None if changes.restored is None else changes.restored.next_row_id,
+            ),
         )
         return _Attempt(snapshot=snapshot, manifests=names)
 
@@ -417,6 +472,8 @@ class FileStoreCommit:
         self, files: "_NewFiles", changes: Changes, head: Snapshot | None
     ) -> str | None:
         """Write the index manifest anew where it changes; it always lists all index files."""
+        if changes.restored is not None:
+            return changes.restored.index_manifest
         current = None if head is None else head.index_manifest
         if not (changes.new_index.num_rows or changes.deleted_index.num_rows):
             return current
@@ -561,6 +618,11 @@ def _with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
 
 def _index(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables([INDEX_MANIFEST_ENTRY.empty_table(), *tables])
+
+
+def _without(files: pa.Table, others: pa.Table) -> pa.Table:
+    known = others["identity"].combine_chunks()
+    return files.filter(pc.invert(pc.is_in(files["identity"], value_set=known)))
 
 
 def _rows(entries: pa.Table) -> int:
