@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
+from core.storage.durable import make_directory, sync_path, write_synced
 from core.storage.file_io import FileIO, temporary_sibling
 
 _log = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class LocalPublisher:
         temporaries = [temporary_sibling(target) for target in targets]
         try:
             for folder in dict.fromkeys(target.parent for target in targets):
-                _make_directory(folder)
+                make_directory(folder)
             self._write_all(temporaries, [data for _, data in files])
             outcomes = self._link_all(temporaries, targets)
         finally:
@@ -91,11 +92,11 @@ class LocalPublisher:
     def _write_all(self, temporaries: list[Path], contents: list[bytes]) -> None:
         try:
             if len(temporaries) == 1:
-                _write_synced(temporaries[0], contents[0])
+                write_synced(temporaries[0], contents[0])
                 return
             # Syncs wait for the disk: many at once are one wait.
             with ThreadPoolExecutor(_PARALLEL_SYNCS) as pool:
-                list(pool.map(_write_synced, temporaries, contents))
+                list(pool.map(write_synced, temporaries, contents))
         except OSError as error:
             raise StorageError(
                 f"{temporaries[0].parent} cannot be written: {error}. Nothing was published.",
@@ -190,34 +191,6 @@ def publisher_for(file_io: FileIO) -> FilePublisher:
     )
 
 
-def _make_directory(folder: Path) -> None:
-    missing = []
-    above = folder
-    while not above.exists():
-        missing.append(above)
-        above = above.parent
-    for each in reversed(missing):
-        try:
-            each.mkdir(exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"{each} cannot be made: {error}. Nothing was published.", path=str(each)
-            ) from error
-        _sync_directory(each.parent)
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    # Plain system calls: with many small files at once Python's file objects cost more than disk.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _has_two_names(temporary: Path) -> bool:
     try:
         return temporary.stat().st_nlink > 1
@@ -240,19 +213,11 @@ def _sync_directories(targets: list[Path], outcomes: list[Published]) -> list[Pu
     won = [target for target, each in zip(targets, outcomes, strict=False) if each == Published.WON]
     try:
         for folder in dict.fromkeys(target.parent for target in won):
-            _sync_directory(folder)
+            sync_path(folder)
     except OSError as error:
         _log.warning("sync of the folder of %s failed: %s", won[0], error)
         return [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
     return outcomes
-
-
-def _sync_directory(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _replace_hint(file_io: FileIO, path: str, data: bytes) -> bool:

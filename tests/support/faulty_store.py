@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from core.commit.commit_store import CommitStore
 from core.errors import StorageError
+from core.storage.directory_mover import DirectoryMover, Moved
 from core.storage.file_io import FileReader, FileStatus
 from core.storage.file_publisher import FilePublisher, Published
 from core.storage.file_remover import FileRemover
@@ -63,7 +64,10 @@ class FaultyStore:
     def store(self) -> CommitStore:
         """The store as a procedure is handed it."""
         return CommitStore(
-            files=FaultyReader(self), publisher=FaultyPublisher(self), remover=FaultyRemover(self)
+            files=FaultyReader(self),
+            publisher=FaultyPublisher(self),
+            remover=FaultyRemover(self),
+            mover=FaultyMover(self),
         )
 
     def read(self, call: Callable[[], T]) -> T:
@@ -190,6 +194,23 @@ class FaultyRemover(FileRemover):
 
     def _each(self, what: str, path: str, remove: Callable[[Iterable[str]], int]) -> int:
         return self._faulty.change(what, path, lambda: remove([path]), lambda: None) or 0
+
+
+class FaultyMover:
+    """A move is one change; nothing is left behind by one that was cut off."""
+
+    def __init__(self, faulty: FaultyStore) -> None:
+        self._faulty = faulty
+        self._inner: DirectoryMover = faulty.inner.mover
+
+    def move(self, from_path: str, to_path: str) -> Moved:
+        moved = self._faulty.change(
+            "move", from_path, lambda: self._inner.move(from_path, to_path), lambda: None
+        )
+        if moved is None:
+            # A rename has no third outcome: an answer that was lost is an error.
+            raise StorageError(f"Whether {from_path} became {to_path} is not known (injected).")
+        return moved
 
 
 def _torn(path: str, data: bytes) -> None:

@@ -243,6 +243,7 @@ def meddled(bench: CommitBench, *answers: Callable[[str, bytes], Published]) -> 
         files=bench.store.files,
         publisher=Meddler(bench.store.publisher, list(answers)),
         remover=bench.store.remover,
+        mover=bench.store.mover,
     )
     return FileStoreCommit(bench.table(), store, sleep=lambda _: None)
 
