@@ -4,6 +4,8 @@ A fast decoder trusts the frame: on a damaged one DataFusion has been seen to lo
 takes the end of a truncated file for its end. Source: Avro specification, object container files.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from mmap import mmap
 from typing import Final
 
@@ -13,18 +15,33 @@ _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CODEC: Final = b"avro.codec"
 _NO_CODEC: Final = b"avro.codec\x08null"
-_MOST_HEADER_BYTES: Final = 1 << 16
 _MOST_VARINT_BYTES: Final = 10
 
 
-def is_compressed(data: bytes | mmap) -> bool:
-    """Whether the header names a codec other than null; damage in plain blocks goes unnoticed."""
-    header = bytes(data[:_MOST_HEADER_BYTES])
-    return _CODEC in header and _NO_CODEC not in header
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroFrame:
+    """How a whole Avro file is divided.
+
+    Attributes:
+        header: Magic and metadata, so schema and codec, without the sync marker behind them.
+        sync: The marker that ends the header and each block.
+        blocks: Where each block begins and ends, its marker left out.
+        records: How many records the blocks say that they hold.
+    """
+
+    header: bytes
+    sync: bytes
+    blocks: tuple[tuple[int, int], ...]
+    records: int
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the header names a codec other than null; damage in plain blocks is not seen."""
+        return _CODEC in self.header and _NO_CODEC not in self.header
 
 
-def count_records(data: bytes | mmap) -> int:
-    """Return how many records the blocks of a whole Avro file say that they hold.
+def read_frame(data: bytes | mmap) -> AvroFrame:
+    """Walk the frame of an Avro file to its end.
 
     Raises:
         FormatError: The frame is damaged or the file ends within it.
@@ -32,19 +49,34 @@ def count_records(data: bytes | mmap) -> int:
     if bytes(data[:4]) != _MAGIC:
         raise FormatError("It does not begin as an Avro file does.")
     at = _skip_metadata(data, len(_MAGIC))
-    sync = bytes(data[at : at + _SYNC_BYTES])
+    header, sync = bytes(data[:at]), bytes(data[at : at + _SYNC_BYTES])
     at += _SYNC_BYTES
-    records = 0
+    records, blocks = 0, []
     while at < len(data):
+        start = at
         count, at = _varint(data, at)
         size, at = _varint(data, at)
         at += size
         # Every record takes a byte at least once it is decompressed, so both are positive.
         if count <= 0 or size <= 0 or bytes(data[at : at + _SYNC_BYTES]) != sync:
             raise FormatError("It ends within a block, or a block is damaged.")
+        blocks.append((start, at))
         at += _SYNC_BYTES
         records += count
-    return records
+    return AvroFrame(header=header, sync=sync, blocks=tuple(blocks), records=records)
+
+
+def join_files(files: Iterable[tuple[AvroFrame, bytes | mmap]]) -> bytes:
+    """One Avro file with the blocks of several that have the same header, in their order."""
+    parts: list[bytes] = []
+    sync = b""
+    for frame, data in files:
+        if not parts:
+            sync = frame.sync
+            parts += [frame.header, sync]
+        for start, end in frame.blocks:
+            parts += [data[start:end], sync]
+    return b"".join(parts)
 
 
 def _skip_metadata(data: bytes | mmap, at: int) -> int:

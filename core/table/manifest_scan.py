@@ -1,71 +1,38 @@
 """From a snapshot to its live files: its manifest lists, their manifests, ADD and DELETE folded.
 
-DataFusion decodes the Avro files; whatever it cannot read goes through the codec of `core.format`,
-which is slower by a factor of twenty and says what is wrong.
+What `manifest_query` does not decode goes through the codec of `core.format`, which is slower by a
+factor of twenty and says what is wrong.
 """
 
 from __future__ import annotations
 
-import itertools
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
-import datafusion
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
-from core.format.avro_encoding import one_array, paimon_name, relabel
-from core.format.avro_frames import count_records, is_compressed
+from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
-from core.format.manifest_entry import (
-    MANIFEST_ENTRY,
-    MANIFEST_VERSION,
-    FileKind,
-    decode_manifest,
-    file_identity,
-)
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, decode_manifest
 from core.format.manifest_list import decode_manifest_list
 from core.format.snapshot import Snapshot
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import TablePaths
+from core.table.manifest_query import ManifestSource, query_manifests
 from core.table.versioned_files import naming_file
 
 Values = tuple[object, ...]
 
 _MAX_REMEMBERED_BYTES: Final = 1 << 30
-_DECODING_THREADS: Final = max(2, min(8, os.cpu_count() or 2))
-# Planning a query costs as much as decoding this many entries the slow way.
-_SMALL: Final = 40
-_GROUP_ROWS: Final = 32_768
-_BATCH_ROWS: Final = 16_384
-_DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
 _CHECKED: Final = ["kind", "identity", "file_name", "manifest", "bucket", "level"]
-_TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """A manifest to decode: its path, a file on this machine, how many entries it should have."""
-
-    path: str
-    file: str
-    count: int
-
-    @property
-    def name(self) -> str:
-        return self.path.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,29 +154,19 @@ class ManifestScan:
     def _decode_all(self, manifests: Sequence[tuple[str, int]]) -> list[pa.Table]:
         if not manifests:
             return []
-        session = _new_session()
         try:
             files = self._reader.local_files([path for path, _ in manifests])
         except NotFound as error:
             raise missing_file(str(error.facts.get("path"))) from error
+        sources = [
+            ManifestSource(path=path, file=file, count=count)
+            for (path, count), file in zip(manifests, files, strict=True)
+        ]
+        queried = query_manifests(sources)
+        return [self._checked(source, queried.get(source.path)) for source in sources]
 
-        groups = list(_groups(zip(manifests, files, strict=True)))
-        if len(groups) == 1:
-            return self._decode_group(session, groups[0])
-        with ThreadPoolExecutor(_DECODING_THREADS) as pool:
-            decoded = pool.map(lambda group: self._decode_group(session, group), groups)
-            return [table for tables in decoded for table in tables]
-
-    def _decode_group(
-        self, session: datafusion.SessionContext, group: list[_Source]
-    ) -> list[pa.Table]:
-        large = [each for each in group if each.count > _SMALL and _is_safe_to_query(each)]
-        tables = dict(_decode_by_query(session, large))
-        return [self._checked(each, tables.get(each.path)) for each in group]
-
-    def _checked(self, source: _Source, table: pa.Table | None) -> pa.Table:
-        # DataFusion takes the end of a truncated file for its end; the slow way says what is wrong.
-        if table is None or table.num_rows != source.count:
+    def _checked(self, source: ManifestSource, table: pa.Table | None) -> pa.Table:
+        if table is None:
             table = self._decode_file(source.path, decode_manifest)
         if table.num_rows != source.count:
             raise FormatError(
@@ -359,155 +316,6 @@ def _fail(entries: pa.Table, row: int) -> None:
         manifest=facts["manifest"],
         file_name=facts["file_name"],
     )
-
-
-def _new_session() -> datafusion.SessionContext:
-    # One partition keeps the entries of a file in their order.
-    config = datafusion.SessionConfig().with_target_partitions(1).with_batch_size(_BATCH_ROWS)
-    return datafusion.SessionContext(config)
-
-
-def _groups(sources: Iterable[tuple[tuple[str, int], str]]) -> Iterator[list[_Source]]:
-    """Neighbouring manifests, some ten thousand entries a group: one piece of work."""
-    group: list[_Source] = []
-    for (path, count), file in sources:
-        if group and sum(each.count for each in group) + count > _GROUP_ROWS:
-            yield group
-            group = []
-        group.append(_Source(path=path, file=file, count=count))
-    if group:
-        yield group
-
-
-def _is_safe_to_query(source: _Source) -> bool:
-    # On damaged content DataFusion may never return. A damaged frame shows itself, and damage
-    # within a block shows when that is decompressed: so only plain blocks are left out.
-    try:
-        with (
-            Path(source.file).open("rb") as file,
-            mmap(file.fileno(), 0, access=ACCESS_READ) as data,
-        ):
-            return is_compressed(data) and count_records(data) == source.count
-    except (OSError, ValueError, FormatError):
-        return False
-
-
-def _decode_by_query(
-    session: datafusion.SessionContext, sources: Sequence[_Source]
-) -> Iterator[tuple[str, pa.Table]]:
-    """The path and entries of those of the manifests that DataFusion can read."""
-    if len(sources) == 1:
-        table = _decode_one(session, sources[0])
-        if table is not None:
-            yield sources[0].path, table
-        return
-    read = [(source, _read_batches(session, source.file)) for source in sources]
-    # Neighbours of one writer have one schema: together they cost little more than one of them.
-    by_schema = itertools.groupby(
-        ((source, batches) for source, batches in read if batches),
-        key=lambda item: item[1][0].schema,
-    )
-    for _, same in by_schema:
-        yield from _entries_of_many(list(same))
-
-
-def _decode_one(session: datafusion.SessionContext, source: _Source) -> pa.Table | None:
-    """The entries of one manifest, batch by batch, as it may be large."""
-
-    def entries(batch: pa.RecordBatch, position: int) -> pa.Table:
-        positions = np.arange(position, position + batch.num_rows)
-        return _entries(batch, [source.name], [batch.num_rows], positions)
-
-    position = 0
-    pending: list[Future[pa.Table]] = []
-    try:
-        # One thread decodes Avro while another brings the last batch into shape.
-        with ThreadPoolExecutor(1) as pool:
-            for batch in _stream(session, source.file):
-                pending.append(pool.submit(entries, batch, position))
-                position += batch.num_rows
-        tables = [each.result() for each in pending]
-    except Exception:  # DataFusion has one class for all its errors
-        return None
-    return pa.concat_tables(tables) if tables else None
-
-
-def _read_batches(session: datafusion.SessionContext, file: str) -> list[pa.RecordBatch]:
-    try:
-        return list(_stream(session, file))
-    except Exception:  # DataFusion has one class for all its errors
-        return []
-
-
-def _stream(session: datafusion.SessionContext, file: str) -> Iterator[pa.RecordBatch]:
-    # As a URL, for a plain path with [, ? or * would be taken for a pattern.
-    found = session.read_avro(f"file://{quote(file)}", file_extension="")
-    return (batch.to_pyarrow() for batch in found.execute_stream())
-
-
-def _entries_of_many(
-    read: list[tuple[_Source, list[pa.RecordBatch]]],
-) -> Iterator[tuple[str, pa.Table]]:
-    counts = [sum(batch.num_rows for batch in batches) for _, batches in read]
-    positions = np.concatenate([np.arange(count) for count in counts])
-    names = [source.name for source, _ in read]
-    try:
-        together = pa.concat_batches([batch for _, batches in read for batch in batches])
-        entries = _entries(together, names, counts, positions)
-    except (FormatError, pa.ArrowException):
-        return
-    start = 0
-    for (source, _), count in zip(read, counts, strict=True):
-        yield source.path, entries.slice(start, count)
-        start += count
-
-
-def _entries(
-    batch: pa.RecordBatch,
-    names: list[str],
-    counts: list[int],
-    positions: np.ndarray[Any, np.dtype[np.int64]],
-) -> pa.Table:
-    _check_version(batch["_VERSION"], names[0])
-    entries = relabel(_columns(batch), _DECODED)
-    manifest = pa.array(names).take(pa.array(np.repeat(np.arange(len(names)), counts)))
-    ours = [file_identity(entries), manifest, pa.array(positions.astype(np.int32))]
-    return pa.Table.from_arrays([*entries.columns, *ours], schema=MANIFEST_ENTRY)
-
-
-def _columns(batch: pa.RecordBatch) -> list[pa.Array]:
-    file = batch["_FILE"]
-    parts = dict(zip((field.name for field in file.type), file.flatten(), strict=True))
-    return [
-        batch[paimon_name(field.name)]
-        if field.name in _TOP_LEVEL
-        else _file_column(parts, field, batch.num_rows)
-        for field in _DECODED
-    ]
-
-
-def _file_column(parts: dict[str, pa.Array], field: pa.Field, count: int) -> pa.Array:
-    column = parts.get(paimon_name(field.name))
-    if column is not None:
-        # DataFusion puts UTC on what is a wall clock without zone.
-        return column.cast(field.type) if pa.types.is_timestamp(field.type) else column
-    if field.nullable:
-        # Older releases wrote fewer columns; those that came later may all be null.
-        return pa.nulls(count, field.type)
-    raise FormatError(f"The manifest has no field {paimon_name(field.name)!r}.")
-
-
-def _check_version(versions: pa.Array, name: str) -> None:
-    if not len(versions):
-        return
-    newest = pc.max(versions).as_py()
-    if newest != MANIFEST_VERSION or pc.min(versions).as_py() != MANIFEST_VERSION:
-        raise FormatError(
-            f"Manifest {name} has format version {newest}; {MANIFEST_VERSION} is the one known. "
-            "Upgrade Branch Console to read it.",
-            kind=ErrorKind.UNKNOWN_VERSION,
-            version=newest,
-        )
 
 
 def _overlaps(

@@ -21,7 +21,7 @@ from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, file_ide
 from core.format.manifest_list import MANIFEST_FILE_META, decode_manifest_list, encode_manifest_list
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileIO
-from core.table import manifest_scan
+from core.table import manifest_query, manifest_scan
 from core.table.manifest_scan import ScanFilter, live_files, prune_manifests, unshared
 from tests.support.table_files import EMPTY_ROW, NO_STATS, TableFiles, a_schema
 
@@ -72,7 +72,7 @@ def added(*names: str, **where: object) -> pa.Table:
 
 def force_decoding(monkeypatch: pytest.MonkeyPatch, *, by_query: bool) -> None:
     """Let only the query, or only the codec, decode manifests."""
-    monkeypatch.setattr(manifest_scan, "_SMALL", -1 if by_query else 10**9)
+    monkeypatch.setattr(manifest_query, "_SMALL", -1 if by_query else 10**9)
     if by_query:
 
         def refuse(_: bytes, name: str) -> pa.Table:
@@ -222,6 +222,22 @@ def test_manifests_of_older_releases_lack_the_newer_columns(
     assert live["write_cols_sequences"].null_count == 2
 
 
+def test_neighbours_of_several_layouts_keep_their_order(
+    files: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_decoding(monkeypatch, by_query=True)
+    given = [added(f"a{number}", f"b{number}") for number in range(6)]
+    snapshot = files.commit(1, *given)
+    for number in (1, 2, 4):
+        name = files.paths.manifest(f"manifest-{number}")
+        files.write(name, _as_old_releases_wrote(given[number], "file_source"))
+    read = files.table().read_manifests(files.table().manifests(snapshot))
+    expected = [f"{letter}{number}" for number in range(6) for letter in "ab"]
+    assert read["file_name"].to_pylist() == expected
+    assert read["manifest"].to_pylist() == [f"manifest-{n}" for n in range(6) for _ in range(2)]
+    assert read["position"].to_pylist() == [0, 1] * 6
+
+
 def test_a_manifest_without_a_needed_column_is_broken(files: TableFiles) -> None:
     given = added(*(f"f{number}" for number in range(100)))
     snapshot = files.commit(1, given)
@@ -281,6 +297,19 @@ def test_a_broken_manifest_is_named(files: TableFiles, count: int, harm: str) ->
     assert caught.value.facts["path"] == path
     is_gone = harm == "missing"
     assert caught.value.kind is (ErrorKind.FILES_MISSING if is_gone else ErrorKind.BROKEN_FILE)
+
+
+def test_a_broken_manifest_is_named_among_neighbours_that_are_read_together(
+    files: TableFiles,
+) -> None:
+    snapshot = files.commit(1, *(added(*(f"f{n}-{i}" for i in range(30))) for n in range(5)))
+    path = files.paths.manifest("manifest-3")
+    data = bytearray(files.file_io.read(path))
+    data[-30] ^= 0xFF
+    files.write(path, bytes(data))
+    with pytest.raises(FormatError, match="manifest-3") as caught:
+        files.table().live_files(snapshot)
+    assert caught.value.facts["path"] == path
 
 
 def test_a_missing_manifest_list_is_named(files: TableFiles) -> None:
