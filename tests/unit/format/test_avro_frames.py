@@ -44,7 +44,7 @@ def test_bytes_that_are_no_avro_file_are_broken(harm: bytes) -> None:
 
 
 def test_joined_files_hold_the_records_of_all_in_their_order() -> None:
-    parts = [write_avro(TABLE.slice(start, 1000), "zstandard") for start in (0, 1000, 2000)]
+    parts = [write_avro(TABLE.slice(start, 1000), "deflate") for start in (0, 1000, 2000)]
     joined = join_files((read_frame(part), part) for part in parts)
     records = [row["x"] for row in fastavro.reader(BytesIO(joined))]
     assert records == list(range(2500))
