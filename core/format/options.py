@@ -178,6 +178,7 @@ CHANGELOG_PRODUCER: Final = _text("changelog-producer", "none")
 DELETION_VECTORS_ENABLED: Final = _flag("deletion-vectors.enabled", False)
 DELETION_VECTORS_BITMAP64: Final = _flag("deletion-vectors.bitmap64", False)
 ROW_TRACKING_ENABLED: Final = _flag("row-tracking.enabled", False)
+ROW_TRACKING_PARTITION_GROUP: Final = _flag("row-tracking.partition-group-on-commit", True)
 DATA_EVOLUTION_ENABLED: Final = _flag("data-evolution.enabled", False)
 PRIMARY_KEY_NULLABLE: Final = _flag("primary-key.nullable", False)
 WRITE_ONLY: Final = _flag("write-only", False)
@@ -195,7 +196,13 @@ TARGET_FILE_SIZE_PRIMARY_KEY: Final = _size("target-file-size", 128 * _MB)
 PARTITION_DEFAULT_NAME: Final = _text("partition.default-name", "__DEFAULT_PARTITION__")
 PARTITION_LEGACY_NAME: Final = _flag("partition.legacy-name", True)
 DYNAMIC_PARTITION_OVERWRITE: Final = _flag("dynamic-partition-overwrite", True)
+OVERWRITE_UPGRADE: Final = _flag("overwrite-upgrade", True)
+COMPACTION_TRIGGER: Final = _number("num-sorted-run.compaction-trigger", 5)
+NUM_LEVELS: Final[ConfigOption[int | None]] = ConfigOption(
+    key="num-levels", parse=_parse_int, default=None
+)
 
+MANIFEST_FORMAT: Final = _text("manifest.format", "avro")
 MANIFEST_COMPRESSION: Final = _text("manifest.compression", "zstd")
 MANIFEST_TARGET_FILE_SIZE: Final = _size("manifest.target-file-size", 8 * _MB)
 MANIFEST_FULL_COMPACTION_SIZE: Final = _size("manifest.full-compaction-threshold-size", 16 * _MB)
@@ -211,6 +218,11 @@ COMMIT_MAX_RETRY_WAIT: Final = _duration("commit.max-retry-wait", 10 * _SECOND)
 COMMIT_TIMEOUT: Final[ConfigOption[int | None]] = ConfigOption(
     key="commit.timeout", parse=parse_duration, default=None
 )
+COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final[ConfigOption[int | None]] = ConfigOption(
+    key="commit.strict-mode.last-safe-snapshot", parse=_parse_int, default=None
+)
+COMMIT_DISCARD_DUPLICATE_FILES: Final = _flag("commit.discard-duplicate-files", False)
+COMMIT_CALLBACKS: Final = _maybe_text("commit.callbacks")
 COMMIT_USER_PREFIX: Final = _maybe_text("commit.user-prefix")
 SNAPSHOT_NUM_RETAINED_MIN: Final = _number("snapshot.num-retained.min", 10)
 SNAPSHOT_NUM_RETAINED_MAX: Final = _number("snapshot.num-retained.max", INFINITE)
