@@ -21,7 +21,16 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobView, WorkerView
-from core.procedures import browse
+from core.procedures.browse_values import (
+    BranchGraph,
+    BranchItem,
+    SchemaItem,
+    SnapshotDetail,
+    SnapshotItem,
+    TableItem,
+    TableSummary,
+    TagItem,
+)
 
 _HEADS_SECONDS: Final = 5
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
@@ -46,41 +55,39 @@ def databases() -> tuple[str, ...]:
     return found
 
 
-def tables() -> tuple[browse.TableItem, ...]:
+def tables() -> tuple[TableItem, ...]:
     """Return the tables of the warehouse, broken ones with their error."""
-    found: tuple[browse.TableItem, ...] = _heads("tables")
+    found: tuple[TableItem, ...] = _heads("tables")
     return found
 
 
-def table(identifier: Identifier) -> browse.TableSummary:
+def table(identifier: Identifier) -> TableSummary:
     """Return a table on one branch."""
-    found: browse.TableSummary = _heads("table", identifier)
+    found: TableSummary = _heads("table", identifier)
     return found
 
 
-def branches(identifier: Identifier, versus: str) -> tuple[browse.BranchItem, ...]:
+def branches(identifier: Identifier, versus: str) -> tuple[BranchItem, ...]:
     """Return the branches of a table, each compared with `versus`."""
-    found: tuple[browse.BranchItem, ...] = _heads(
-        "branches", identifier.on_branch(MAIN_BRANCH), versus
-    )
+    found: tuple[BranchItem, ...] = _heads("branches", identifier.on_branch(MAIN_BRANCH), versus)
     return found
 
 
-def graph(identifier: Identifier) -> browse.BranchGraph:
-    """Return the lineage of a table's branches."""
-    found: browse.BranchGraph = _heads("graph", identifier.on_branch(MAIN_BRANCH))
+def graph(identifier: Identifier, versus: str) -> BranchGraph:
+    """Return the lineage of a table's branches, each compared with `versus`."""
+    found: BranchGraph = _heads("graph", identifier.on_branch(MAIN_BRANCH), versus)
     return found
 
 
-def snapshots(identifier: Identifier) -> tuple[browse.SnapshotItem, ...]:
+def snapshots(identifier: Identifier) -> tuple[SnapshotItem, ...]:
     """Return the snapshots of a branch, newest first."""
-    found: tuple[browse.SnapshotItem, ...] = _heads("snapshots", identifier)
+    found: tuple[SnapshotItem, ...] = _heads("snapshots", identifier)
     return found
 
 
-def schemas(identifier: Identifier) -> tuple[browse.SchemaItem, ...]:
+def schemas(identifier: Identifier) -> tuple[SchemaItem, ...]:
     """Return the schemas of a branch, newest first."""
-    found: tuple[browse.SchemaItem, ...] = _heads("schemas", identifier)
+    found: tuple[SchemaItem, ...] = _heads("schemas", identifier)
     return found
 
 
@@ -90,9 +97,9 @@ def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
     return found
 
 
-def tags(identifier: Identifier) -> tuple[browse.TagItem, ...]:
+def tags(identifier: Identifier) -> tuple[TagItem, ...]:
     """Return the tags of a branch by name."""
-    found: tuple[browse.TagItem, ...] = _heads("tags", identifier)
+    found: tuple[TagItem, ...] = _heads("tags", identifier)
     return found
 
 
@@ -101,10 +108,10 @@ def system_table(identifier: Identifier, name: str) -> pa.Table:
     return _heads("system_table", identifier, name)
 
 
-def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> browse.SnapshotDetail:
+def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> SnapshotDetail:
     """Return one snapshot with its files summed up; its identity fixes the answer."""
     lists = snapshot.identity.manifest_lists
-    found: browse.SnapshotDetail = _read_fixed(
+    found: SnapshotDetail = _read_fixed(
         *_reader(), "snapshot", (identifier, str(snapshot.id)), lists
     )
     return found

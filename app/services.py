@@ -20,7 +20,32 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.progress import JobView, WorkerView
 from core.jobs.settings import JobSettings
-from core.procedures import browse
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_graph import read_graph
+from core.procedures.browse_history import (
+    compare_schemas,
+    list_schemas,
+    list_snapshots,
+    list_tags,
+    read_snapshot,
+)
+from core.procedures.browse_tables import (
+    list_databases,
+    list_tables,
+    read_receipt,
+    read_system_table,
+    read_table,
+)
+from core.procedures.browse_values import (
+    BranchGraph,
+    BranchItem,
+    SchemaItem,
+    SnapshotDetail,
+    SnapshotItem,
+    TableItem,
+    TableSummary,
+    TagItem,
+)
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.permissions import Role
@@ -94,49 +119,47 @@ class Services:
 
     def databases(self) -> tuple[str, ...]:
         """Return the databases by name."""
-        return browse.list_databases(self.warehouse)
+        return list_databases(self.warehouse)
 
-    def tables(self, database: str | None = None) -> tuple[browse.TableItem, ...]:
+    def tables(self, database: str | None = None) -> tuple[TableItem, ...]:
         """Return the tables of one database or of all, broken ones with their error."""
-        return browse.list_tables(self.warehouse, database)
+        return list_tables(self.warehouse, database)
 
-    def table(self, table: Identifier) -> browse.TableSummary:
+    def table(self, table: Identifier) -> TableSummary:
         """Return a table on one branch."""
-        return browse.read_table(self.warehouse, table)
+        return read_table(self.warehouse, table)
 
-    def branches(
-        self, table: Identifier, versus: str = MAIN_BRANCH
-    ) -> tuple[browse.BranchItem, ...]:
+    def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
         """Return the branches of a table, each compared with the branch `versus`."""
-        return browse.list_branches(self.warehouse, table, versus)
+        return list_branches(self.warehouse, table, versus)
 
-    def graph(self, table: Identifier) -> browse.BranchGraph:
-        """Return the lineage of a table's branches."""
-        return browse.read_graph(self.warehouse, table)
+    def graph(self, table: Identifier, versus: str | None = None) -> BranchGraph:
+        """Return the lineage of a table's branches, each compared with the branch `versus`."""
+        return read_graph(self.warehouse, table, versus)
 
-    def snapshots(self, table: Identifier) -> tuple[browse.SnapshotItem, ...]:
+    def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
         """Return the snapshots of a branch, newest first."""
-        return browse.list_snapshots(self.warehouse, table)
+        return list_snapshots(self.warehouse, table)
 
-    def snapshot(self, table: Identifier, version: str) -> browse.SnapshotDetail:
+    def snapshot(self, table: Identifier, version: str) -> SnapshotDetail:
         """Return one snapshot with its files summed up; `version` is an id or a tag."""
-        return browse.read_snapshot(self.warehouse, table, version)
+        return read_snapshot(self.warehouse, table, version)
 
-    def schemas(self, table: Identifier) -> tuple[browse.SchemaItem, ...]:
+    def schemas(self, table: Identifier) -> tuple[SchemaItem, ...]:
         """Return the schemas of a branch, newest first."""
-        return browse.list_schemas(self.warehouse, table)
+        return list_schemas(self.warehouse, table)
 
     def schema_diff(self, table: Identifier, left: str, right: str) -> SchemaDiff:
         """Compare two schemas, each named by a branch or as `branch@schema-id`."""
-        return browse.compare_schemas(self.warehouse, table, left, right)
+        return compare_schemas(self.warehouse, table, left, right)
 
-    def tags(self, table: Identifier) -> tuple[browse.TagItem, ...]:
+    def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""
-        return browse.list_tags(self.warehouse, table)
+        return list_tags(self.warehouse, table)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""
-        return browse.read_system_table(self.warehouse, table, name)
+        return read_system_table(self.warehouse, table, name)
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         """Decide what a fast-forward would do, and change nothing."""
@@ -144,7 +167,7 @@ class Services:
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""
-        return browse.read_receipt(self.warehouse, operation_id)
+        return read_receipt(self.warehouse, operation_id)
 
     def call(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None

@@ -32,7 +32,7 @@ from app.cli.output import (
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
-from core.procedures.browse import BranchItem, SchemaItem, SnapshotItem, TableItem, TagItem
+from core.procedures.browse_values import BranchItem, SchemaItem, SnapshotItem, TableItem, TagItem
 
 browse = typer.Typer()
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from app.cli.output import change, local_time, short_user
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import CommitKind, SnapshotIdentity
-from core.procedures.browse import BranchGraph, GraphNode
+from core.procedures.browse_values import BranchGraph, GraphNode
 
 Key: TypeAlias = tuple[str, str]
 """What tells snapshots apart, on whatever branch they stand: the names of their manifest lists."""

@@ -15,6 +15,7 @@ from app.models.branch_graph import (
     is_service_branch,
     with_service_branches,
 )
+from app.models.branch_tracks import tracks_of
 from app.models.location import Location, SnapshotPoint
 from app.models.wording import age, code, count, plain, plural, shortened
 from app.state import PageName
@@ -32,7 +33,8 @@ from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
-from core.procedures import browse
+from core.procedures import browse_values
+from core.procedures.browse_values import BranchItem
 
 _PER_PAGE = 24
 _CHART = "branch-graph"
@@ -61,10 +63,10 @@ def show() -> None:
         show_not_found("Branch", versus, names, page=PageName.BRANCHES, places=places)
         return
     with st.skeleton(height=420):
-        graph = reads.graph(identifier)
-        items = {item.name: item for item in reads.branches(identifier, versus)}
+        graph = reads.graph(identifier, versus)
+    items = {lane.branch: lane.item for lane in graph.lanes}
     show_table_header(identifier, summary, PageName.BRANCHES)
-    tracks = tracks_of(graph, items)
+    tracks = tracks_of(graph)
     _show_controls(list(items))
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
     left, right = _two_panes()
@@ -74,33 +76,6 @@ def show() -> None:
         _show_inspector(graph, items, tracks, versus)
     _show_list(shown, items, identifier)
     show_same_as("branches", identifier.table_name, "--versus", versus)
-
-
-def tracks_of(graph: browse.BranchGraph, items: dict[str, browse.BranchItem]) -> list[Track]:
-    """Put what was read into the terms of the graph."""
-    own: dict[str, list[browse.GraphNode]] = {}
-    for node in graph.nodes:
-        own.setdefault(node.branch, []).append(node)
-    tracks = []
-    for lane in graph.lanes:
-        item = items.get(lane.branch, lane.item)
-        nodes = own.get(lane.branch, [])
-        distance = item.versus
-        tracks.append(
-            Track(
-                branch=lane.branch,
-                snapshots=tuple(node.snapshot for node in nodes),
-                head=item.head,
-                tags=tuple((tag, node.snapshot.identity) for node in nodes for tag in node.tags),
-                ahead=distance.ahead if distance else None,
-                behind=distance.behind if distance else None,
-                problem=item.error.message if item.error else None,
-                fork=lane.fork,
-                created_millis=item.created_millis,
-                is_stale=item.is_stale,
-            )
-        )
-    return tracks
 
 
 def _show_controls(names: list[str]) -> None:
@@ -131,7 +106,7 @@ def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.
 
 
 def _show_graph(
-    graph: browse.BranchGraph, tracks: Sequence[Track], identifier: Identifier, versus: str
+    graph: browse_values.BranchGraph, tracks: Sequence[Track], identifier: Identifier, versus: str
 ) -> None:
     place = here()
     words = (state.value_of("br_q") or "").lower()
@@ -223,7 +198,9 @@ def _on_click() -> None:
     state.select_clicked_snapshot(_CHART)
 
 
-def _find_snapshot(graph: browse.BranchGraph, point: SnapshotPoint | None) -> Snapshot | None:
+def _find_snapshot(
+    graph: browse_values.BranchGraph, point: SnapshotPoint | None
+) -> Snapshot | None:
     """Return the snapshot that is meant, if the graph still has exactly that one."""
     if point is None:
         return None
@@ -231,8 +208,8 @@ def _find_snapshot(graph: browse.BranchGraph, point: SnapshotPoint | None) -> Sn
 
 
 def _show_inspector(
-    graph: browse.BranchGraph,
-    items: dict[str, browse.BranchItem],
+    graph: browse_values.BranchGraph,
+    items: dict[str, BranchItem],
     tracks: Sequence[Track],
     versus: str,
 ) -> None:
@@ -254,7 +231,7 @@ def _show_inspector(
 
 
 def _show_list(
-    tracks: Sequence[Track], items: dict[str, browse.BranchItem], identifier: Identifier
+    tracks: Sequence[Track], items: dict[str, BranchItem], identifier: Identifier
 ) -> None:
     words = (state.value_of("br_q") or "").lower().split()
     chosen = [track for track in tracks if all(word in track.branch.lower() for word in words)]
@@ -273,7 +250,7 @@ def _show_list(
         st.code(f"branch-console create-branch {identifier.table_name} NAME", language="bash")
 
 
-def _show_row(number: int, track: Track, item: browse.BranchItem) -> None:
+def _show_row(number: int, track: Track, item: BranchItem) -> None:
     place = here()
     is_selected = track.branch == place.branch_or_main
     key = f"branch-{number}"
@@ -291,7 +268,7 @@ def _show_row(number: int, track: Track, item: browse.BranchItem) -> None:
     rows.text(cells[_OWNER], _OWNER, plain(item.owner) if item.owner else rows.NOTHING)
 
 
-def _fork_words(item: browse.BranchItem) -> str:
+def _fork_words(item: BranchItem) -> str:
     if item.fork is None:
         return rows.NOTHING
     at = f" @ {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""

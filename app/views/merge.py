@@ -16,7 +16,7 @@ from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.procedures.browse import BranchItem, TableSummary
+from core.procedures.browse_values import BranchItem, TableSummary
 from core.procedures.call import Argument
 from core.procedures.permissions import Role
 

@@ -13,7 +13,7 @@ from app.widgets.location import show_location
 from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
-from core.procedures.browse import Health, TableItem, TableKind
+from core.procedures.browse_values import Health, TableItem, TableKind
 
 _PER_PAGE = 25
 _TABLE = Column(label="Table", weight=3.2)

@@ -16,7 +16,7 @@ from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.table_schema import TableSchema
-from core.procedures.browse import SchemaItem
+from core.procedures.browse_values import SchemaItem
 
 _LATEST = "latest"
 _VERSION = Column(label="Version", weight=1.1)

@@ -19,7 +19,7 @@ from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import CommitKind, Snapshot
-from core.procedures.browse import SnapshotItem, TableSummary
+from core.procedures.browse_values import SnapshotItem, TableSummary
 
 _CHART = "snapshot-timeline"
 _TABLE = "snapshot-table"

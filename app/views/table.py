@@ -28,7 +28,7 @@ from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import Identifier
 from core.format.table_schema import TableSchema
-from core.procedures.browse import TableSummary
+from core.procedures.browse_values import TableSummary
 
 _TABS = ("Summary", "Files", "Options", "Consumers", "Events")
 _MOST_ROWS = 1_000

@@ -19,7 +19,7 @@ from app.state import PageName
 from app.widgets import rows
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import Snapshot
-from core.procedures.browse import BranchItem, ForkView, Health
+from core.procedures.browse_values import BranchItem, ForkView, Health
 
 _COLOURS = {
     LaneState.MAIN: "blue",

@@ -12,7 +12,7 @@ from app.widgets.problem import show_not_found, show_problem
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.table_schema import BucketMode, TableSchema
-from core.procedures.browse import TableKind, TableSummary
+from core.procedures.browse_values import TableKind, TableSummary
 
 _LISTED_TABLES = 50
 

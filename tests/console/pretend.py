@@ -20,7 +20,21 @@ from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.jobs.progress import JobState, JobStep, JobView, WorkerView
-from core.procedures import browse
+from core.procedures.browse_values import (
+    BranchGraph,
+    BranchItem,
+    Distance,
+    ForkView,
+    GraphLane,
+    GraphNode,
+    Health,
+    SchemaItem,
+    SnapshotDetail,
+    SnapshotItem,
+    TableItem,
+    TableKind,
+    TableSummary,
+)
 from core.procedures.call import Argument, ProcedureCall
 
 HOUR = 3_600_000
@@ -108,7 +122,7 @@ class PretendTable:
 
     identifier: Identifier
     branches: dict[str, PretendBranch]
-    kind: browse.TableKind = browse.TableKind.APPEND
+    kind: TableKind = TableKind.APPEND
     events: tuple[LineageEvent, ...] = ()
     error: PaimonError | None = None
     comment: str | None = None
@@ -141,15 +155,15 @@ class PretendServices:
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
 
-    def tables(self, database: str | None = None) -> tuple[browse.TableItem, ...]:
+    def tables(self, database: str | None = None) -> tuple[TableItem, ...]:
         if self.unreachable is not None:
             raise self.unreachable
         return tuple(_item(table) for table in self.listed)
 
-    def table(self, table: Identifier) -> browse.TableSummary:
+    def table(self, table: Identifier) -> TableSummary:
         found = self._find(table)
         branch = found.branch(table.branch)
-        return browse.TableSummary(
+        return TableSummary(
             identifier=table,
             path=f"/warehouse/{table.database}.db/{table.table}",
             kind=found.kind,
@@ -168,18 +182,16 @@ class PretendServices:
             events=found.events,
         )
 
-    def branches(
-        self, table: Identifier, versus: str = MAIN_BRANCH
-    ) -> tuple[browse.BranchItem, ...]:
+    def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
         found = self._find(table)
         return tuple(_branch_item(found, branch, versus) for branch in found.branches.values())
 
-    def graph(self, table: Identifier) -> browse.BranchGraph:
+    def graph(self, table: Identifier, versus: str = MAIN_BRANCH) -> BranchGraph:
         found = self._find(table)
         seen: list[SnapshotIdentity] = []
         nodes, lanes = [], []
         for branch in found.branches.values():
-            item = _branch_item(found, branch, MAIN_BRANCH)
+            item = _branch_item(found, branch, versus)
             shared: SnapshotIdentity | None = None
             for each in () if branch.error else branch.snapshots:
                 if any(each.identity.same_as(known) for known in seen):
@@ -188,7 +200,7 @@ class PretendServices:
                 seen.append(each.identity)
                 nodes.append(_node(found, branch, each))
             lanes.append(
-                browse.GraphLane(
+                GraphLane(
                     branch=branch.name,
                     parent=branch.parent,
                     fork=shared,
@@ -196,7 +208,7 @@ class PretendServices:
                     item=item,
                 )
             )
-        return browse.BranchGraph(
+        return BranchGraph(
             identifier=table,
             lanes=tuple(lanes),
             nodes=tuple(nodes),
@@ -204,13 +216,13 @@ class PretendServices:
             events=found.events,
         )
 
-    def snapshots(self, table: Identifier) -> tuple[browse.SnapshotItem, ...]:
+    def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
         branch = self._find(table).branch(table.branch)
         items = []
         before: int | None = None
         for each in branch.snapshots:
             items.append(
-                browse.SnapshotItem(
+                SnapshotItem(
                     id=each.id,
                     snapshot=each,
                     tags=tuple(t.name for t in branch.tags if t.snapshot.id == each.id),
@@ -220,7 +232,7 @@ class PretendServices:
             before = each.schema_id
         return tuple(reversed(items))
 
-    def snapshot(self, table: Identifier, version: str) -> browse.SnapshotDetail:
+    def snapshot(self, table: Identifier, version: str) -> SnapshotDetail:
         branch = self._find(table).branch(table.branch)
         each = next(s for s in branch.snapshots if str(s.id) == version)
         partitions = pa.table(
@@ -232,7 +244,7 @@ class PretendServices:
                 "bucket_count": [1, 1],
             }
         )
-        return browse.SnapshotDetail(
+        return SnapshotDetail(
             identifier=table,
             snapshot=each,
             tags=(),
@@ -245,10 +257,10 @@ class PretendServices:
             partitions=partitions,
         )
 
-    def schemas(self, table: Identifier) -> tuple[browse.SchemaItem, ...]:
+    def schemas(self, table: Identifier) -> tuple[SchemaItem, ...]:
         branch = self._find(table).branch(table.branch)
         return tuple(
-            browse.SchemaItem(
+            SchemaItem(
                 id=each.id,
                 schema=each,
                 changes=("Column `dep_delay` was widened.",) if each.id else (),
@@ -357,16 +369,16 @@ class PretendServices:
         raise NotFound(f"There is no table {table.table_name}.", kind=ErrorKind.TABLE_NOT_FOUND)
 
 
-def _item(table: PretendTable) -> browse.TableItem:
+def _item(table: PretendTable) -> TableItem:
     main = table.branches.get(MAIN_BRANCH)
     broken = tuple(name for name, branch in table.branches.items() if branch.error)
-    health = browse.Health.HEALTHY
+    health = Health.HEALTHY
     if broken:
-        health = browse.Health.AT_RISK
+        health = Health.AT_RISK
     if table.error is not None:
-        health = browse.Health.BROKEN
+        health = Health.BROKEN
     readable = main is not None and table.error is None
-    return browse.TableItem(
+    return TableItem(
         identifier=table.identifier,
         path=f"/warehouse/{table.identifier.database}.db/{table.identifier.table}",
         table_type="table",
@@ -390,11 +402,11 @@ def _own(table: PretendTable, branch: PretendBranch, other: PretendBranch) -> li
     ]
 
 
-def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> browse.BranchItem:
+def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> BranchItem:
     if branch.error is not None:
-        return browse.BranchItem(
+        return BranchItem(
             name=branch.name,
-            health=browse.Health.BROKEN,
+            health=Health.BROKEN,
             findings=(),
             created_millis=NOW - 3 * DAY,
             error=branch.error,
@@ -404,16 +416,16 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> bro
     shared = [each for each in branch.snapshots if each not in ahead]
     fork = None
     if branch.parent is not None and shared:
-        fork = browse.ForkView(
+        fork = ForkView(
             parent=branch.parent,
             snapshot_id=shared[-1].id,
             identity=shared[-1].identity,
             evidence=(f"Snapshot {shared[-1].id} stands on both branches.",),
             confidence="high",
         )
-    return browse.BranchItem(
+    return BranchItem(
         name=branch.name,
-        health=browse.Health.AT_RISK if branch.findings else browse.Health.HEALTHY,
+        health=Health.AT_RISK if branch.findings else Health.HEALTHY,
         findings=branch.findings,
         head=branch.head,
         schema=branch.schemas[-1],
@@ -421,7 +433,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> bro
         owner=branch.owner,
         reason=branch.reason,
         fork=fork,
-        versus=browse.Distance(
+        versus=Distance(
             ahead=len(ahead),
             behind=len(behind),
             rows_ahead=sum(each.delta_record_count or 0 for each in ahead),
@@ -433,8 +445,8 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> bro
     )
 
 
-def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> browse.GraphNode:
-    return browse.GraphNode(
+def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> GraphNode:
+    return GraphNode(
         branch=branch.name,
         snapshot=each,
         tags=tuple(
@@ -602,7 +614,7 @@ def air_warehouse(settings: Settings) -> PretendServices:
     return PretendServices(
         settings=settings,
         listed=[
-            PretendTable(_named("air.carriers"), carriers, browse.TableKind.PRIMARY_KEY),
+            PretendTable(_named("air.carriers"), carriers, TableKind.PRIMARY_KEY),
             PretendTable(
                 _named("air.flights"), flights, events=events, comment="Flights out of New York"
             ),

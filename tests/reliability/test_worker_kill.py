@@ -18,7 +18,7 @@ from core.jobs.client import JobClient
 from core.jobs.heartbeat import is_locked
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.settings import JobSettings
-from core.procedures import browse
+from core.procedures.browse_tables import read_receipt
 from core.procedures.call import Argument, ProcedureCall
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
@@ -131,6 +131,25 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     _check_done_once(bench, job)
 
 
+def test_a_worker_that_nobody_needs_ends_and_the_next_job_gets_another(
+    bench: BranchBench, client: JobClient
+) -> None:
+    hasty = JobClient(replace(client.settings, idle_seconds=0.0))
+    assert hasty.start_worker()
+    _until(lambda: _is_alive(client), "the worker")
+    # Whether these come before the worker ends, while it does or after: each is done.
+    for number in range(2):
+        job = hasty.start(_call("create_branch", branch=f"b{number}"))
+        hasty.start_worker()
+        done = hasty.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+        assert done.state is JobState.DONE, done.message
+    _until(lambda: not is_locked(client.settings.lock_path), "the end")
+    worker = client.worker()
+    assert worker is not None
+    assert not worker.is_alive
+    hasty.close()
+
+
 def _append(bench: BranchBench, name: str, branch: str) -> None:
     path = Path(bench.path) / "bucket-0" / f"data-{name}.parquet"
     path.parent.mkdir(exist_ok=True)
@@ -206,7 +225,7 @@ def _check_done_once(bench: BranchBench, job: str) -> None:
         assert copied == Path(dev.paths.snapshot(snapshot_id)).read_bytes()
     events = [event for event in main.ledger.events() if event.operation_id == job]
     assert len(events) == 1
-    receipt = browse.read_receipt(bench.warehouse(), job)
+    receipt = read_receipt(bench.warehouse(), job)
     assert receipt.counts.files_verified == 2
     assert bench.live_names() == bench.live_names("dev")
 

@@ -8,7 +8,9 @@ from app.demo import PROCEDURE, prepare_demo
 from core.diff.fast_forward import Verdict
 from core.errors import PaimonError
 from core.format.identifier import Identifier
-from core.procedures import browse
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_history import read_snapshot
+from core.procedures.browse_values import BranchItem
 from core.procedures.call import ProcedureCall
 from core.procedures.demo import MARKER, is_complete
 from core.procedures.fast_forward import fast_forward, preview_fast_forward
@@ -21,8 +23,8 @@ from core.spark.session import WarmSession
 FLIGHTS = Identifier.parse("air.flights")
 
 
-def branch(warehouse: Warehouse, table: str, name: str) -> browse.BranchItem:
-    found = browse.list_branches(warehouse, Identifier.parse(f"air.{table}"))
+def branch(warehouse: Warehouse, table: str, name: str) -> BranchItem:
+    found = list_branches(warehouse, Identifier.parse(f"air.{table}"))
     return next(item for item in found if item.name == name)
 
 
@@ -58,7 +60,7 @@ def test_branches_broken_on_purpose_say_what_is_missing(demo: Warehouse) -> None
     assert half_made.error is not None
     assert "no schema" in half_made.error.message
     with pytest.raises(PaimonError, match="manifest-list-left-behind"):
-        browse.read_snapshot(demo, FLIGHTS.on_branch("broken-copy"), "10")
+        read_snapshot(demo, FLIGHTS.on_branch("broken-copy"), "10")
 
 
 def test_only_the_branch_that_main_waited_for_can_be_fast_forwarded(demo: Warehouse) -> None:

@@ -6,7 +6,7 @@ from app.cli.lane_text import draw_lanes
 from core.errors import FormatError
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
-from core.procedures.browse import BranchGraph, BranchItem, GraphLane, GraphNode, Health
+from core.procedures.browse_values import BranchGraph, BranchItem, GraphLane, GraphNode, Health
 
 TABLE = Identifier(database="db", table="t")
 

@@ -5,7 +5,9 @@ import pytest
 from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound
 from core.format.lineage_event import LineageKind
 from core.format.tag import Tag
-from core.procedures import browse
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_graph import read_graph
+from core.procedures.browse_tables import list_tables, read_table
 from tests.support.branch_bench import BranchBench, tree
 
 
@@ -161,7 +163,7 @@ def test_half_made_branches_are_never_shown(bench: BranchBench) -> None:
     # As after a crash: everything is there but the end.
     bench.store.remover.remove([f"{paths.lineage_dir}/done-{receipt.operation_id}.json"])
     warehouse, identifier = bench.warehouse(), bench.identifier
-    assert [item.name for item in browse.list_branches(warehouse, identifier)] == ["main"]
-    assert browse.read_table(warehouse, identifier).branches == ()
-    assert browse.list_tables(warehouse)[0].branch_count == 0
-    assert [lane.branch for lane in browse.read_graph(warehouse, identifier).lanes] == ["main"]
+    assert [item.name for item in list_branches(warehouse, identifier)] == ["main"]
+    assert read_table(warehouse, identifier).branches == ()
+    assert list_tables(warehouse)[0].branch_count == 0
+    assert [lane.branch for lane in read_graph(warehouse, identifier).lanes] == ["main"]

@@ -3,7 +3,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import ErrorKind
-from core.procedures import browse
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_history import compare_schemas
+from core.procedures.browse_tables import list_tables
+from core.procedures.browse_values import Health
 from tests.support.branch_bench import BranchBench
 
 
@@ -24,22 +27,22 @@ def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
     head = dev.head()
     assert head is not None
     Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
-    main, broken = browse.list_branches(bench.warehouse(), bench.identifier)
-    assert main.health is browse.Health.HEALTHY
-    assert broken.health is browse.Health.BROKEN
+    main, broken = list_branches(bench.warehouse(), bench.identifier)
+    assert main.health is Health.HEALTHY
+    assert broken.health is Health.BROKEN
     assert broken.error is not None
     assert broken.error.kind is ErrorKind.FILES_MISSING
     assert head.delta_manifest_list in broken.error.message
     assert broken.fork is not None
     assert (broken.fork.parent, broken.fork.snapshot_id) == ("main", 1)
-    (table,) = browse.list_tables(bench.warehouse())
-    assert table.health is browse.Health.AT_RISK
+    (table,) = list_tables(bench.warehouse())
+    assert table.health is Health.AT_RISK
     assert table.broken_branches == ("dev",)
 
 
 def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: BranchBench) -> None:
     bench.alter("main", column="delay")
     bench.alter("dev", column="carrier")
-    found = browse.compare_schemas(bench.warehouse(), bench.identifier, "main", "dev")
+    found = compare_schemas(bench.warehouse(), bench.identifier, "main", "dev")
     told = [(str(change.kind), change.subject) for change in found.changes]
     assert told == [("dropped", "delay"), ("added", "carrier")]

@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import InvalidInput, NotAllowed, NotFound, Refused
 from core.format.lineage_event import LineageKind
-from core.procedures import browse
+from core.procedures.browse_tables import read_receipt
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.row_engine import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
@@ -49,7 +49,7 @@ def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
     assert (counts.files_verified, counts.rows_added) == (2, 20)
     event = main.ledger.events()[-1]
     assert (event.kind, event.source_branch) == (LineageKind.FAST_FORWARDED, "dev")
-    assert browse.read_receipt(bench.warehouse(), "op") == receipt
+    assert read_receipt(bench.warehouse(), "op") == receipt
 
 
 def test_the_preview_is_the_plan_and_a_moved_head_stops_it(bench: BranchBench) -> None:

@@ -1,0 +1,258 @@
+"""The branches of a table: where each stands, where it left, what may break it."""
+
+import functools
+from dataclasses import replace
+from typing import Final
+
+from core.diff.branch_overview import compare_branches
+from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, build_lineage, infer_forks
+from core.errors import ErrorKind, NotFound, PaimonError
+from core.format.branch_ref import BranchRef
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.snapshot import Snapshot
+from core.format.tag import Tag
+from core.procedures.browse_tables import branch_options, unfinished_branches
+from core.procedures.browse_values import BranchItem, Distance, ForkView, Health
+from core.procedures.warehouse import Warehouse
+from core.table.branch_manager import BranchState
+from core.table.file_store_table import FileStoreTable
+from core.table.versioned_files import FileState
+
+_STALE_MILLIS: Final = 30 * 24 * 3_600_000
+_MAKES_BRANCHES: Final = {LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED}
+
+
+def list_branches(
+    warehouse: Warehouse, table: Identifier, versus: str = MAIN_BRANCH
+) -> tuple[BranchItem, ...]:
+    """Return the branches of a table, main first, broken ones with their error.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table, on any branch.
+        versus: The branch that each is compared with.
+
+    Raises:
+        NotFound: There is no such table.
+    """
+    return BranchReader(warehouse, warehouse.table(table)).items(versus)
+
+
+class BranchReader:
+    """Reads the branches of one table once, and answers what lists and graphs ask of them."""
+
+    def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
+        self._warehouse = warehouse
+        self._table = table
+        self.events = table.ledger.events()
+        hidden = unfinished_branches(warehouse, table)
+        self._states = [state for state in table.branches.states() if state.name not in hidden]
+        self._histories: dict[str, tuple[Snapshot, ...]] = {}
+        self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
+
+    @property
+    def identifier(self) -> Identifier:
+        """The table, on the branch that it was asked for."""
+        return self._table.identifier
+
+    def items(self, versus: str | None = None) -> tuple[BranchItem, ...]:
+        """The branches, main first, each compared with one of them.
+
+        Args:
+            versus: That one; None takes the first that can be read.
+
+        Raises:
+            NotFound: The table has no branch of that name.
+        """
+        against = self._first_readable() if versus is None else versus
+        self._check_exists(against)
+        return tuple(self._item(state, against) for state in self._states)
+
+    def history(self, branch: str) -> tuple[Snapshot, ...]:
+        """The readable snapshots of a branch, oldest first."""
+        if branch not in self._histories:
+            states = self._table.on(branch).snapshots.states()
+            self._histories[branch] = tuple(
+                state.value for state in states if state.value is not None
+            )
+        return self._histories[branch]
+
+    def tags(self, branch: str) -> tuple[Tag, ...]:
+        """The readable tags of a branch by name."""
+        return tuple(state.value for state in self._tag_states(branch) if state.value is not None)
+
+    def _item(self, state: BranchState, versus: str) -> BranchItem:
+        made = self._made.get(state.name)
+        item = BranchItem(
+            name=state.name,
+            health=Health.BROKEN,
+            findings=(),
+            created_millis=made.time_millis if made else state.created_millis,
+            owner=made.owner if made else None,
+            reason=made.reason if made else None,
+            used_by=self._used_by(state.name),
+            error=state.error,
+        )
+        if state.ref is None:
+            return item
+        head = state.ref.head
+        item = replace(item, head=head, schema=state.ref.schema, base_tag=state.ref.base_tag)
+        try:
+            fork = self._fork(state.name)
+            item = replace(item, fork=fork)
+            if head is not None:
+                self._table.check_lists(head)
+            findings = self._findings(state.ref, fork)
+            distance = self._distance(state.name, versus)
+        except PaimonError as error:
+            return replace(item, error=error)
+        age = 0 if head is None else self._warehouse.clock() - head.time_millis
+        return replace(
+            item,
+            health=Health.AT_RISK if findings else Health.HEALTHY,
+            findings=findings,
+            versus=distance,
+            is_stale=state.name != MAIN_BRANCH and age > _STALE_MILLIS,
+        )
+
+    def _fork(self, branch: str) -> ForkView | None:
+        """Where the branch left another one: as recorded, else by what both hold."""
+        made = self._made.get(branch)
+        if made is not None and made.kind is LineageKind.RESCUED:
+            return self._rescued_fork(made)
+        found = self._forks.get(branch)
+        if found is None:
+            return None
+        ids = (found.target_id, found.source_id, found.snapshot.id if found.snapshot else None)
+        return ForkView(
+            parent=found.parent,
+            snapshot_id=next((each for each in ids if each is not None), None),
+            identity=found.identity,
+            evidence=found.evidence,
+            confidence=str(found.confidence),
+        )
+
+    def _rescued_fork(self, made: LineageEvent) -> ForkView | None:
+        """A rescue branch holds a whole history: it forks where the replaced branch left it."""
+        parent = made.source_branch or MAIN_BRANCH
+        shared = {key_of(snapshot) for snapshot in self.history(parent)}
+        for snapshot in reversed(self.history(made.branch)):
+            if key_of(snapshot) in shared:
+                return ForkView(
+                    parent=parent,
+                    snapshot_id=snapshot.id,
+                    identity=snapshot.identity,
+                    evidence=(f"It keeps what {parent!r} was before {made.actor} replaced it.",),
+                    confidence="recorded",
+                )
+        return None
+
+    def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
+        """Say what may break the branch without anybody touching it."""
+        if ref.is_main or ref.head is None or fork is None:
+            return ()
+        if ref.base_tag is not None:
+            if self._has_tag(fork.parent, ref.base_tag):
+                return ()
+            return (
+                f"Its base tag {ref.base_tag!r} is gone from {fork.parent!r}: expiry there may "
+                "delete files that this branch needs. Pin it.",
+            )
+        keeping = [
+            tag for tag in self.tags(MAIN_BRANCH) if tag.snapshot.identity.same_as(fork.identity)
+        ]
+        if not keeping:
+            return (
+                "No tag on main keeps the snapshot it began at: expiry on main may delete files "
+                "that this branch needs. Pin it.",
+            )
+        if all(tag.time_retained_seconds is not None for tag in keeping):
+            return (
+                f"Tag {keeping[0].name!r} on main keeps its files, but expires by itself. Pin it.",
+            )
+        return ()
+
+    def _distance(self, branch: str, versus: str) -> Distance | None:
+        if branch == versus:
+            return None
+        found = compare_branches(self._traces[branch], self._traces[versus], self._lineage)
+        ahead, behind = found.ahead, found.behind
+        return Distance(
+            ahead=None if ahead is None else ahead.snapshots,
+            behind=None if behind is None else behind.snapshots,
+            rows_ahead=None if ahead is None else ahead.rows,
+            rows_behind=None if behind is None else behind.rows,
+        )
+
+    @functools.cached_property
+    def _traces(self) -> dict[str, BranchTrace]:
+        return {state.name: self._trace(state) for state in self._states}
+
+    @functools.cached_property
+    def _forks(self) -> dict[str, ForkCandidate]:
+        """The most likely fork of each branch; the recorded parent alone is asked where known."""
+        forks = {}
+        for name, trace in self._traces.items():
+            made = self._made.get(name)
+            parent = self._traces.get(made.source_branch or "") if made else None
+            others = list(self._traces.values()) if parent is None else [parent]
+            if made is None or made.kind is not LineageKind.CREATED:
+                forks[name] = infer_forks(trace, others, self.events)
+        return {name: candidates[0] for name, candidates in forks.items() if candidates}
+
+    @functools.cached_property
+    def _lineage(self) -> Lineage:
+        return build_lineage(list(self._traces.values()), self.events, self._forks)
+
+    def _trace(self, state: BranchState) -> BranchTrace:
+        return BranchTrace(
+            branch=state.name,
+            snapshots=self.history(state.name),
+            tags=self.tags(state.name),
+            created_millis=state.created_millis,
+        )
+
+    def _has_tag(self, branch: str, name: str) -> bool:
+        """Whether a branch has a tag; raises the error of one that cannot be decoded."""
+        found = next((state for state in self._tag_states(branch) if state.name == name), None)
+        if found is not None and found.error is not None:
+            raise found.error
+        return found is not None
+
+    def _tag_states(self, branch: str) -> tuple[FileState[Tag], ...]:
+        if branch not in self._tags:
+            self._tags[branch] = self._table.on(branch).tags.states()
+        return self._tags[branch]
+
+    @functools.cached_property
+    def _made(self) -> dict[str, LineageEvent]:
+        """The newest event that made each branch."""
+        return {event.branch: event for event in self.events if event.kind in _MAKES_BRANCHES}
+
+    def _used_by(self, branch: str) -> tuple[str, ...]:
+        """Options of other branches' schemas that name the branch."""
+        return tuple(
+            f"{key} of {state.name!r}"
+            for state in self._states
+            if state.ref is not None
+            for key, value in branch_options(state.ref.schema)
+            if value == branch
+        )
+
+    def _check_exists(self, branch: str) -> None:
+        if branch not in {state.name for state in self._states}:
+            raise NotFound(
+                f"Table {self._table.identifier.table_name} has no branch {branch!r}.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=branch,
+            )
+
+    def _first_readable(self) -> str:
+        readable = [state.name for state in self._states if state.ref is not None]
+        return readable[0] if readable else MAIN_BRANCH
+
+
+def key_of(snapshot: Snapshot) -> str:
+    """Return a text that is equal for one snapshot on two branches: its bytes were copied."""
+    return snapshot.uuid or "|".join(snapshot.identity.manifest_lists)

@@ -1,0 +1,103 @@
+"""The lineage of a table as a graph: a lane a branch, and each snapshot on the lane it began on."""
+
+from collections.abc import Iterable, Mapping
+
+from core.diff.lineage import merge_source
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import SnapshotIdentity
+from core.procedures.browse_branches import BranchReader, key_of
+from core.procedures.browse_history import tag_names, tags_by_id
+from core.procedures.browse_values import BranchGraph, BranchItem, GraphLane, GraphNode
+from core.procedures.warehouse import Warehouse
+
+
+def read_graph(warehouse: Warehouse, table: Identifier, versus: str | None = None) -> BranchGraph:
+    """Return the lineage of a table's branches; a snapshot that several share stands once.
+
+    The lanes carry what a list of the branches shows: a page reads heads and histories once.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table, on any branch.
+        versus: The branch that each is compared with; None takes the first that can be read.
+
+    Raises:
+        NotFound: There is no such table or branch.
+    """
+    return graph_of(BranchReader(warehouse, warehouse.table(table)), versus)
+
+
+def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
+    """Lay out what a reader has found; raises NotFound where it knows no branch `versus`."""
+    items = {item.name: item for item in reader.items(versus)}
+    heads = _heads(items.values())
+    placed: dict[str, GraphNode] = {}
+    edges: list[tuple[SnapshotIdentity, SnapshotIdentity]] = []
+    order = _lane_order(items)
+    for name in order:
+        fork = items[name].fork
+        history = reader.history(name)
+        tags = tags_by_id(reader.tags(name))
+        previous = None if fork is None else fork.identity
+        for before, snapshot in zip((None, *history), history, strict=False):
+            key = key_of(snapshot)
+            if key in placed:
+                continue
+            if previous is not None:
+                edges.append((snapshot.identity, previous))
+            previous = snapshot.identity
+            placed[key] = GraphNode(
+                branch=name,
+                snapshot=snapshot,
+                tags=tag_names(tags, snapshot),
+                schema_changed=before is not None and before.schema_id != snapshot.schema_id,
+                is_head_of=heads.get(key, ()),
+                merged_from=merge_source(snapshot),
+            )
+    edges += [
+        (node.snapshot.identity, node.merged_from)
+        for node in placed.values()
+        if node.merged_from is not None
+    ]
+    return BranchGraph(
+        identifier=reader.identifier,
+        lanes=tuple(_lane(items[name]) for name in order),
+        nodes=tuple(placed.values()),
+        edges=tuple(edges),
+        events=reader.events,
+    )
+
+
+def _lane(item: BranchItem) -> GraphLane:
+    return GraphLane(
+        branch=item.name,
+        parent=_parent_of(item),
+        fork=None if item.fork is None else item.fork.identity,
+        head=None if item.head is None else item.head.identity,
+        item=item,
+    )
+
+
+def _lane_order(items: Mapping[str, BranchItem]) -> list[str]:
+    """Main first; a branch after the one it left, so that shared snapshots stay there."""
+    order: list[str] = []
+    waiting = sorted(items, key=lambda name: (items[name].created_millis or 0, name))
+    if MAIN_BRANCH in waiting:
+        order.append(MAIN_BRANCH)
+    while left := [name for name in waiting if name not in order]:
+        ready = [name for name in left if _parent_of(items[name]) not in left]
+        order.append((ready or left)[0])
+    return order
+
+
+def _parent_of(item: BranchItem) -> str | None:
+    return None if item.fork is None else item.fork.parent
+
+
+def _heads(items: Iterable[BranchItem]) -> dict[str, tuple[str, ...]]:
+    heads: dict[str, tuple[str, ...]] = {}
+    for item in items:
+        if item.head is not None:
+            key = key_of(item.head)
+            heads[key] = (*heads.get(key, ()), item.name)
+    return heads

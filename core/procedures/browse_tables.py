@@ -1,0 +1,166 @@
+"""Tables as lists and pages read them: what each is, where it stands, what happened to it."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from core.catalog.catalog import TableEntry
+from core.commit.journal import Journal
+from core.errors import ErrorKind, NotFound, PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.options import BRANCH_OPTIONS
+from core.format.receipt import Receipt
+from core.format.table_schema import TableSchema
+from core.procedures.browse_values import Health, TableItem, TableKind, TableSummary
+from core.procedures.operation import find_receipt
+from core.procedures.recover import tables_of
+from core.procedures.warehouse import Warehouse
+from core.table.branch_manager import BranchState
+from core.table.file_store_table import FileStoreTable
+from core.table.system_tables import read_system_table as system_table
+
+
+def list_databases(warehouse: Warehouse) -> tuple[str, ...]:
+    """Return the databases by name."""
+    return warehouse.catalog.databases()
+
+
+def list_tables(warehouse: Warehouse, database: str | None = None) -> tuple[TableItem, ...]:
+    """Return the tables of one database or of all by name, broken ones with their error."""
+    databases = (database,) if database is not None else warehouse.catalog.databases()
+    return tuple(
+        _table_item(warehouse, entry)
+        for name in databases
+        for entry in warehouse.catalog.tables(name)
+    )
+
+
+def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
+    """Return a table on one branch.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        FormatError: Its head or schema cannot be decoded.
+    """
+    found = warehouse.table(table)
+    schema, snapshot_ids = found.schema(), found.snapshots.ids()
+    hidden = unfinished_branches(warehouse, found)
+    return TableSummary(
+        identifier=found.identifier,
+        path=found.paths.table,
+        kind=_kind(schema),
+        schema=schema,
+        head=found.head(),
+        first_snapshot_id=snapshot_ids[0] if snapshot_ids else None,
+        snapshot_count=len(snapshot_ids),
+        branches=tuple(name for name in found.branches.names() if name not in hidden),
+        tags=found.tags.names(),
+        consumers=tuple(
+            (state.value.id, state.value.next_snapshot_id)
+            for state in found.consumers.states()
+            if state.value is not None
+        ),
+        branch_options=branch_options(schema),
+        events=found.ledger.events(),
+    )
+
+
+def read_system_table(warehouse: Warehouse, table: Identifier, name: str) -> pa.Table:
+    """Return a system table of a branch, with Paimon's columns.
+
+    Raises:
+        NotFound: There is no such system table.
+    """
+    return system_table(warehouse.table(table), name)
+
+
+def read_receipt(
+    warehouse: Warehouse, operation_id: str, table: Identifier | None = None
+) -> Receipt:
+    """Return the receipt of a finished operation.
+
+    Args:
+        warehouse: The warehouse.
+        operation_id: The operation, which is also the id of its job.
+        table: Where to look; None looks at all tables.
+
+    Raises:
+        NotFound: No table knows the operation.
+    """
+    for found in tables_of(warehouse, None if table is None else table.full_name):
+        receipt = find_receipt(found, operation_id)
+        if receipt is not None:
+            return receipt
+    raise NotFound(
+        f"There is no receipt of operation {operation_id!r}: it changed nothing, or has not ended.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )
+
+
+def unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozenset[str]:
+    """Branches that are being made: until they are whole nobody is shown them."""
+    return frozenset(
+        intent.branch
+        for intent in Journal(warehouse.store, table.paths).unfinished()
+        if intent.procedure == "create_branch"
+    )
+
+
+def branch_options(schema: TableSchema) -> tuple[tuple[str, str], ...]:
+    """Return the options of a schema that name a branch, by key."""
+    named = ((option.key, schema.options.read(option)) for option in BRANCH_OPTIONS)
+    return tuple((key, value) for key, value in named if value is not None)
+
+
+def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
+    broken = TableItem(
+        identifier=entry.identifier,
+        path=entry.path,
+        table_type=entry.table_type,
+        health=Health.BROKEN,
+        comment=entry.comment,
+        error=entry.error,
+    )
+    if entry.error is not None:
+        return broken
+    try:
+        table = warehouse.table(entry.identifier)
+        schema, head = table.schema(), table.head()
+        # Main is the table itself: its head is checked below, once.
+        hidden = unfinished_branches(warehouse, table) | {MAIN_BRANCH}
+        branches = [state for state in table.branches.states() if state.name not in hidden]
+        events = table.ledger.events()
+        if head is not None:
+            table.check_lists(head)
+    except PaimonError as error:
+        return replace(broken, error=error)
+    failed = tuple(state.name for state in branches if not _is_readable(table, state))
+    return TableItem(
+        identifier=entry.identifier,
+        path=entry.path,
+        table_type=entry.table_type,
+        health=Health.AT_RISK if failed else Health.HEALTHY,
+        kind=_kind(schema),
+        comment=entry.comment,
+        schema=schema,
+        head=head,
+        branch_count=len(branches),
+        broken_branches=failed,
+        last_event=events[-1] if events else None,
+    )
+
+
+def _is_readable(table: FileStoreTable, state: BranchState) -> bool:
+    if state.ref is None:
+        return False
+    try:
+        if state.ref.head is not None:
+            table.check_lists(state.ref.head)
+    except PaimonError:
+        return False
+    return True
+
+
+def _kind(schema: TableSchema) -> TableKind:
+    return TableKind.PRIMARY_KEY if schema.primary_keys else TableKind.APPEND

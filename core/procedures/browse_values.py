@@ -1,0 +1,235 @@
+"""What the pages and the command line are given to show, as frozen values.
+
+A list keeps going when an item is broken: the item carries its error, the others their values.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+
+from core.errors import PaimonError
+from core.format.identifier import Identifier
+from core.format.lineage_event import LineageEvent
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
+from core.format.tag import Tag
+
+
+class Health(StrEnum):
+    """Whether something can be read, and whether that will stay so."""
+
+    HEALTHY = "healthy"
+    AT_RISK = "at-risk"
+    BROKEN = "broken"
+
+
+class TableKind(StrEnum):
+    """What a table is, by its keys."""
+
+    APPEND = "append"
+    PRIMARY_KEY = "primary-key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableItem:
+    """A table in a list; what could not be read is None and `error` says why.
+
+    Attributes:
+        branch_count: Branches besides main.
+        broken_branches: Names of the branches that cannot be read.
+        last_event: The newest entry of the ledger.
+    """
+
+    identifier: Identifier
+    path: str
+    table_type: str
+    health: Health
+    kind: TableKind | None = None
+    comment: str | None = None
+    schema: TableSchema | None = None
+    head: Snapshot | None = None
+    branch_count: int | None = None
+    broken_branches: tuple[str, ...] = ()
+    last_event: LineageEvent | None = None
+    error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSummary:
+    """A table on one branch.
+
+    Attributes:
+        first_snapshot_id: The oldest snapshot that has not expired.
+        branch_options: Options of the table that name a branch, by key.
+    """
+
+    identifier: Identifier
+    path: str
+    kind: TableKind
+    schema: TableSchema
+    head: Snapshot | None
+    first_snapshot_id: int | None
+    snapshot_count: int
+    branches: tuple[str, ...]
+    tags: tuple[str, ...]
+    consumers: tuple[tuple[str, int], ...]
+    branch_options: tuple[tuple[str, str], ...]
+    events: tuple[LineageEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkView:
+    """Where a branch left another one, and how that is known.
+
+    Attributes:
+        parent: The branch it came from.
+        snapshot: The snapshot both share; None where only its identity is known.
+        evidence: Sentences, strongest first.
+        confidence: `recorded`, `high`, `medium` or `low`.
+    """
+
+    parent: str
+    snapshot_id: int | None
+    identity: SnapshotIdentity
+    evidence: tuple[str, ...]
+    confidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """How far a branch went from the one it is compared with; None is not read, never 0.
+
+    Attributes:
+        ahead: Snapshots only the branch has, compactions not counted.
+        behind: Snapshots only the other one has, compactions not counted.
+    """
+
+    ahead: int | None
+    behind: int | None
+    rows_ahead: int | None = None
+    rows_behind: int | None = None
+    files_ahead: int | None = None
+    files_behind: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchItem:
+    """A branch in a list; a broken one has an `error` and no head."""
+
+    name: str
+    health: Health
+    findings: tuple[str, ...]
+    head: Snapshot | None = None
+    schema: TableSchema | None = None
+    base_tag: str | None = None
+    created_millis: int | None = None
+    owner: str | None = None
+    reason: str | None = None
+    fork: ForkView | None = None
+    versus: Distance | None = None
+    is_stale: bool = False
+    used_by: tuple[str, ...] = ()
+    error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotItem:
+    """A snapshot in a timeline, with the tags that name it; a broken one has an `error`."""
+
+    id: int
+    snapshot: Snapshot | None
+    tags: tuple[str, ...] = ()
+    schema_changed: bool = False
+    error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SnapshotDetail:
+    """A snapshot with its files, summed up.
+
+    Attributes:
+        partitions: Columns of PARTITION_SUMMARY, largest first.
+        file_count: Live data files.
+        byte_count: Their size.
+        row_count: Their rows, before merging on read.
+    """
+
+    identifier: Identifier
+    snapshot: Snapshot
+    tags: tuple[str, ...]
+    schema: TableSchema
+    file_count: int
+    byte_count: int
+    row_count: int
+    delete_file_count: int
+    added_file_count: int
+    partitions: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaItem:
+    """A schema version with what it changed, in sentences; a broken one has an `error`."""
+
+    id: int
+    schema: TableSchema | None
+    changes: tuple[str, ...] = ()
+    snapshot_count: int = 0
+    error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagItem:
+    """A tag in a list; a broken one has an `error`."""
+
+    name: str
+    tag: Tag | None
+    is_base_of: tuple[str, ...] = ()
+    error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """A snapshot of the branch graph; shared snapshots stand once, on the branch they began on."""
+
+    branch: str
+    snapshot: Snapshot
+    tags: tuple[str, ...]
+    schema_changed: bool
+    is_head_of: tuple[str, ...]
+    merged_from: SnapshotIdentity | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphLane:
+    """A branch of the graph: where it forked, and whether it can be read."""
+
+    branch: str
+    parent: str | None
+    fork: SnapshotIdentity | None
+    head: SnapshotIdentity | None
+    item: BranchItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchGraph:
+    """The lineage of a table: lanes with main first, nodes by lane and id, and the ledger."""
+
+    identifier: Identifier
+    lanes: tuple[GraphLane, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[SnapshotIdentity, SnapshotIdentity], ...]
+    events: tuple[LineageEvent, ...]
+
+
+PARTITION_SUMMARY: Final = pa.schema(
+    [
+        pa.field("partition", pa.string(), nullable=False),
+        pa.field("file_count", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("byte_count", pa.int64(), nullable=False),
+        pa.field("bucket_count", pa.int64(), nullable=False),
+    ]
+)
+"""Live files by partition, as `dt=20240101/hh=8`; empty text without partitions."""
