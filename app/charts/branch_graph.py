@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from app.charts.marks import POLE, schema_bars, tag_flags
 from app.charts.palette import Role, framed, quiet_axis, selection
 from app.models.branch_graph import (
     Axis,
@@ -244,43 +245,14 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
     """Yield what stands above, below and around nodes: tags, schema changes, the selection."""
     tagged = [node for node in graph.nodes if node.tags]
     if tagged:
-        labels = _tag_labels(graph, tagged)
-        yield go.Scatter(
-            x=[to_x(node.x) for node in tagged],
-            y=[node.row - 0.34 for node in tagged],
-            mode="markers+text",
-            marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
-            error_y={
-                "type": "constant",
-                "value": 0.24,
-                "valueminus": 0,
-                "symmetric": False,
-                "thickness": 1.4,
-                "width": 0,
-                "color": Role.CHANGED.value,
-            },
-            text=[chart_text(label) for label in labels],
-            textposition="middle right",
-            textfont={"size": 10, "color": Role.CHANGED.value},
-            hovertext=[f"tag {chart_text(', '.join(node.tags))}" for node in tagged],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="tags",
+        places = [(to_x(node.x), node.row - 0.34) for node in tagged]
+        yield tag_flags(
+            places, [node.tags for node in tagged], _tag_labels(graph, tagged), pole=POLE
         )
     altered = [node for node in graph.nodes if node.has_new_schema]
     if altered:
-        yield go.Scatter(
-            x=[to_x(node.x) for node in altered],
-            y=[node.row + 0.24 for node in altered],
-            mode="markers",
-            marker={
-                "symbol": "line-ew",
-                "size": 12,
-                "line": {"width": 2.6, "color": Role.CHANGED.value},
-            },
-            hovertext=["the schema changed here"] * len(altered),
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="schema changes",
-        )
+        places = [(to_x(node.x), node.row + 0.24) for node in altered]
+        yield schema_bars(places, ["the schema changed here"] * len(altered))
 
 
 def _tag_labels(graph: BranchGraph, tagged: list[Node]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from app.charts.marks import schema_bars, tag_flags
 from app.charts.palette import GRID, SELECTED, Role, framed, quiet_axis, selection
 from app.models.snapshot_timeline import Bar, Timeline, TimelineAxis
 from app.models.tag_labels import spaced_labels, tag_label
@@ -167,33 +168,12 @@ def _beads(
     marked = [bar for bar in timeline.bars if bar.tags]
     if marked:
         labels = spaced_labels([(bar.x, tag_label(bar.tags)) for bar in marked])
-        yield go.Scatter(
-            x=[_place(bar, axis) for bar in marked],
-            y=[0.9] * len(marked),
-            mode="markers+text",
-            marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
-            text=[chart_text(label) for label in labels],
-            textposition="middle right",
-            textfont={"size": 10, "color": Role.CHANGED.value},
-            hovertext=[f"tag {chart_text(', '.join(bar.tags))}" for bar in marked],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="tags",
-        )
+        places = [(_place(bar, axis), 0.9) for bar in marked]
+        yield tag_flags(places, [bar.tags for bar in marked], labels)
     altered = [bar for bar in timeline.bars if bar.has_new_schema]
     if altered:
-        yield go.Scatter(
-            x=[_place(bar, axis) for bar in altered],
-            y=[-0.9] * len(altered),
-            mode="markers",
-            marker={
-                "symbol": "line-ew",
-                "size": 12,
-                "line": {"width": 2.6, "color": Role.CHANGED.value},
-            },
-            hovertext=[f"schema {bar.snapshot.schema_id} from here" for bar in altered],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="schema changes",
-        )
+        places = [(_place(bar, axis), -0.9) for bar in altered]
+        yield schema_bars(places, [f"schema {bar.snapshot.schema_id} from here" for bar in altered])
 
 
 def _is_chosen(bar: Bar, timeline: Timeline, selected: tuple[str, int] | None) -> bool:
