@@ -13,13 +13,14 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 import fsspec
 
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, StorageError
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.storage.durable import make_directory, sync_path, write_synced
+from core.storage.store_answers import etag_of, modified_millis, no_answer, not_found, says_taken
 
 _T = TypeVar("_T")
 
@@ -200,10 +201,19 @@ class FileIO:
         """Make a file that must not exist yet.
 
         Raises:
-            FileExistsError: The path is taken.
+            FileExistsError: The path is taken, perhaps by this very request, sent twice.
+            StorageError: Nothing was made, and nothing will be: access is refused, or the bucket
+                is not there. Any other error leaves open what happened.
         """
         self.check_inside(path)
-        self._filesystem.pipe_file(_checked(path), data, mode="create")
+        try:
+            self._filesystem.pipe_file(_checked(path), data, mode="create")
+        except (PermissionError, FileNotFoundError) as error:
+            raise no_answer(path, error) from error
+        except Exception as error:  # a store's package raises its own classes
+            if says_taken(error):
+                raise FileExistsError(path) from error
+            raise
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file, in place of another if there is one."""
@@ -211,7 +221,7 @@ class FileIO:
         self._ask(path, lambda: self._filesystem.pipe_file(_checked(path), data))
 
     def remove(self, path: str) -> bool:
-        """Remove one file; False if there was none."""
+        """Remove one file; False if the store tells that there was none."""
         self.check_inside(path)
         try:
             self._ask(path, lambda: self._filesystem.rm_file(_checked(path)))
@@ -225,9 +235,8 @@ class FileIO:
         return False
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; nothing to do on object stores."""
+        """Make a directory and those above it; object stores have none."""
         self.check_inside(path)
-        self._ask(path, lambda: self._filesystem.makedirs(_checked(path), exist_ok=True))
 
     def check_inside(self, path: str) -> None:
         """Raise InvalidInput if a change of that path would leave the warehouse."""
@@ -243,9 +252,9 @@ class FileIO:
         except PaimonError:
             raise
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise _not_found(path) from error
+            raise not_found(path) from error
         except Exception as error:  # a store's package raises its own classes
-            raise _no_answer(path, error) from error
+            raise no_answer(path, error) from error
 
 
 class MemoryFileIO(FileIO):
@@ -324,9 +333,11 @@ class LocalFileIO(FileIO):
     def create(self, path: str, data: bytes) -> None:
         """Make a file that must not exist yet; raises FileExistsError."""
         self.check_inside(path)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open("xb") as file:
-            file.write(data)
+        target = Path(path)
+        # Data files are made here, and a commit that names one must not outlive it.
+        make_directory(target.parent)
+        write_synced(target, data)
+        sync_path(target.parent)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file, in place of another if there is one, so that readers see either."""
@@ -427,37 +438,19 @@ def _open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> An
             scheme=scheme,
         ) from error
     except Exception as error:
-        raise _no_answer(url, error) from error
+        raise no_answer(url, error) from error
 
 
 def _status(row: Mapping[str, Any]) -> FileStatus:
     path = str(row["name"]).rstrip("/")
-    modified = next(
-        (
-            row[key]
-            for key in ("mtime", "LastModified", "last_modified", "updated", "created")
-            if row.get(key) is not None
-        ),
-        0,
-    )
-    etag = next((row[key] for key in ("ETag", "etag", "md5Hash") if row.get(key)), None)
     return FileStatus(
         path=path,
         name=path.rsplit("/", 1)[-1],
         size=int(row.get("size") or 0),
         is_directory=row["type"] == "directory",
-        modified_millis=_millis(modified),
-        etag=None if etag is None else str(etag),
+        modified_millis=modified_millis(row),
+        etag=etag_of(row),
     )
-
-
-def _millis(modified: Any) -> int:
-    # Stores answer with seconds, a datetime, or RFC 3339 text.
-    if hasattr(modified, "timestamp"):
-        return int(modified.timestamp() * 1000)
-    if isinstance(modified, str):
-        return int(datetime.fromisoformat(modified).timestamp() * 1000)
-    return int(modified * 1000)
 
 
 def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:
@@ -468,16 +461,4 @@ def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:
         is_directory=stat.S_ISDIR(found.st_mode),
         modified_millis=found.st_mtime_ns // 1_000_000,
         etag=f"{found.st_ino:x}-{found.st_mtime_ns:x}",
-    )
-
-
-def _not_found(path: str) -> NotFound:
-    return NotFound(f"There is no file {path}.", kind=ErrorKind.FILE_NOT_FOUND, path=path)
-
-
-def _no_answer(path: str, error: Exception) -> StorageError:
-    reason = str(error) or type(error).__name__
-    return StorageError(
-        f"The store did not answer for {path}: {reason}. Check access and connection.",
-        path=path,
     )

@@ -1,0 +1,71 @@
+"""What stores answer, in our words: rows of their listings, and the errors of their packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from core.errors import ErrorKind, NotFound, StorageError
+
+_TIMES: Final = ("mtime", "LastModified", "last_modified", "updated", "created")
+_ETAGS: Final = ("ETag", "etag", "md5Hash")
+_PRECONDITION_FAILED: Final = 412
+
+
+def modified_millis(row: Mapping[str, Any]) -> int:
+    """When a listed file was changed; 0 where the store does not tell."""
+    modified = next((row[key] for key in _TIMES if row.get(key) is not None), 0)
+    # Stores answer with seconds, a datetime, or RFC 3339 text.
+    if hasattr(modified, "timestamp"):
+        return int(modified.timestamp() * 1000)
+    if isinstance(modified, str):
+        return int(datetime.fromisoformat(modified).timestamp() * 1000)
+    return int(modified * 1000)
+
+
+def etag_of(row: Mapping[str, Any]) -> str | None:
+    """What the store calls this version of a listed file."""
+    etag = next((row[key] for key in _ETAGS if row.get(key)), None)
+    return None if etag is None else str(etag)
+
+
+def not_found(path: str) -> NotFound:
+    """The error for a file that is not there."""
+    return NotFound(f"There is no file {path}.", kind=ErrorKind.FILE_NOT_FOUND, path=path)
+
+
+def no_answer(path: str, error: BaseException) -> StorageError:
+    """The error for a request that failed, whatever the store's package raised."""
+    reason = str(error).rstrip(".") or type(error).__name__
+    if isinstance(error, PermissionError):
+        message = f"The store refuses access to {path}: {reason}. Check the key and what it may do."
+    else:
+        message = f"The store did not answer for {path}: {reason}. Check access and connection."
+    return StorageError(message, path=path)
+
+
+def says_taken(error: BaseException) -> bool:
+    """Whether a refused create means that the path is taken.
+
+    Stores that speak S3 differ in the details of a failed precondition, and not all of them are
+    known to the package that asks.
+    """
+    return any(
+        isinstance(each, FileExistsError) or _status_code(each) == _PRECONDITION_FAILED
+        for each in _chain(error)
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _status_code(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    if not isinstance(response, Mapping):
+        return None
+    code = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return code if isinstance(code, int) else None

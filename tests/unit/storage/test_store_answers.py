@@ -1,0 +1,57 @@
+"""What stores answer: times and versions in their several forms, and a name that is taken."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from core.errors import ErrorKind
+from core.storage.store_answers import etag_of, modified_millis, no_answer, says_taken
+
+
+@pytest.mark.parametrize(
+    ("row", "millis"),
+    [
+        ({"mtime": 1.5}, 1500),
+        ({"LastModified": datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)}, 2000),
+        ({"updated": "1970-01-01T00:00:03.250Z"}, 3250),
+        ({}, 0),
+    ],
+)
+def test_times_come_as_seconds_dates_or_text(row: dict[str, Any], millis: int) -> None:
+    assert modified_millis(row) == millis
+
+
+def test_a_version_has_a_name_where_the_store_gives_one() -> None:
+    assert etag_of({"ETag": '"abc"'}) == '"abc"'
+    assert etag_of({"etag": None, "md5Hash": "x"}) == "x"
+    assert etag_of({}) is None
+
+
+class Answer(Exception):
+    """An error of a store's package, which carries the response."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"answer {code}")
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": code}}
+
+
+def test_a_failed_precondition_means_taken_however_it_is_wrapped() -> None:
+    wrapped = OSError(5, "At least one of the pre-conditions you specified did not hold")
+    wrapped.__cause__ = Answer(412)
+    assert says_taken(wrapped)
+    assert says_taken(FileExistsError())
+
+
+@pytest.mark.parametrize("error", [OSError(5, "x"), Answer(409), Answer(503), TimeoutError()])
+def test_no_other_failure_means_taken(error: Exception) -> None:
+    assert not says_taken(error)
+
+
+def test_an_error_names_the_file_and_the_reason_once() -> None:
+    error = no_answer("b/x", OSError("The bucket is gone."))
+    assert error.message == (
+        "The store did not answer for b/x: The bucket is gone. Check access and connection."
+    )
+    assert error.kind is ErrorKind.STORE_UNREACHABLE
+    assert "PermissionError. Check the key" in no_answer("b/x", PermissionError()).message
