@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,8 @@ APPLICATION_VERSION: Final = "1"
 # Until its first heartbeat a worker that was started cannot be seen.
 _STARTING_MILLIS: Final = 10_000
 _PAGE: Final = 200
+# A worker that nobody started by hand holds some gigabytes; the next job starts another one.
+_IDLE_SECONDS: Final = 900
 _LAUNCH: Final = (
     "import sys; sys.path.insert(0, sys.argv[1]); from core.jobs import worker; worker.main()"
 )
@@ -170,12 +173,15 @@ class JobClient:
         return self._judge(read_heartbeat(self.settings.heartbeat_path))
 
     def start_worker(self) -> bool:
-        """Start a worker in the background; False if one runs already."""
+        """Start a worker in the background, which ends by itself; False if one runs already."""
         worker = self.worker()
         is_starting = self._clock() - self._worker_started_millis < _STARTING_MILLIS
         if (worker is not None and worker.is_alive) or is_starting:
             return False
         self._worker_started_millis = self._clock()
+        settings = self.settings
+        if settings.idle_seconds is None:
+            settings = replace(settings, idle_seconds=_IDLE_SECONDS)
         state_dir = Path(self.settings.state_dir)
         state_dir.mkdir(parents=True, exist_ok=True)
         package_root = str(Path(core.__file__).parent.parent)
@@ -185,7 +191,7 @@ class JobClient:
             try:
                 subprocess.run(
                     [sys.executable, "-c", _DETACH, _LAUNCH, package_root],
-                    input=self.settings.to_json().encode(),
+                    input=settings.to_json().encode(),
                     stdout=log,
                     stderr=log,
                     cwd=state_dir,
@@ -198,6 +204,11 @@ class JobClient:
                     kind=ErrorKind.NO_WORKER,
                 ) from error
         return True
+
+    def has_work(self) -> bool:
+        """Whether a job waits for a worker or was cut off in one."""
+        waiting = ["PENDING", "ENQUEUED", "DELAYED"]
+        return bool(self._jobs().list_workflows(name=WORKFLOW, status=waiting, limit=1))
 
     def close(self) -> None:
         """Leave the database of the jobs."""

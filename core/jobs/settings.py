@@ -20,6 +20,7 @@ class JobSettings:
         spark_master: `local[*]`, `spark://…`; None takes the default.
         spark_remote: A Spark Connect address; it wins over `spark_master`.
         spark_memory: Memory of the driver, such as `2g`.
+        idle_seconds: How long a worker waits for the next job before it ends; None waits for ever.
     """
 
     warehouse: str
@@ -30,6 +31,7 @@ class JobSettings:
     spark_remote: str | None = None
     spark_memory: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
+    idle_seconds: float | None = None
 
     @property
     def jobs_url(self) -> str:

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,13 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from core.commit.commit_message import CommitMessage
 from core.errors import PaimonError
-from core.jobs.client import APPLICATION, APPLICATION_VERSION, QUEUE, wall_clock_millis
+from core.jobs.client import (
+    APPLICATION,
+    APPLICATION_VERSION,
+    QUEUE,
+    JobClient,
+    wall_clock_millis,
+)
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from core.jobs.settings import JobSettings
 from core.jobs.workflows import JobContext, register_workflow
@@ -39,7 +46,9 @@ _GRACE_SECONDS: Final = 10
 
 
 def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) -> None:
-    """Run jobs until a signal to stop; a running job goes on with the next worker.
+    """Run jobs until a signal to stop, or until there were none for long enough.
+
+    A running job goes on with the next worker.
 
     Args:
         settings: Which store, and how Spark is started.
@@ -51,28 +60,54 @@ def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) ->
     """
     stopping = stop or threading.Event()
     Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
-    with worker_lock(settings.lock_path):
-        if stop is None:
-            _stop_on_signals(stopping)
-        warehouse = Warehouse.open(
-            settings.warehouse,
-            store_options=dict(settings.store_options),
-            cache_dir=Path(settings.state_dir) / "cache",
-        )
-        rows = WarmRows(settings, warehouse.file_io)
-        context = JobContext(warehouse, rows, wall_clock_millis)
-        pulse = Pulse(settings, context, rows)
-        pulse.beat()
-        with _jobs_running(settings, context):
-            rows.start()
-            threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
-            while not stopping.wait(_BEAT_SECONDS):
-                pulse.beat()
-                if context.job is not None and _is_cancelled(context.job):
+    if stop is None:
+        _stop_on_signals(stopping)
+    while not stopping.is_set():
+        with worker_lock(settings.lock_path):
+            _run_until_idle(settings, stopping)
+        # A job that came while this worker was ending found it alive, and started no other.
+        if stopping.is_set() or not _has_work(settings):
+            return
+
+
+def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
+    warehouse = Warehouse.open(
+        settings.warehouse,
+        store_options=dict(settings.store_options),
+        cache_dir=Path(settings.state_dir) / "cache",
+    )
+    rows = WarmRows(settings, warehouse.file_io)
+    context = JobContext(warehouse, rows, wall_clock_millis)
+    pulse = Pulse(settings, context, rows)
+    pulse.beat()
+    with _jobs_running(settings, context):
+        rows.start()
+        threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
+        busy_until = time.monotonic()
+        while not stopping.wait(_BEAT_SECONDS):
+            pulse.beat()
+            if context.job is not None:
+                busy_until = time.monotonic()
+                if _is_cancelled(context.job):
                     rows.cancel()
-            rows.cancel()
-            pulse.beat(is_last=True)
-        rows.close()
+            elif _is_idle(settings, time.monotonic() - busy_until):
+                _log.info("no job for %.0f seconds: the worker ends", settings.idle_seconds)
+                break
+        rows.cancel()
+        pulse.beat(is_last=True)
+    rows.close()
+
+
+def _is_idle(settings: JobSettings, seconds: float) -> bool:
+    return settings.idle_seconds is not None and seconds > settings.idle_seconds
+
+
+def _has_work(settings: JobSettings) -> bool:
+    client = JobClient(settings)
+    try:
+        return client.has_work()
+    finally:
+        client.close()
 
 
 class WarmRows:
