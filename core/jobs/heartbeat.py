@@ -7,17 +7,21 @@ system drops the lock of a dead process.
 import fcntl
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from core.errors import ErrorKind, Refused
 from core.jobs.progress import WorkerView
 
 FRESH_MILLIS: Final = 15_000
 """A heartbeat older than this is that of a worker which hangs or is gone."""
+
+_TRIES: Final = 10
+_LOOK_SECONDS: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +85,25 @@ def worker_lock(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        # Somebody who looks whether a worker lives holds a lock too, for a moment.
+        if not _lock_within(file, _TRIES):
             raise Refused(
                 f"A worker already runs the jobs of {path.parent}. Leave it running, or stop it "
                 "before starting another.",
                 kind=ErrorKind.NAME_TAKEN,
-            ) from error
+            )
         yield
+
+
+def _lock_within(file: IO[str], tries: int) -> bool:
+    for _ in range(tries):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return True
+    return False
 
 
 def is_locked(path: Path) -> bool:
