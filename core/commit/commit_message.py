@@ -36,6 +36,8 @@ class CommitMessage:
         compact_changelog_files: Changelog of the compaction.
         new_index_files: Index files (hash index, deletion vectors) that come with the append part.
         deleted_index_files: Index files that leave with the append part.
+        compact_new_index_files: Index files that come with the compaction.
+        compact_deleted_index_files: Index files that leave with the compaction.
     """
 
     partition: bytes
@@ -49,6 +51,8 @@ class CommitMessage:
     compact_changelog_files: pa.Table = field(default_factory=_no_files)
     new_index_files: pa.Table = field(default_factory=_no_index_files)
     deleted_index_files: pa.Table = field(default_factory=_no_index_files)
+    compact_new_index_files: pa.Table = field(default_factory=_no_index_files)
+    compact_deleted_index_files: pa.Table = field(default_factory=_no_index_files)
 
     @property
     def is_empty(self) -> bool:
@@ -64,6 +68,8 @@ class CommitMessage:
                 self.compact_changelog_files,
                 self.new_index_files,
                 self.deleted_index_files,
+                self.compact_new_index_files,
+                self.compact_deleted_index_files,
             )
         )
 

@@ -5,18 +5,22 @@ Source: Paimon ConflictDetection; statements C05-C09 and C27.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.commit.commit_changes import Changes
 from core.format.avro_encoding import one_array
 from core.format.binary_row import decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import IndexType
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import CommitKind
+
+_RANGED: Final = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
 
 
 class Rule(StrEnum):
@@ -27,6 +31,7 @@ class Rule(StrEnum):
     BUCKET_COUNT_CHANGED = "bucket count changed without overwrite"
     KEY_RANGES_OVERLAP = "key ranges overlap on a level"
     STALE_DELETION_VECTOR = "deletion vector that is not the current one"
+    STRICT_MODE = "another user changed the partition"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,26 @@ class Problem:
 
     rule: Rule
     message: str
+
+
+def needs_live_files(changes: Changes, kind: CommitKind, bucket_counts: frozenset[int]) -> bool:
+    """Whether a commit can only be judged against the files that are live.
+
+    An append of new files cannot hurt what is there: their names are new, level 0 may overlap, and
+    their bucket count is right where the table never had another one.
+
+    Args:
+        changes: What the commit changes.
+        kind: Its kind.
+        bucket_counts: The option `bucket` in all schemas of the branch.
+    """
+    if changes.restored is not None or changes.is_empty or kind is CommitKind.ANALYZE:
+        return False
+    if kind is not CommitKind.APPEND or changes.natural_kind is not CommitKind.APPEND:
+        return True
+    counts = {count for count in pc.unique(changes.delta["total_buckets"]).to_pylist() if count > 0}
+    is_settled = len(bucket_counts) == 1 and counts <= bucket_counts
+    return bool(counts and not is_settled) or (pc.max(changes.delta["level"]).as_py() or 0) > 0
 
 
 def find_conflict(
@@ -66,7 +91,10 @@ def find_conflict(
 def find_index_conflict(
     current: pa.Table, new: pa.Table, deleted: pa.Table, live_after: pa.Table
 ) -> Problem | None:
-    """Check index files against those of the head.
+    """Check the index files of a table without buckets against those of the head.
+
+    With buckets nothing is to be checked: there the one index file of a bucket is replaced whole,
+    by who also replaces its data files.
 
     Args:
         current: Columns of INDEX_MANIFEST_ENTRY at the head.
@@ -147,8 +175,34 @@ def _overlap(kept: pa.Table, added: pa.Table, key_type: RowType) -> Problem | No
     if not added.num_rows:
         return None
     kept = kept.filter(pc.greater(kept["level"], 0))
-    columns = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
-    files = pa.concat_tables([kept.select(columns), added.select(columns)]).combine_chunks()
+    files = pa.concat_tables([kept.select(_RANGED), added.select(_RANGED)])
+    first, second = _overlapping(files, key_type)
+    if not len(first):
+        return None
+    names = files["file_name"].take([first[0], second[0]]).to_pylist()
+    return Problem(
+        rule=Rule.KEY_RANGES_OVERLAP,
+        message=f"Files {names[0]} and {names[1]} would hold overlapping keys on one level: two "
+        "compactions of the same bucket met.",
+    )
+
+
+def buckets_with_overlap(files: pa.Table, key_type: RowType) -> set[tuple[bytes, int]]:
+    """The partition and bucket of files whose key ranges overlap on their level.
+
+    Args:
+        files: Columns of MANIFEST_ENTRY.
+        key_type: The trimmed primary key.
+    """
+    first, _ = _overlapping(files.select(_RANGED), key_type)
+    places = files.select(["partition", "bucket"]).take(first).to_pylist()
+    return {(place["partition"], place["bucket"]) for place in places}
+
+
+def _overlapping(
+    files: pa.Table, key_type: RowType
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows, and for each the row of the next file by key, whose ranges overlap."""
     low = decode_rows(_plain(files["min_key"]), key_type)
     high = decode_rows(_plain(files["max_key"]), key_type)
     groups = {name: _plain(files[name]) for name in ("partition", "bucket", "level")}
@@ -162,16 +216,7 @@ def _overlap(kept: pa.Table, added: pa.Table, key_type: RowType) -> Problem | No
         same_group &= _numpy(pc.equal(column.take(first), column.take(second)))
     reaches = ~_is_before(high, first, low, second, len(key_type.fields))
     found = np.flatnonzero(same_group & reaches)
-    if not len(found):
-        return None
-    names = [
-        files["file_name"][int(side[int(found[0])].as_py())].as_py() for side in (first, second)
-    ]
-    return Problem(
-        rule=Rule.KEY_RANGES_OVERLAP,
-        message=f"Files {names[0]} and {names[1]} would hold overlapping keys on one level: two "
-        "compactions of the same bucket met.",
-    )
+    return first.to_numpy()[found], second.to_numpy()[found]
 
 
 def _is_before(

@@ -1,26 +1,85 @@
 """New manifests of a commit: entries become files, and each file a line of a manifest list."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.errors import ErrorKind, NotAllowed
 from core.format import options as table_options
-from core.format.binary_row import decode_row, encode_row
+from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.data_types import RowType
-from core.format.manifest_entry import FileKind, encode_manifest
-from core.format.manifest_list import MANIFEST_FILE_META
+from core.format.index_manifest import encode_index_manifest
+from core.format.manifest_entry import MANIFEST_ENTRY, STATS, FileKind, encode_manifest
+from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
 from core.format.table_schema import TableSchema
 
-_CODECS = {"zstd": "zstandard", "none": "null", "uncompressed": "null"}
-_SAMPLE_ROWS = 2_000
+# What Paimon takes: its own `zstd`, else the names of the Avro library, and of these what we write.
+_CODECS: Final = {
+    "zstd": "zstandard",
+    **{name: name for name in ("zstandard", "snappy", "deflate", "null")},
+}
+_SAMPLE_ROWS: Final = 2_000
+_TEXTS: Final = MANIFEST_ENTRY.field("value_stats_cols").type
+_NO_STATS: Final = {"min_values": EMPTY_ROW, "max_values": EMPTY_ROW, "null_counts": []}
 
 
 def manifest_codec(schema: TableSchema) -> str:
-    """The Avro codec of a table's manifests."""
+    """The Avro codec of a table's manifests.
+
+    Raises:
+        NotAllowed: The table asks for a codec, or a format, that is not written here.
+    """
+    wanted = schema.options.read(table_options.MANIFEST_FORMAT).lower()
+    if wanted != "avro":
+        raise _unsupported(table_options.MANIFEST_FORMAT.key, wanted, ["avro"])
     name = schema.options.read(table_options.MANIFEST_COMPRESSION).lower()
-    return _CODECS.get(name, name)
+    if name not in _CODECS:
+        raise _unsupported(table_options.MANIFEST_COMPRESSION.key, name, sorted(_CODECS))
+    return _CODECS[name]
+
+
+class NewFiles:
+    """Names and bytes of new metadata files, in the order in which they are to be published."""
+
+    def __init__(self, new_uuid: Callable[[], str], schema: TableSchema) -> None:
+        self._uuid = new_uuid()
+        self._schema = schema
+        self._codec = manifest_codec(schema)
+        self._counts: dict[str, int] = {}
+        self.contents: list[tuple[str, bytes]] = []
+
+    def add_manifests(self, entries: pa.Table) -> pa.Table:
+        """Add manifests with these entries; returns their lines, as MANIFEST_FILE_META."""
+        files, metas = encode_manifests(entries, self._schema, lambda: self.new_name("manifest"))
+        self.contents.extend(files)
+        return metas
+
+    def add_finished(self, data: bytes) -> str:
+        """Add a manifest that is encoded already; returns its name."""
+        name = self.new_name("manifest")
+        self.contents.append((name, data))
+        return name
+
+    def add_list(self, metas: pa.Table) -> tuple[str, int]:
+        """Add a manifest list with these lines; returns its name and size in bytes."""
+        data = encode_manifest_list(metas, self._codec)
+        name = self.new_name("manifest-list")
+        self.contents.append((name, data))
+        return name, len(data)
+
+    def add_index(self, entries: pa.Table) -> str:
+        """Add an index manifest with these entries; returns its name."""
+        name = self.new_name("index-manifest")
+        self.contents.append((name, encode_index_manifest(entries, self._codec)))
+        return name
+
+    def new_name(self, kind: str) -> str:
+        """The next name of a kind of file."""
+        number = self._counts.get(kind, 0)
+        self._counts[kind] = number + 1
+        return f"{kind}-{self._uuid}-{number}"
 
 
 def encode_manifests(
@@ -37,6 +96,8 @@ def encode_manifests(
         File names with bytes, and a line for each with the columns of MANIFEST_FILE_META.
     """
     codec = manifest_codec(schema)
+    if schema.options.read(table_options.MANIFEST_DELETE_FILE_DROP_STATS):
+        entries = _without_stats_of_deleted(entries)
     files, metas = [], []
     for part in _parts(
         entries, codec, schema.options.read(table_options.MANIFEST_TARGET_FILE_SIZE)
@@ -45,6 +106,26 @@ def encode_manifests(
         files.append((name, data))
         metas.append(_meta(part, name, len(data), schema))
     return files, pa.Table.from_pylist(metas, schema=MANIFEST_FILE_META)
+
+
+def _without_stats_of_deleted(entries: pa.Table) -> pa.Table:
+    """Leave the column statistics of deleted files out: nobody looks a deleted file up by them."""
+    is_deleted = pc.equal(entries["kind"], int(FileKind.DELETE)).combine_chunks()
+    empty = {"value_stats": pa.scalar(_NO_STATS, STATS), "value_stats_cols": pa.scalar([], _TEXTS)}
+    for name, value in empty.items():
+        at = entries.schema.get_field_index(name)
+        column = pc.if_else(is_deleted, value, entries[name].combine_chunks())
+        entries = entries.set_column(at, entries.schema.field(at), column)
+    return entries
+
+
+def _unsupported(option: str, value: str, known: list[str]) -> NotAllowed:
+    return NotAllowed(
+        f"Option {option!r} is {value!r}, which is not written here; it can be one of "
+        f"{', '.join(known)}. Nothing was committed; change the option, or write with Paimon.",
+        kind=ErrorKind.UNSUPPORTED,
+        option=option,
+    )
 
 
 def _parts(entries: pa.Table, codec: str, target_bytes: int) -> list[pa.Table]:

@@ -57,7 +57,8 @@ class CommitBench:
         self, *names: str, branch: str = "main", user: str = "alice", rows: int = 10
     ) -> Snapshot:
         """Commit files of that name with `rows` rows each."""
-        files = data_files(names, rows=rows)
+        total_buckets = self.table(branch).schema().num_buckets
+        files = data_files(names, rows=rows, total_buckets=total_buckets)
         identifier = hash((branch, names)) % (1 << 40)
         snapshot = self.committer(branch).commit(
             [message(new_files=files)], user=user, identifier=identifier

@@ -32,8 +32,6 @@ def _message(message: Any, table_buckets: int) -> CommitMessage:
         return pa.Table.from_pylist(rows, schema=INDEX_MANIFEST_ENTRY)
 
     data, compact = message.newFilesIncrement(), message.compactIncrement()
-    new_index = [*data.newIndexFiles(), *compact.newIndexFiles()]
-    deleted_index = [*data.deletedIndexFiles(), *compact.deletedIndexFiles()]
     return CommitMessage(
         partition=partition,
         bucket=bucket,
@@ -44,8 +42,10 @@ def _message(message: Any, table_buckets: int) -> CommitMessage:
         compact_before=files(compact.compactBefore()),
         compact_after=files(compact.compactAfter()),
         compact_changelog_files=files(compact.changelogFiles()),
-        new_index_files=index_files(new_index),
-        deleted_index_files=index_files(deleted_index),
+        new_index_files=index_files(data.newIndexFiles()),
+        deleted_index_files=index_files(data.deletedIndexFiles()),
+        compact_new_index_files=index_files(compact.newIndexFiles()),
+        compact_deleted_index_files=index_files(compact.deletedIndexFiles()),
     )
 
 

@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from core.commit.commit_queue import NoQueue
 from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit, RetryPolicy
-from core.errors import CommitConflict, NotFound
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.retry_policy import RetryPolicy
+from core.errors import CommitConflict, NotAllowed, NotFound
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.snapshot import CommitKind
@@ -73,7 +75,9 @@ def test_c06_adding_a_file_that_is_live_fails(tmp_path: Path) -> None:
     bench = CommitBench(tmp_path)
     bench.append("a")
     with pytest.raises(CommitConflict, match="live already"):
-        bench.committer().commit([message(new_files=data_files(["a"]))], user="b", identifier=9)
+        bench.committer().commit(
+            [message(new_files=data_files(["a"]))], user="b", identifier=9, check_append=True
+        )
 
 
 def test_c07_of_two_compactions_of_the_same_files_one_fails(tmp_path: Path) -> None:
@@ -245,7 +249,7 @@ def meddled(bench: CommitBench, *answers: Callable[[str, bytes], Published]) -> 
         remover=bench.store.remover,
         mover=bench.store.mover,
     )
-    return FileStoreCommit(bench.table(), store, sleep=lambda _: None)
+    return FileStoreCommit(bench.table(), store, sleep=lambda _: None, queue=NoQueue())
 
 
 def test_c11_the_check_is_repeated_when_the_head_moved(tmp_path: Path) -> None:
@@ -395,7 +399,23 @@ def test_c13_retries_are_counted_and_the_loss_is_told(tmp_path: Path) -> None:
     assert len(tries) == 4
 
 
-def test_a_table_with_row_tracking_is_left_to_paimon(tmp_path: Path) -> None:
-    bench = CommitBench(tmp_path, options={"row-tracking.enabled": "true"})
-    with pytest.raises(Exception, match="row-tracking"):
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("data-evolution.enabled", "true"),
+        ("sequence.snapshot-ordering", "true"),
+        ("write.sequence-number-init-mode", "snapshot"),
+        ("commit.callbacks", "org.example.Callback"),
+        ("manifest.compression", "xz"),
+        ("manifest.format", "orc"),
+    ],
+)
+def test_what_only_paimon_can_do_is_refused_by_name(
+    tmp_path: Path, option: str, value: str
+) -> None:
+    bench = CommitBench(tmp_path, options={option: value})
+    with pytest.raises(NotAllowed, match=option) as caught:
         bench.append("a")
+    assert caught.value.kind == "UNSUPPORTED"
+    assert bench.table().snapshots.ids() == ()
+    assert bench.manifest_names() == set()

@@ -1,0 +1,270 @@
+"""One try of a commit: its manifests, the snapshot that names them, and what is left of it.
+
+What does not depend on the head is written once and serves every try. A try whose snapshot may
+still appear keeps its files; all others are removed (C17, C18).
+"""
+
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from core.commit.commit_changes import Changes, combined_index, count_rows
+from core.commit.commit_store import CommitStore
+from core.commit.manifest_file_merger import ManifestFileMerger, MergePolicy
+from core.commit.manifest_write import NewFiles
+from core.commit.own_commit import CommitId
+from core.commit.row_tracking import grouped_by_partition, track_rows
+from core.errors import ErrorKind, PaimonError, StorageError
+from core.format import options as table_options
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY
+from core.format.manifest_list import MANIFEST_FILE_META
+from core.format.options import Options
+from core.format.snapshot import Snapshot
+from core.format.table_schema import BucketMode, TableSchema
+from core.storage.file_publisher import Published
+from core.table.file_store_table import FileStoreTable
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitNote:
+    """What a snapshot says beside its changes."""
+
+    commit_id: CommitId
+    properties: Mapping[str, str]
+    watermark: int | None
+    readds_files: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A prepared snapshot and the paths of the new metadata files that it needs."""
+
+    snapshot: Snapshot
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Delta:
+    """The part of an attempt that depends on the changes alone."""
+
+    changes: Changes
+    delta_list: tuple[str, int]
+    changelog_list: tuple[str, int] | None
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Merge:
+    """What manifests were merged to, which holds for every head that begins with them."""
+
+    before: pa.Table
+    after: pa.Table
+    files: frozenset[str]
+
+    def applied_to(self, manifests: pa.Table) -> pa.Table | None:
+        """The manifests with the merged ones in place, or None where others stand there."""
+        names = self.before["file_name"].to_pylist()
+        if manifests["file_name"].slice(0, len(names)).to_pylist() != names:
+            return None
+        return pa.concat_tables([self.after, manifests.slice(len(names))])
+
+
+class CommitAttempts:
+    """The tries of one commit to one branch."""
+
+    def __init__(
+        self,
+        table: FileStoreTable,
+        store: CommitStore,
+        *,
+        clock: Callable[[], int],
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._table = table
+        self._store = store
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._written: set[str] = set()
+        self._doubtful: list[Attempt] = []
+        self._delta: _Delta | None = None
+        self._merge: _Merge | None = None
+
+    def prepare(
+        self, changes: Changes, note: CommitNote, head: Snapshot | None, schema: TableSchema
+    ) -> Attempt:
+        """Write all that a snapshot on top of the head has to name.
+
+        Raises:
+            FormatError: A manifest of the head is missing or broken.
+            StorageError: The store did not take the files; what was written is removed by `close`.
+        """
+        next_row_id = _next_row_id(head, changes.restored)
+        snapshot_id = 1 if head is None else head.id + 1
+        if schema.options.read(table_options.ROW_TRACKING_ENABLED) and changes.restored is None:
+            delta = changes.delta
+            if schema.options.read(table_options.ROW_TRACKING_PARTITION_GROUP):
+                delta = grouped_by_partition(delta)
+            tracked = track_rows(delta, snapshot_id=snapshot_id, next_row_id=next_row_id)
+            changes, next_row_id = replace(changes, delta=tracked.delta), tracked.next_row_id
+        files = NewFiles(self._new_uuid, schema)
+        fresh_delta = self._encode_delta(changes, files)
+        merge, base = self._merged_base(changes, note, head, schema, files)
+        base_list = files.add_list(base)
+        index_manifest = self._encode_index(changes, head, schema, files)
+        paths = [(self._table.paths.manifest(name), data) for name, data in files.contents]
+        self._publish(paths)
+        self._delta, self._merge = fresh_delta, merge
+        changelog_list = fresh_delta.changelog_list or (None, None)
+        delta_rows = count_rows(changes.delta)
+        snapshot = Snapshot(
+            uuid=self._new_uuid(),
+            id=snapshot_id,
+            schema_id=schema.id,
+            base_manifest_list=base_list[0],
+            base_manifest_list_size=base_list[1],
+            delta_manifest_list=fresh_delta.delta_list[0],
+            delta_manifest_list_size=fresh_delta.delta_list[1],
+            changelog_manifest_list=changelog_list[0],
+            changelog_manifest_list_size=changelog_list[1],
+            index_manifest=index_manifest,
+            commit_user=note.commit_id.user,
+            commit_identifier=note.commit_id.identifier,
+            commit_kind=note.commit_id.kind,
+            time_millis=self._clock(),
+            total_record_count=(0 if head is None else head.total_record_count or 0) + delta_rows,
+            delta_record_count=delta_rows,
+            changelog_record_count=(
+                count_rows(changes.changelog) if changes.changelog.num_rows else None
+            ),
+            watermark=_highest(note.watermark, None if head is None else head.watermark),
+            statistics=self._statistics(changes.restored or head, schema),
+            properties=Options(note.properties),
+            next_row_id=next_row_id,
+        )
+        own = {path for path, _ in paths} | fresh_delta.files | merge.files
+        return Attempt(snapshot=snapshot, files=frozenset(own))
+
+    def keep(self, attempt: Attempt) -> None:
+        """Remember an attempt that was not seen to land: it may yet have, or be late."""
+        self._doubtful.append(attempt)
+
+    def close(self, landed: Snapshot | None, head: Snapshot | None) -> None:
+        """Remove what is not needed: all but the files of what landed or may still appear.
+
+        A snapshot whose id another has can never appear; one whose id is free may only be late.
+        """
+        needed: set[str] = set()
+        for attempt in self._doubtful:
+            has_landed = landed is not None and attempt.snapshot.identity.same_as(landed.identity)
+            if has_landed or head is None or attempt.snapshot.id > head.id:
+                needed |= attempt.files
+        doomed = sorted(self._written - needed)
+        try:
+            self._store.remover.remove(doomed)
+        except PaimonError as error:
+            _log.warning("manifests of a lost attempt stay: %s", error)
+
+    def _encode_delta(self, changes: Changes, files: NewFiles) -> _Delta:
+        known = self._delta
+        if known is not None and known.changes is changes:
+            return known
+        before = len(files.contents)
+        delta_list = files.add_list(files.add_manifests(changes.delta))
+        changelog_list = None
+        if changes.changelog.num_rows:
+            changelog_list = files.add_list(files.add_manifests(changes.changelog))
+        return _Delta(
+            changes=changes,
+            delta_list=delta_list,
+            changelog_list=changelog_list,
+            files=self._paths(files.contents[before:]),
+        )
+
+    def _merged_base(
+        self,
+        changes: Changes,
+        note: CommitNote,
+        head: Snapshot | None,
+        schema: TableSchema,
+        files: NewFiles,
+    ) -> tuple[_Merge, pa.Table]:
+        base = MANIFEST_FILE_META.empty_table() if head is None else self._table.manifests(head)
+        policy = MergePolicy.of(schema.options)
+        merger = ManifestFileMerger(self._table, schema, files)
+        before = len(files.contents)
+        if note.readds_files:
+            after = merger.without_deletes_of(base, changes.added, policy)
+        elif self._merge is None:
+            after = merger.merge(base, policy)
+        else:
+            reused = self._merge.applied_to(base)
+            if reused is not None:
+                return self._merge, reused
+            after = base  # on a retry the head should not run away while manifests are merged
+        new = self._paths(files.contents[before:])
+        return _Merge(before=base, after=after, files=new), after
+
+    def _encode_index(
+        self, changes: Changes, head: Snapshot | None, schema: TableSchema, files: NewFiles
+    ) -> str | None:
+        """Encode the index manifest anew where it changes; it always lists all index files."""
+        if changes.restored is not None:
+            return changes.restored.index_manifest
+        if not changes.changes_index:
+            return None if head is None else head.index_manifest
+        old = INDEX_MANIFEST_ENTRY.empty_table()
+        if head is not None:
+            old = self._table.index_entries(head)
+        is_bucketed = schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
+        combined = combined_index(old, changes, is_bucketed=is_bucketed)
+        return files.add_index(combined) if combined.num_rows else None
+
+    def _statistics(self, source: Snapshot | None, schema: TableSchema) -> str | None:
+        """Carry statistics on while the schema they were computed for still is the newest."""
+        if source is None or source.statistics is None:
+            return None
+        path = self._table.paths.statistics(source.statistics)
+        try:
+            content = json.loads(self._table.reader.read_immutable(path))
+        except (PaimonError, ValueError):
+            return None
+        return source.statistics if content.get("schemaId") == schema.id else None
+
+    def _paths(self, contents: Sequence[tuple[str, bytes]]) -> frozenset[str]:
+        return frozenset(self._table.paths.manifest(name) for name, _ in contents)
+
+    def _publish(self, files: Sequence[tuple[str, bytes]]) -> None:
+        self._written |= {path for path, _ in files}
+        left = list(files)
+        while left:
+            outcomes = self._store.publisher.publish_in_order(left)
+            if outcomes[-1] is not Published.WON and not self._stands(*left[len(outcomes) - 1]):
+                path = left[len(outcomes) - 1][0]
+                raise StorageError(
+                    f"{path} could not be written: the store gave no clear answer. Nothing was "
+                    "published; try again.",
+                    kind=ErrorKind.STORE_UNREACHABLE,
+                    path=path,
+                )
+            left = left[len(outcomes) :]
+
+    def _stands(self, path: str, data: bytes) -> bool:
+        # Nobody else uses the name: a repeated request may have met its own first success.
+        with contextlib.suppress(PaimonError):
+            return self._store.files.read(path) == data
+        return False
+
+
+def _next_row_id(head: Snapshot | None, restored: Snapshot | None) -> int:
+    known = [each.next_row_id for each in (head, restored) if each is not None]
+    return max((each for each in known if each is not None), default=0)
+
+
+def _highest(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)

@@ -1,0 +1,125 @@
+"""Whether a commit may stand on a head: reads what the pure rules of conflict detection ask for."""
+
+import pyarrow as pa
+
+from core.commit.commit_changes import Changes
+from core.commit.conflict_detection import (
+    Problem,
+    find_conflict,
+    find_index_conflict,
+    needs_live_files,
+)
+from core.commit.live_view import LiveView
+from core.commit.own_commit import CommitId, snapshots_since
+from core.commit.strict_mode import find_strict_conflict
+from core.errors import CommitConflict, ErrorKind, NotAllowed
+from core.format import options as table_options
+from core.format.manifest_entry import MANIFEST_ENTRY
+from core.format.snapshot import Snapshot
+from core.format.table_schema import BucketMode, TableSchema
+from core.table.file_store_table import FileStoreTable
+from core.table.manifest_scan import live_files
+
+# What Paimon's own commit does beyond entries and manifests, and nobody would notice if it was
+# left out: such a table is left to Paimon.
+_PAIMON_ONLY = {
+    "data-evolution.enabled": "true",
+    "sequence.snapshot-ordering": "true",
+    "write.sequence-number-init-mode": "snapshot",
+}
+
+
+class CommitCheck:
+    """The checks of one commit, repeated whenever the head moved (C11)."""
+
+    def __init__(self, table: FileStoreTable, commit_id: CommitId) -> None:
+        self._table = table
+        self._commit_id = commit_id
+        self._safe_id: int | None = None
+
+    def raise_unless_it_stands(
+        self,
+        changes: Changes,
+        head: Snapshot | None,
+        live: LiveView,
+        schema: TableSchema,
+        *,
+        must_look: bool,
+    ) -> None:
+        """Check a commit against a head.
+
+        Args:
+            changes: What it changes.
+            head: The head that it would stand on.
+            live: The live files of the partitions that it changes.
+            schema: The newest schema.
+            must_look: Look at the live files even for an append.
+
+        Raises:
+            CommitConflict: The commit cannot stand, now or later.
+            NotFound: Strict mode asks about a snapshot that has expired.
+        """
+        self._raise(self._find_strict_conflict(changes, head, schema))
+        if changes.restored is not None:
+            return
+        kind = self._commit_id.kind
+        files = MANIFEST_ENTRY.empty_table()
+        if must_look or needs_live_files(changes, kind, self._bucket_counts(schema)):
+            files = live.at(head)
+        self._raise(find_conflict(files, changes.delta, kind, schema.key_type))
+        if changes.changes_index and schema.bucket_mode is BucketMode.BUCKET_UNAWARE:
+            after = live_files(pa.concat_tables([files, changes.delta]))
+            current = changes.new_index.schema.empty_table()
+            if head is not None:
+                current = self._table.index_entries(head)
+            self._raise(
+                find_index_conflict(current, changes.new_index, changes.deleted_index, after)
+            )
+
+    def _find_strict_conflict(
+        self, changes: Changes, head: Snapshot | None, schema: TableSchema
+    ) -> Problem | None:
+        safe_id = self._safe_id
+        if safe_id is None:
+            safe_id = schema.options.read(table_options.COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT)
+        if safe_id is None or head is None:
+            return None
+        since = snapshots_since(self._table, max(safe_id, 0), head)
+        self._safe_id = head.id
+        return find_strict_conflict(self._table, since, self._commit_id, changes.partitions)
+
+    def _bucket_counts(self, schema: TableSchema) -> frozenset[int]:
+        # Only an older schema can have had another count.
+        known = [schema] if schema.id == 0 else self._table.schemas.all()
+        return frozenset(each.num_buckets for each in known)
+
+    def _raise(self, problem: Problem | None) -> None:
+        if problem is not None:
+            raise CommitConflict(
+                f"The commit to {self._table.identifier} cannot stand: {problem.message} Nothing "
+                "was published.",
+                kind=ErrorKind.COMMIT_CONFLICT,
+                rule=str(problem.rule),
+            )
+
+
+def check_features(table: FileStoreTable, schema: TableSchema) -> None:
+    """Refuse a table whose commits do more than is done here.
+
+    Raises:
+        NotAllowed: By the name of the option.
+    """
+    for key, value in _PAIMON_ONLY.items():
+        if schema.options.get(key, "").lower() == value:
+            raise _left_to_paimon(table, f"{key} = {value}")
+    if schema.options.read(table_options.COMMIT_CALLBACKS):
+        raise _left_to_paimon(table, table_options.COMMIT_CALLBACKS.key)
+
+
+def _left_to_paimon(table: FileStoreTable, option: str) -> NotAllowed:
+    return NotAllowed(
+        f"{table.identifier} has {option}: its commits do what is not supported here. Nothing was "
+        "committed; write it with Paimon.",
+        kind=ErrorKind.UNSUPPORTED,
+        option=option,
+    )

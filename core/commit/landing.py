@@ -1,0 +1,167 @@
+"""How a snapshot lands on a branch: once, on top of whatever head is there, or not at all.
+
+Each try reads the head, looks whether an earlier one has landed, checks conflicts, writes
+manifests and publishes. What is already published is never replaced.
+Source: Paimon FileStoreCommitImpl.tryCommit; statements C01-C06, C10-C18, C24, C28.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.commit.commit_attempt import Attempt, CommitAttempts, CommitNote
+from core.commit.commit_changes import Changes, without_duplicates
+from core.commit.commit_check import CommitCheck, check_features
+from core.commit.commit_queue import CommitQueue
+from core.commit.commit_store import CommitStore
+from core.commit.live_view import LiveView
+from core.commit.own_commit import CommitId, snapshots_since
+from core.commit.retry_policy import RetryPolicy
+from core.commit.snapshot_commit import publish_snapshot
+from core.errors import CommitConflict, ErrorKind, StorageError
+from core.format import options as table_options
+from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from core.storage.file_publisher import Published
+from core.table.file_store_table import FileStoreTable
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One snapshot to be made.
+
+    `plan` says what changes on top of a head. `partitions` are those that may change, None for
+    all; the live files that `plan` is handed are theirs.
+    """
+
+    plan: Callable[[Snapshot | None, LiveView], Changes]
+    partitions: frozenset[bytes] | None
+    commit_id: CommitId
+    guard: SnapshotIdentity | None
+    properties: Mapping[str, str] | None = None
+    watermark: int | None = None
+    seen_id: int | None = None
+    checks_append: bool = False
+
+
+class Landing:
+    """Lands snapshots on one branch of one table."""
+
+    def __init__(
+        self,
+        table: FileStoreTable,
+        store: CommitStore,
+        *,
+        clock: Callable[[], int],
+        new_uuid: Callable[[], str],
+        sleep: Callable[[float], None],
+        jitter: Callable[[], float],
+        queue: CommitQueue,
+        callbacks: tuple[Callable[[Snapshot], object], ...],
+    ) -> None:
+        self._table = table
+        self._store = store
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._sleep = sleep
+        self._jitter = jitter
+        self._queue = queue
+        self._callbacks = callbacks
+
+    def land(self, request: Request) -> Snapshot:
+        """Try until the snapshot stands, and tell who asked to be told."""
+        attempts = CommitAttempts(
+            self._table, self._store, clock=self._clock, new_uuid=self._new_uuid
+        )
+        landed: Snapshot | None = None
+        try:
+            landed = self._try_all(request, attempts)
+        finally:
+            attempts.close(landed, landed or self._table.head())
+        for callback in self._callbacks:
+            try:
+                callback(landed)
+            except Exception:  # the commit stands, whatever becomes of its news
+                _log.exception("a callback of snapshot %d failed", landed.id)
+        return landed
+
+    def _try_all(self, request: Request, attempts: CommitAttempts) -> Snapshot:
+        check = CommitCheck(self._table, request.commit_id)
+        live = LiveView(self._table, request.partitions)
+        policy = RetryPolicy.of(self._table.schema().options)
+        seen_id, failure = request.seen_id, None
+        for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
+            with self._queue.turn():
+                head = self._table.head()
+                if landed := self._find_own(request.commit_id, seen_id, head):
+                    return landed
+                self._check_guard(request.guard, head)
+                attempt = self._prepare(request, attempts, check, live, head)
+                seen_id = 0 if head is None else head.id
+                attempts.keep(attempt)
+                outcome, failure = self._publish(attempt)
+            if outcome is Published.WON:
+                return attempt.snapshot
+            # LOST and UNKNOWN both go round: only the search above tells whether we are in the
+            # history, and until then nothing of the attempt may be removed (C18).
+            _log.info("snapshot %d of %s: %s", attempt.snapshot.id, self._table.paths.root, outcome)
+        if landed := self._find_own(request.commit_id, seen_id, self._table.head()):
+            return landed
+        if failure is not None:
+            raise failure
+        raise CommitConflict(
+            f"The commit to {self._table.identifier} lost against other writers in all its tries. "
+            "Nothing was published; try again, or raise commit.max-retries.",
+            kind=ErrorKind.COMMIT_CONFLICT,
+        )
+
+    def _prepare(
+        self,
+        request: Request,
+        attempts: CommitAttempts,
+        check: CommitCheck,
+        live: LiveView,
+        head: Snapshot | None,
+    ) -> Attempt:
+        schema = self._table.schema()
+        check_features(self._table, schema)
+        changes = request.plan(head, live)
+        is_append = request.commit_id.kind is CommitKind.APPEND
+        if is_append and schema.options.read(table_options.COMMIT_DISCARD_DUPLICATE_FILES):
+            changes = without_duplicates(changes, live.at(head))
+        is_old = request.checks_append or request.seen_id is not None
+        check.raise_unless_it_stands(changes, head, live, schema, must_look=is_old)
+        note = CommitNote(
+            commit_id=request.commit_id,
+            properties=request.properties or {},
+            watermark=request.watermark,
+            readds_files=is_old or changes.restored is not None,
+        )
+        return attempts.prepare(changes, note, head, schema)
+
+    def _publish(self, attempt: Attempt) -> tuple[Published, StorageError | None]:
+        try:
+            return publish_snapshot(self._store, self._table.paths, attempt.snapshot), None
+        except StorageError as error:
+            # The answer was lost, the snapshot perhaps not.
+            _log.warning("snapshot %d: %s", attempt.snapshot.id, error)
+            return Published.UNKNOWN, error
+
+    def _find_own(
+        self, commit_id: CommitId, seen_id: int | None, head: Snapshot | None
+    ) -> Snapshot | None:
+        if seen_id is None:
+            return None
+        return commit_id.find_in(snapshots_since(self._table, seen_id, head))
+
+    def _check_guard(self, guard: SnapshotIdentity | None, head: Snapshot | None) -> None:
+        if guard is None or (head is not None and head.identity.same_as(guard)):
+            return
+        where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
+        raise CommitConflict(
+            f"Branch {self._table.branch!r} moved: it {where} now. Nothing was published; plan "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=self._table.branch,
+        )
