@@ -53,6 +53,9 @@ class ErrorKind(StrEnum):
     INTERRUPTED = "INTERRUPTED"
     CANCELLED = "CANCELLED"
     UNEXPECTED = "UNEXPECTED"
+    PROTECTED = "PROTECTED"
+    BRANCH_IN_USE = "BRANCH_IN_USE"
+    UNDO_BLOCKED = "UNDO_BLOCKED"
 
 
 class PaimonError(Exception):

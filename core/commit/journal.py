@@ -16,8 +16,9 @@ from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
 from core.storage.file_publisher import Published
-from core.storage.table_paths import TablePaths
+from core.storage.table_paths import EVENT_PREFIX, TablePaths
 
+_EVENT_NAME: Final = re.compile(rf"{EVENT_PREFIX}(\d{{13}})-")
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -36,6 +37,8 @@ class Intent:
     Attributes:
         procedure: The verb, which knows how to read `plan`.
         branch: The branch that changes.
+        time_millis: When it was written, by the clock of who wrote it.
+        event_millis: The time of its event, which is later than that of every event before.
         plan: JSON values: all that is needed to finish or to roll back.
     """
 
@@ -45,6 +48,7 @@ class Intent:
     branch: str
     statement: str
     time_millis: int
+    event_millis: int
     plan: Mapping[str, object]
 
     @classmethod
@@ -58,6 +62,7 @@ class Intent:
             branch=raw.get("branch", str),
             statement=raw.get("statement", str),
             time_millis=raw.get("timeMillis", int),
+            event_millis=raw.find("eventMillis", int) or raw.get("timeMillis", int),
             plan=raw.get("plan", dict),
         )
 
@@ -71,6 +76,7 @@ class Intent:
                 "branch": self.branch,
                 "statement": self.statement,
                 "timeMillis": self.time_millis,
+                "eventMillis": self.event_millis,
                 "plan": self.plan,
             }
         )
@@ -102,6 +108,21 @@ class Journal:
         """Return the intent of an operation, None if it has not begun."""
         data = self._find("intent", operation_id)
         return None if data is None else Intent.from_json(data)
+
+    def find_event(self, intent: Intent) -> LineageEvent | None:
+        """Return the event that an operation is recorded by, None where it is not done."""
+        path = self._paths.event(intent.event_millis, intent.operation_id)
+        files = self._store.files
+        return LineageEvent.from_json(files.read(path)) if files.exists(path) else None
+
+    def time_for_event(self, now_millis: int) -> int:
+        """Return a time later than that of every event, also where a clock lags behind.
+
+        Events are read in the order of their times.
+        """
+        names = (status.name for status in self._store.files.list(self._paths.lineage_dir))
+        times = [int(found[1]) for name in names if (found := _EVENT_NAME.match(name))]
+        return max([now_millis, *(time + 1 for time in times)])
 
     def mark(self, operation_id: str, step: str) -> None:
         """Note that an operation has reached a step; doing it twice is no harm."""

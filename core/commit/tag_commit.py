@@ -1,8 +1,10 @@
-"""Tags: a tag file is made once, and never in place of another."""
+"""Tags: a tag file is made once, and replaced only where that is asked for."""
+
+from datetime import datetime
 
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
-from core.errors import AlreadyExists, ErrorKind, InvalidInput
+from core.errors import AlreadyExists, CommitConflict, ErrorKind, InvalidInput, StorageError
 from core.format.json_text import JsonObject, to_pretty_json
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
@@ -33,6 +35,56 @@ def create_tag(table: FileStoreTable, store: CommitStore, name: str, at: Snapsho
     return found
 
 
+def put_tag(
+    table: FileStoreTable, store: CommitStore, name: str, data: bytes, *, replaces: bytes | None
+) -> None:
+    """Make a tag, or give one another meaning; what is done already stays as it is.
+
+    A tag that moves is written over in one step: it must never be missing, as expiry could then
+    delete what it keeps.
+
+    Args:
+        table: The table on the branch of the tag.
+        store: The table's store.
+        name: The tag.
+        data: The bytes of the tag's file.
+        replaces: The bytes that are written over; None for a new tag.
+
+    Raises:
+        CommitConflict: The tag has other bytes than both.
+        StorageError: The store did not let the outcome be known.
+    """
+    path = table.paths.tag(name)
+    if replaces is None:
+        made, found = publish_once(store, path, data)
+        if not made and found != data:
+            raise _moved(table, name)
+        return
+    found = store.files.read(path) if store.files.exists(path) else b""
+    if found == data:
+        return
+    # What a torn write left says nothing, so it belongs to this operation.
+    if found not in (b"", replaces):
+        raise _moved(table, name)
+    store.publisher.replace_hint(path, data)
+    if store.files.read(path) != data:
+        raise StorageError(f"{path} could not be written. Try again.", path=path)
+
+
+def remove_tag(table: FileStoreTable, store: CommitStore, name: str, data: bytes) -> None:
+    """Remove a tag that has these bytes; one that is gone is no error.
+
+    Raises:
+        CommitConflict: It has other bytes.
+    """
+    path = table.paths.tag(name)
+    if not store.files.exists(path):
+        return
+    if store.files.read(path) != data:
+        raise _moved(table, name)
+    store.remover.remove([path])
+
+
 def snapshot_bytes(table: FileStoreTable, snapshot: Snapshot) -> bytes:
     """Return the file of a snapshot as its writer left it, from a tag where it has expired."""
     files = table.reader.files
@@ -56,6 +108,26 @@ def without_retention(data: bytes) -> bytes:
     return to_pretty_json(kept).encode()
 
 
+def with_retention(data: bytes, made: datetime, seconds: float) -> bytes:
+    """Return the file of a snapshot as a tag that expires by itself; unknown keys stay.
+
+    Args:
+        data: The snapshot's bytes.
+        made: When the tag is made, on the writer's wall clock.
+        seconds: How long it lasts.
+    """
+    raw = JsonObject.parse(without_retention(data), "snapshot file")
+    tag = Tag(
+        name="",
+        snapshot=Snapshot.from_object(raw),
+        create_time=made,
+        time_retained_seconds=seconds,
+    )
+    added = JsonObject.parse(tag.to_json(), "tag file").values
+    own = {key: added[key] for key in _RETENTION_KEYS}
+    return to_pretty_json({**raw.values, **own}).encode()
+
+
 def check_tag_name(name: str) -> None:
     """Refuse a name that no new tag may have.
 
@@ -75,3 +147,12 @@ def check_tag_name(name: str) -> None:
             kind=ErrorKind.INVALID_NAME,
             tag=name,
         )
+
+
+def _moved(table: FileStoreTable, name: str) -> CommitConflict:
+    return CommitConflict(
+        f"Tag {name!r} of branch {table.branch!r} was changed by somebody else in the meantime. "
+        "It stays as it is; look at it, then plan again.",
+        kind=ErrorKind.HEAD_MOVED,
+        tag=name,
+    )

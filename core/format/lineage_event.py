@@ -3,8 +3,10 @@
 Paimon records neither parents nor fork points; the ledger does.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.receipt import Receipt, identity_from, identity_to
@@ -24,11 +26,27 @@ class LineageKind(StrEnum):
     REVERTED = "reverted"
     RESCUED = "rescued"
     PINNED = "pinned"
+    PROTECTED = "protected"
+    UNPROTECTED = "unprotected"
+    RESTORED = "restored"
+    ROLLED_BACK = "rolled-back"
+    UNDONE = "undone"
+    TAGGED = "tagged"
+    UNTAGGED = "untagged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineageEvent:
-    """One immutable event; `parents` are the snapshots that `after` builds on, first one first."""
+    """One immutable event.
+
+    Attributes:
+        branch: The branch it happened to; of a protection a name or a pattern such as `release-*`.
+        source_branch: Where it came from; of a renamed branch its earlier name, of a restored one
+            the rescue branch.
+        parents: The snapshots that `after` builds on, first one first.
+        tag: The tag that was made, moved or deleted.
+        undoes: The operation that this one took back.
+    """
 
     id: str
     branch: str
@@ -43,6 +61,8 @@ class LineageEvent:
     owner: str | None = None
     reason: str | None = None
     base_tag: str | None = None
+    tag: str | None = None
+    undoes: str | None = None
     receipt: Receipt | None = None
 
     @classmethod
@@ -69,6 +89,8 @@ class LineageEvent:
             owner=raw.find("owner", str),
             reason=raw.find("reason", str),
             base_tag=raw.find("baseTag", str),
+            tag=raw.find("tag", str),
+            undoes=raw.find("undoes", str),
             receipt=None if receipt is None else Receipt.from_object(JsonObject(receipt, raw.what)),
         )
 
@@ -90,7 +112,50 @@ class LineageEvent:
                     "owner": self.owner,
                     "reason": self.reason,
                     "baseTag": self.base_tag,
+                    "tag": self.tag,
+                    "undoes": self.undoes,
                     "receipt": None if self.receipt is None else self.receipt.to_object(),
                 }
             )
         )
+
+
+_BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+
+
+def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, ...]:
+    """Tell the history of branches under the names they have now.
+
+    A renamed branch keeps its past; a dropped one has it under the name of its rescue branch, until
+    it is restored. What a name was before belongs to the branch that had it then.
+
+    Args:
+        events: In the order they happened.
+    """
+    now: dict[str, str] = {}
+    told = []
+    for event in reversed(tuple(events)):
+        name = event.branch
+        match event.kind:
+            case LineageKind.DROPPED:
+                # The name is free from here on; whoever took it later is somebody else.
+                told.append(event)
+                rescue = None if event.receipt is None else event.receipt.rescue_branch
+                if rescue is not None:
+                    now[name] = now.pop(rescue, rescue)
+                continue
+            case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
+                told.append(replace(event, branch=now.get(name, name)))
+                now[event.source_branch] = now.pop(name, name)
+                continue
+        source = event.source_branch
+        told.append(
+            replace(
+                event,
+                branch=now.get(name, name),
+                source_branch=None if source is None else now.get(source, source),
+            )
+        )
+        if event.kind in _BIRTHS:
+            now.pop(name, None)
+    return tuple(reversed(told))

@@ -10,10 +10,12 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot
 from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Preview, changes, keeps, plan_digest
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.verb import Planned, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -89,6 +91,39 @@ def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
     return Fork(source=source.branch, snapshot=snapshot, tag=tag, schema_ids=known)
 
 
+def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide where a branch begins; the arguments and errors are those of `create_branch`."""
+    table = table_of(warehouse, call)
+    creation = _plan_creation(table, call)
+    plan = {
+        **creation.to_object(),
+        **{
+            name: value
+            for name in ("owner", "reason")
+            if (value := call.find_text(name)) is not None
+        },
+    }
+    is_empty = creation.base_tag is None
+    source = f"snapshot {creation.snapshot_id} of {creation.source!r}"
+    begins = "with the schema and no rows" if is_empty else f"at {source}"
+    tags = () if is_empty else (keeps(f"Tag {creation.base_tag!r} keeps {source} for good."),)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Create branch {creation.branch!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(call, creation.to_object()),
+        consequences=(
+            changes(f"Branch {creation.branch!r} begins {begins}."),
+            *tags,
+            *(changes(note) for note in _notes(creation) if is_empty),
+            keeps("No data file is copied."),
+        ),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Drop the branch.",
+    )
+    return Planned(preview=preview, table=table, branch=creation.branch, journal=plan)
+
+
 def finish_creation(operation: Operation) -> Receipt:
     """Make the branch of an operation, or finish one that was cut off."""
     table, journal, intent = operation.table, operation.journal, operation.intent
@@ -121,16 +156,11 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
     table = warehouse.table(Identifier.parse(call.text("table")))
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
-        creation = _plan_creation(table, call)
-        plan = {
-            **creation.to_object(),
-            **{
-                name: value
-                for name in ("owner", "reason")
-                if (value := call.find_text(name)) is not None
-            },
-        }
-        operation = Operation.begin(warehouse, table, call, branch=creation.branch, plan=plan)
+        planned = plan_creation(warehouse, call)
+        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        operation = Operation.begin(
+            warehouse, table, call, branch=planned.branch, plan=planned.journal
+        )
     progress(0, 1)
     receipt = finish_creation(operation)
     progress(1, 1)
@@ -187,7 +217,7 @@ def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
         actor=intent.actor,
         kind=LineageKind.CREATED if head is None else LineageKind.FORKED,
         source_branch=creation.source,
-        time_millis=intent.time_millis,
+        time_millis=intent.event_millis,
         after=identity,
         parents=() if identity is None else (identity,),
         owner=_text(intent.plan.get("owner")),

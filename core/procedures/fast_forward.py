@@ -20,6 +20,8 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.partition_path import partition_path
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Preview
+from core.procedures.forward_preview import preview_of_forward
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import FILES_TO_VERIFY, Progress, RowEngine
@@ -42,6 +44,13 @@ def preview_fast_forward(
         FormatError: A snapshot, schema or tag of either cannot be decoded.
     """
     return _plan(warehouse.table(table.on_branch(target)), source, target)
+
+
+def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
+    """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
+    table = warehouse.table(_identifier(call).on_branch(_target(call)))
+    plan = _plan(table, call.text("branch"), _target(call))
+    return preview_of_forward(plan, table.ledger.events(), force=call.flag("force"))
 
 
 def fast_forward(
@@ -325,7 +334,7 @@ def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]
         actor=intent.actor,
         kind=kind,
         source_branch=copy.source,
-        time_millis=intent.time_millis,
+        time_millis=intent.event_millis,
         before=copy.expected_head,
         after=copy.new_head,
         parents=() if builds_on is None else (builds_on,),
@@ -340,7 +349,7 @@ def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]
         actor=intent.actor,
         kind=LineageKind.RESCUED,
         source_branch=copy.target,
-        time_millis=intent.time_millis,
+        time_millis=intent.event_millis,
         after=copy.expected_head,
         parents=() if copy.expected_head is None else (copy.expected_head,),
     )

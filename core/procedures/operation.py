@@ -42,7 +42,7 @@ class Operation:
         plan: Mapping[str, object],
     ) -> "Operation":
         """Write the intent; an operation that has begun goes on with the plan it began with."""
-        journal = Journal(warehouse.store, table.paths)
+        journal, now_millis = Journal(warehouse.store, table.paths), warehouse.clock()
         intent = journal.begin(
             Intent(
                 operation_id=call.operation_id,
@@ -50,7 +50,8 @@ class Operation:
                 actor=call.actor,
                 branch=branch,
                 statement=call.statement,
-                time_millis=warehouse.clock(),
+                time_millis=now_millis,
+                event_millis=journal.time_for_event(now_millis),
                 plan=plan,
             )
         )
@@ -58,7 +59,8 @@ class Operation:
 
     def receipt(self) -> Receipt | None:
         """Return the receipt where the operation is done."""
-        return find_receipt(self.table, self.intent.operation_id)
+        event = self.journal.find_event(self.intent)
+        return None if event is None else event.receipt
 
     def end(self, ending: Ending, message: str | None = None) -> End:
         """Write the end, or return the one that was written before."""

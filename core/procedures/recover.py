@@ -9,10 +9,12 @@ from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
 from core.procedures import branches, fast_forward
 from core.procedures.call import ProcedureCall
+from core.procedures.lifecycle import VERBS
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.verb import finish_verb
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -100,6 +102,8 @@ def _finish(operation: Operation) -> End:
                 branches.undo_creation(operation, error.message)
         case "fast_forward":
             fast_forward.finish_fast_forward(operation, lambda _done, _all: None)
+        case name if name in VERBS:
+            finish_verb(VERBS[name], operation)
         case other:
             raise Refused(
                 f"Operation {operation.intent.operation_id} is a {other!r}, which this version "

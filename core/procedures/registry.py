@@ -10,21 +10,27 @@ from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
 from core.procedures.demo import build_demo
 from core.procedures.fast_forward import fast_forward
+from core.procedures.lifecycle import VERBS
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Stages
-from core.procedures.tags import create_tag
+from core.procedures.verb import Verb, run_verb
 from core.procedures.warehouse import Warehouse
 
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
+
+
+def _procedure(verb: Verb) -> Procedure:
+    return lambda warehouse, _rows, call, stages: run_verb(verb, warehouse, call, stages)
+
 
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
         "build_demo": build_demo,
         "create_branch": create_branch,
-        "create_tag": create_tag,
         "fast_forward": fast_forward,
         "recover": recover,
+        **{name: _procedure(verb) for name, verb in VERBS.items()},
     }
 )
 

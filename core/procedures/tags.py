@@ -1,55 +1,262 @@
-"""Naming snapshots for good."""
+"""Naming snapshots, and taking names away that nothing stands on."""
 
-from core.commit.tag_commit import create_tag as commit_tag
-from core.errors import ErrorKind, NotFound
-from core.format.identifier import Identifier
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from core.commit.tag_commit import (
+    check_tag_name,
+    put_tag,
+    remove_tag,
+    snapshot_bytes,
+    with_retention,
+)
+from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from core.format.identifier import MAIN_BRANCH
+from core.format.json_text import without_nulls
+from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
 from core.procedures.call import ProcedureCall
-from core.procedures.permissions import Role, check_role
+from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
+from core.procedures.dependents import readable_tags, standing_on
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.records import event_of, receipt_of, text_of
 from core.procedures.row_engine import RowEngine
-from core.procedures.stages import Facts, Stages
+from core.procedures.stages import Stages
+from core.procedures.verb import Planned, Verb, run_verb, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+
+_DURATION: Final = re.compile(
+    r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?"
+)
+_UNITS: Final = (604_800, 86_400, 3_600, 60, 1)
 
 
 def create_tag(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
-    """Create a tag that does not expire.
+    """Create or move a tag; the arguments and errors are those of `plan_tag`."""
+    return run_verb(CREATE_TAG, warehouse, call, stages)
 
-    Arguments of the call: `table` (with its branch), `tag`, `snapshot` (the head if left out).
+
+def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on a new tag, or on one that moves.
+
+    Arguments of the call: `table` (with its branch), `tag`, `snapshot` (the head if left out),
+    `replace` (move the tag where there is one), `time_retained` (such as `P7D`; it lasts for ever
+    if left out).
 
     Raises:
-        AlreadyExists: The name stands for another snapshot.
+        AlreadyExists: The name stands for another snapshot, and is not to be replaced.
+        InvalidInput: The name or the time is none that a tag may have.
         NotFound: There is no such table, branch or snapshot.
     """
-    facts = stages.run(
-        "create tag",
-        lambda _: _create(warehouse, call),
-        message=f"Making tag {call.text('tag')!r}.",
-        publishes=True,
+    table, name = table_of(warehouse, call), call.text("tag")
+    check_tag_name(name)
+    snapshot, retained = _snapshot(table, call), call.find_text("time_retained")
+    seconds = None if retained is None else retention_seconds(retained)
+    old = table.tags.find(name)
+    is_same = old is not None and old.snapshot.identity.same_as(snapshot.identity)
+    if old is not None and not is_same and not call.flag("replace"):
+        raise AlreadyExists(
+            f"Branch {table.branch!r} has a tag {name!r} already: it names snapshot "
+            f"{old.snapshot.id}. Choose another name, or replace it.",
+            tag=name,
+            snapshot_id=old.snapshot.id,
+        )
+    data = snapshot_bytes(table, snapshot)
+    if seconds is not None:
+        # As Paimon writes it: the wall clock of who writes, without a zone.
+        made = datetime.fromtimestamp(warehouse.clock() / 1000, UTC).astimezone()
+        data = with_retention(data, made.replace(tzinfo=None), seconds)
+    if is_same and not call.flag("replace"):
+        data = table.reader.files.read(table.paths.tag(name))
+    consequences: tuple[Consequence, ...] = (
+        changes(f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id}."),
     )
-    return Receipt.from_json(str(facts["receipt"]))
+    if old is not None and not is_same:
+        consequences += (
+            changes(f"It names snapshot {old.snapshot.id} until then."),
+            *_vital(table, name, "moved"),
+        )
+    if seconds is not None:
+        consequences += (
+            changes(f"It expires by itself {retained} after it was made, at a commit to main."),
+        )
+    preview = Preview(
+        procedure=call.name,
+        title=f"{'Move' if old else 'Create'} tag {name!r} of {table.identifier}",
+        plan_id=plan_digest(call, [str(snapshot.identity), str(old and old.snapshot.identity)]),
+        consequences=consequences,
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo gives the name back what it stood for."
+        if old
+        else "Delete the tag: nothing else changes.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=without_nulls(
+            {
+                "planId": preview.plan_id,
+                "tag": name,
+                "content": data.decode(),
+                "replaces": _content(table, name) if old is not None else None,
+                "snapshotId": snapshot.id,
+            }
+        ),
+    )
 
 
-def _create(warehouse: Warehouse, call: ProcedureCall) -> Facts:
-    warehouse.check_writable()
-    check_role(call.role, Role.EDITOR, "make a tag")
-    started = warehouse.clock()
-    table = warehouse.table(Identifier.parse(call.text("table")))
-    tag = commit_tag(table, warehouse.store, call.text("tag"), _snapshot(table, call))
-    receipt = Receipt(
-        operation_id=call.operation_id,
-        statement=call.statement,
-        actor=call.actor,
-        plan_id=call.operation_id,
-        counts=Counts(tags_added=1),
-        notes=(f"Tag {tag.name!r} names snapshot {tag.snapshot.id} of {table.branch!r}.",),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
+def finish_tag(operation: Operation) -> Receipt:
+    """Make or move the tag.
+
+    Raises:
+        CommitConflict: The name got another meaning in the meantime.
+    """
+    plan = operation.intent.plan
+    name, replaces = str(plan["tag"]), text_of(plan, "replaces")
+    table = operation.table.on(operation.intent.branch)
+    put_tag(
+        table,
+        operation.warehouse.store,
+        name,
+        str(plan["content"]).encode(),
+        replaces=None if replaces is None else replaces.encode(),
     )
-    return {"receipt": receipt.to_json()}
+    number = plan["snapshotId"]
+    receipt = receipt_of(
+        operation,
+        counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
+        notes=(f"Tag {name!r} names snapshot {number} of {table.branch!r}.",),
+    )
+    return operation.complete(event_of(operation, LineageKind.TAGGED, receipt, tag=name))
+
+
+def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a tag may go.
+
+    Arguments of the call: `table` (with its branch), `tag`, `reason`.
+
+    Raises:
+        NotFound: There is no such table, branch or tag.
+    """
+    table, name = table_of(warehouse, call), call.text("tag")
+    tag = table.tags.get(name)
+    in_history = table.snapshots.find(tag.snapshot.id)
+    is_kept = in_history is not None and in_history.identity.same_as(tag.snapshot.identity)
+    consequences = [
+        changes(f"The name {name!r} is gone from {table.branch!r}: it meant {tag.snapshot.id}."),
+        *_vital(table, name, "deleted"),
+        keeps("No data file is deleted. What only the tag kept is found by a search for orphans."),
+    ]
+    if not is_kept:
+        consequences.append(
+            changes(
+                f"Snapshot {tag.snapshot.id} has expired from {table.branch!r}: without the tag "
+                "it can no longer be read there."
+            )
+        )
+    preview = Preview(
+        procedure=call.name,
+        title=f"Delete tag {name!r} of {table.identifier}",
+        plan_id=plan_digest(call, str(tag.snapshot.identity)),
+        consequences=tuple(consequences),
+        typed_name=None if is_kept else name,
+        role=Role.EDITOR,
+        undo="Undo makes the tag again, byte for byte; the ledger keeps it.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=without_nulls(
+            {
+                "planId": preview.plan_id,
+                "tag": name,
+                "content": _content(table, name),
+                "reason": call.find_text("reason"),
+            }
+        ),
+    )
+
+
+def finish_tag_deletion(operation: Operation) -> Receipt:
+    """Take the tag away.
+
+    Raises:
+        CommitConflict: It is another one now.
+    """
+    plan = operation.intent.plan
+    name, table = str(plan["tag"]), operation.table.on(operation.intent.branch)
+    remove_tag(table, operation.warehouse.store, name, str(plan["content"]).encode())
+    receipt = receipt_of(
+        operation,
+        counts=Counts(tags_removed=1),
+        notes=(f"Tag {name!r} of {table.branch!r} is deleted.",),
+    )
+    return operation.complete(event_of(operation, LineageKind.UNTAGGED, receipt, tag=name))
+
+
+CREATE_TAG = Verb(name="create_tag", what="make a tag", plan=plan_tag, finish=finish_tag)
+DELETE_TAG = Verb(
+    name="delete_tag",
+    what="delete a tag",
+    plan=plan_tag_deletion,
+    finish=finish_tag_deletion,
+)
+
+
+def retention_seconds(text: str) -> float:
+    """Read a duration such as `P7D` or `PT12H`.
+
+    Raises:
+        InvalidInput: It is none, or no time at all.
+    """
+    match = _DURATION.fullmatch(text)
+    seconds = (
+        sum(int(part) * unit for part, unit in zip(match.groups("0"), _UNITS, strict=True))
+        if match
+        else 0
+    )
+    if not seconds:
+        raise InvalidInput(
+            f"{text!r} is no time for which a tag can be kept. Write P7D, PT12H or P1DT6H.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    return float(seconds)
+
+
+def _vital(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:
+    """Refuse to take a tag from under a branch."""
+    standing = standing_on(table, table.ledger.events(), readable_tags(table)).get(name, ())
+    needing = [each for each in standing if each.is_vital]
+    if not needing:
+        return ()
+    shown = ", ".join(repr(each.branch) for each in needing)
+    whose = (
+        f"it is the base tag of branch {shown}"
+        if all(each.is_base_tag for each in needing)
+        else f"nothing else keeps the snapshot that branch {shown} began at"
+    )
+    where = "" if table.branch == MAIN_BRANCH else f" of {table.branch!r}"
+    return (
+        blocks(
+            f"Tag {name!r}{where} cannot be {what}: {whose}, and expiry elsewhere would delete "
+            "files that the branch needs. Drop the branch first.",
+            ErrorKind.FILES_IN_USE,
+            tuple(each.branch for each in needing),
+        ),
+    )
+
+
+def _content(table: FileStoreTable, name: str) -> str:
+    return table.reader.files.read(table.paths.tag(name)).decode()
 
 
 def _snapshot(table: FileStoreTable, call: ProcedureCall) -> Snapshot:

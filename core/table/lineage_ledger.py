@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.format.lineage_event import LineageEvent
+from core.format.lineage_event import LineageEvent, under_present_names
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import EVENT_PREFIX, TablePaths
 from core.table.versioned_files import FileState, decode_states, list_prefixed
@@ -16,7 +16,11 @@ class LineageLedger:
         self._paths = paths
 
     def events(self) -> tuple[LineageEvent, ...]:
-        """The events in the order they happened, without those that cannot be decoded."""
+        """The events in the order they happened, with branches under their names of today."""
+        return under_present_names(self.written())
+
+    def written(self) -> tuple[LineageEvent, ...]:
+        """The events as they were written, without those that cannot be decoded."""
         found = [state.value for state in self.states() if state.value is not None]
         return tuple(sorted(found, key=lambda event: (event.time_millis, event.id)))
 

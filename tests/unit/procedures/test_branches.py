@@ -146,17 +146,6 @@ def test_a_viewer_is_told_which_role_it_takes(bench: BranchBench) -> None:
         bench.call("create_branch", branch="dev", role="viewer")
 
 
-def test_tags_name_the_head_or_a_snapshot_and_never_two(bench: BranchBench) -> None:
-    bench.call("create_tag", tag="now")
-    bench.call("create_tag", tag="then", snapshot=1)
-    tags = bench.table().tags
-    assert (tags.get("now").snapshot.id, tags.get("then").snapshot.id) == (3, 1)
-    with pytest.raises(AlreadyExists, match="names snapshot 3"):
-        bench.call("create_tag", tag="now", snapshot=1)
-    with pytest.raises(InvalidInput):
-        bench.call("create_tag", tag="12")
-
-
 def test_half_made_branches_are_never_shown(bench: BranchBench) -> None:
     receipt = bench.branch("dev")
     paths = bench.table().paths

@@ -1,0 +1,194 @@
+"""What stands on a branch or a tag, so that taking it away would break somebody else."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from core.commit.rescue import RESCUE_PREFIX
+from core.errors import PaimonError
+from core.format.identifier import MAIN_BRANCH
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.options import BRANCH_OPTIONS
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.tag import Tag
+from core.table.file_store_table import FileStoreTable
+
+_BIRTHS = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionUse:
+    """An option of a branch's newest schema that names another branch."""
+
+    branch: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A branch that stands on a tag.
+
+    Attributes:
+        is_base_tag: Whether the ledger calls it the base tag of the branch.
+        others: Other tags there that keep the same snapshot, and do not expire.
+    """
+
+    branch: str
+    is_base_tag: bool
+    others: tuple[str, ...]
+
+    @property
+    def is_vital(self) -> bool:
+        """Whether the branch would be without a tag that keeps its fork."""
+        return self.is_base_tag or not self.others
+
+
+def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
+    """Options of any branch by which readers are sent to this one; unreadable schemas are skipped.
+
+    References:
+        Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
+    """
+    found = []
+    for holder in (MAIN_BRANCH, *table.branches.names()):
+        try:
+            schema = table.on(holder).schemas.find_latest()
+        except PaimonError:
+            continue
+        options = {} if schema is None else schema.options
+        found += [
+            OptionUse(branch=holder, key=option.key)
+            for option in BRANCH_OPTIONS
+            if options.get(option.key) == branch
+        ]
+    return tuple(found)
+
+
+def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
+    """The event by which a branch came to be, None where other software made it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in _BIRTHS:
+            found = event
+    return found
+
+
+def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
+    """The name of a branch's base tag, as the ledger has it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in _GIVES_BASE:
+            found = event.base_tag
+    return found
+
+
+def standing_on(
+    table: FileStoreTable, events: tuple[LineageEvent, ...], tags: Iterable[Tag]
+) -> Mapping[str, tuple[Standing, ...]]:
+    """Say which branches began at the snapshot of which tag of the table's branch.
+
+    Args:
+        table: The table on the branch that holds the tags.
+        events: The ledger under the names of today.
+        tags: All tags of that branch.
+
+    Returns:
+        Only tags that something stands on, by name.
+    """
+    wanted = tuple(tags)
+    found: dict[str, list[Standing]] = {}
+    for branch in table.branches.names() if wanted else ():
+        if branch == table.branch:
+            continue
+        event = born(events, branch)
+        if event is not None and event.kind is LineageKind.RESCUED:
+            continue  # it holds a whole history of its own
+        base_tag = base_tag_of(events, branch)
+        fork = _fork(table.on(branch), event)
+        if fork is None:
+            continue
+        same = [tag for tag in wanted if tag.snapshot.identity.same_as(fork)]
+        lasting = [tag.name for tag in same if tag.time_retained_seconds is None]
+        for tag in same:
+            standing = Standing(
+                branch=branch,
+                is_base_tag=tag.name == base_tag,
+                others=tuple(name for name in lasting if name != tag.name),
+            )
+            found.setdefault(tag.name, []).append(standing)
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def children_of(
+    table: FileStoreTable, events: tuple[LineageEvent, ...], branch: str
+) -> tuple[str, ...]:
+    """Branches made from this one whose fork nothing on main keeps, so that they need it."""
+    on_main: tuple[Tag, ...] | None = None
+    found = []
+    for name in table.branches.names():
+        event = born(events, name)
+        if event is None or event.kind is not LineageKind.FORKED or event.source_branch != branch:
+            continue
+        if name == branch or event.after is None:
+            continue
+        if on_main is None:
+            on_main = readable_tags(table.on(MAIN_BRANCH))
+        if not any(tag.snapshot.identity.same_as(event.after) for tag in on_main):
+            found.append(name)
+    return tuple(found)
+
+
+def readable_tags(table: FileStoreTable) -> tuple[Tag, ...]:
+    """The tags of the table's branch that can be decoded."""
+    return tuple(state.value for state in table.tags.states() if state.value is not None)
+
+
+def commits_only_on(
+    table: FileStoreTable, events: tuple[LineageEvent, ...]
+) -> tuple[Snapshot, ...]:
+    """Snapshots of the branch that no other holds and no merge took in, oldest first.
+
+    Copies keep their ids, so each is looked for under its own id only. Rescue branches do not
+    count: they are there to be dropped.
+    """
+    others = [
+        table.on(name)
+        for name in (MAIN_BRANCH, *table.branches.names())
+        if name != table.branch and not name.startswith(RESCUE_PREFIX)
+    ]
+    ids = {other.branch: set(other.snapshots.ids()) for other in others}
+    merged = [
+        parent
+        for event in events
+        if event.kind is LineageKind.MERGED and event.source_branch == table.branch
+        for parent in event.parents
+    ]
+    own: list[Snapshot] = []
+    # From the head back: what a snapshot builds on is held wherever the snapshot is.
+    for snapshot in table.snapshots.walk():
+        if any(snapshot.identity.same_as(each) for each in merged) or any(
+            snapshot.id in ids[other.branch] and _holds(other, snapshot) for other in others
+        ):
+            break
+        own.append(snapshot)
+    return tuple(reversed(own))
+
+
+def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:
+    try:
+        found = table.snapshots.find(snapshot.id)
+    except PaimonError:
+        return False
+    return found is not None and found.identity.same_as(snapshot.identity)
+
+
+def _fork(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdentity | None:
+    """The snapshot that a branch began at: as recorded, else its oldest one."""
+    if event is not None:
+        return event.after
+    try:
+        earliest = branch.snapshots.earliest_id()
+        first = None if earliest is None else branch.snapshots.find(earliest)
+    except PaimonError:
+        return None
+    return None if first is None else first.identity

@@ -1,0 +1,105 @@
+"""The plan of a fast-forward as the preview that all verbs have."""
+
+from core.diff.fast_forward import FastForwardPlan
+from core.format.identifier import Identifier
+from core.format.lineage_event import LineageEvent
+from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, loses
+from core.procedures.permissions import Role
+from core.procedures.protection import protection_of, rule_text
+
+
+def preview_of_forward(
+    plan: FastForwardPlan, events: tuple[LineageEvent, ...], *, force: bool
+) -> Preview:
+    """Tell the consequences of a fast-forward, or of replacing the target.
+
+    Args:
+        plan: The decision.
+        events: The ledger under the names of today, for the protection of the target.
+        force: Whether the target is replaced where it moved.
+    """
+    replaces = force and plan.can_replace
+    rule = protection_of(events, plan.target)
+    table = Identifier.parse(plan.table)
+    told: list[Consequence] = []
+    if not replaces:
+        told += [blocks(each.text, each.kind) for each in plan.reasons]
+    if plan.can_run or replaces:
+        told.append(_arrivals(plan))
+    if replaces:
+        told += _removals(plan)
+    if not (plan.can_run or replaces or plan.reasons):
+        told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
+    told += [changes(note) for note in plan.notes]
+    if rule is not None:
+        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    verb = "Replace" if replaces else "Fast-forward"
+    return Preview(
+        procedure="fast_forward",
+        title=f"{verb} {plan.target!r} of {table} {'by' if replaces else 'to'} {plan.source!r}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=plan.target if replaces else None,
+        role=Role.OPERATOR if force else Role.EDITOR if rule is None else Role.APPROVER,
+        undo=f"Undo works until {plan.target!r} moves; it brings back every byte.",
+    )
+
+
+def _arrivals(plan: FastForwardPlan) -> Consequence:
+    arrives = plan.arrives
+    parts = [
+        count(number, noun)
+        for number, noun in (
+            (len(arrives.snapshots), "snapshot"),
+            (len(arrives.schema_ids), "schema"),
+            (len(arrives.tags), "tag"),
+        )
+        if number
+    ]
+    return changes(
+        f"{plan.target!r} gets {', '.join(parts) or 'nothing'} of {plan.source!r}: "
+        f"{arrives.row_count:+,} rows.",
+        tuple(f"snapshot {each.id}" for each in arrives.snapshots),
+    )
+
+
+def _removals(plan: FastForwardPlan) -> list[Consequence]:
+    removed = plan.would_remove
+    told = []
+    if removed.snapshots:
+        told.append(
+            loses(
+                f"{count(len(removed.snapshots), 'commit')} of {plan.target!r} "
+                f"leave its history: {-removed.row_count:+,} rows.",
+                tuple(f"snapshot {each.id} by {each.commit_user}" for each in removed.snapshots),
+            )
+        )
+    if removed.schema_ids:
+        told.append(
+            loses(
+                f"{count(len(removed.schema_ids), 'schema')} of {plan.target!r} go.",
+                tuple(f"schema {each}" for each in removed.schema_ids),
+            )
+        )
+    if removed.tags:
+        told.append(
+            loses(
+                f"{count(len(removed.tags), 'tag')} of {plan.target!r} go.",
+                tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
+            )
+        )
+    if removed.consumers:
+        told.append(
+            loses(
+                f"{count(len(removed.consumers), 'consumer')} of {plan.target!r} would read "
+                "snapshots of another history.",
+                tuple(f"consumer {name} reads {number} next" for name, number in removed.consumers),
+            )
+        )
+    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return told
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

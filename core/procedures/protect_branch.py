@@ -1,0 +1,112 @@
+"""Protecting branches, by name or pattern."""
+
+from fnmatch import fnmatchcase
+
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import MAIN_BRANCH
+from core.format.json_text import without_nulls
+from core.format.lineage_event import LineageKind
+from core.format.receipt import Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Preview, changes, keeps, plan_digest
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.protection import is_pattern, protection_of
+from core.procedures.records import event_of, receipt_of, texts_of
+from core.procedures.verb import Planned, Verb, table_of
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+_MAX_RULE_LENGTH = 100
+
+
+def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide what a rule would cover.
+
+    Arguments of the call: `table`, `branch` (a name or a pattern such as `release-*`), `protected`
+    (false takes the protection back), `reason`.
+
+    Raises:
+        InvalidInput: The rule can match no branch.
+        NotFound: There is no such table.
+    """
+    table = table_of(warehouse, call)
+    rule = call.text("branch")
+    protected = call.arguments.get("protected") is None or call.flag("protected")
+    _check_rule(rule)
+    covered = _covered(table, rule)
+    verb = "Protect" if protected else "Remove the protection of"
+    what = f"branches {rule!r}" if is_pattern(rule) else f"branch {rule!r}"
+    title = f"{verb} {what} of {table.identifier.table_name}"
+    events = table.ledger.events()
+    now = {name: protection_of(events, name) for name in covered}
+    if protected:
+        told = changes(
+            f"{_count(len(covered))} can then be neither dropped nor renamed, and are moved by "
+            "approvers only.",
+            covered,
+        )
+    else:
+        told = changes(f"{_count(len(covered))} can then be changed by any editor.", covered)
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, covered, [each and each.id for each in now.values()]),
+        consequences=(
+            told,
+            keeps("The rule binds Branch Console only: other engines do not know of it."),
+        ),
+        typed_name=None,
+        role=Role.APPROVER,
+        undo="A later rule that matches takes its place: protect again, or remove the protection.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=rule,
+        journal=without_nulls(
+            {
+                "planId": preview.plan_id,
+                "protected": protected,
+                "covered": list(covered),
+                "reason": call.find_text("reason"),
+            }
+        ),
+    )
+
+
+def finish_protection(operation: Operation) -> Receipt:
+    """Record the rule."""
+    intent = operation.intent
+    protected = intent.plan.get("protected") is True
+    covered = texts_of(intent.plan, "covered")
+    word = "protects" if protected else "frees"
+    now = ", ".join(covered) or "no branch that exists"
+    receipt = receipt_of(operation, notes=(f"Rule {intent.branch!r} {word} {now}.",))
+    kind = LineageKind.PROTECTED if protected else LineageKind.UNPROTECTED
+    return operation.complete(event_of(operation, kind, receipt))
+
+
+PROTECT_BRANCH = Verb(
+    name="protect_branch",
+    what="change what is protected",
+    plan=plan_protection,
+    finish=finish_protection,
+)
+
+
+def _check_rule(rule: str) -> None:
+    if len(rule) > _MAX_RULE_LENGTH or any(letter in rule for letter in "/\\$\0"):
+        raise InvalidInput(
+            f"{rule!r} can match no branch: a rule has at most {_MAX_RULE_LENGTH} characters and "
+            "no '/', '\\' or '$'.",
+            kind=ErrorKind.INVALID_NAME,
+        )
+
+
+def _covered(table: FileStoreTable, rule: str) -> tuple[str, ...]:
+    return tuple(name for name in (MAIN_BRANCH, *table.branches.names()) if fnmatchcase(name, rule))
+
+
+def _count(number: int) -> str:
+    return f"{number:,} branch" if number == 1 else f"{number:,} branches"

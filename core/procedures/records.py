@@ -1,0 +1,88 @@
+"""Events and receipts, as the verbs of the lifecycle write them."""
+
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.operation import Operation
+
+
+def receipt_of(
+    operation: Operation,
+    *,
+    moves: tuple[HeadMove, ...] = (),
+    counts: Counts | None = None,
+    notes: tuple[str, ...] = (),
+    rescue_branch: str | None = None,
+) -> Receipt:
+    """Return the receipt of an operation that ends now."""
+    intent = operation.intent
+    return Receipt(
+        operation_id=intent.operation_id,
+        statement=intent.statement,
+        actor=intent.actor,
+        plan_id=text_of(intent.plan, "planId") or "",
+        rescue_branch=rescue_branch,
+        moves=moves,
+        counts=counts or Counts(),
+        notes=notes,
+        started_millis=intent.time_millis,
+        finished_millis=operation.warehouse.clock(),
+    )
+
+
+def event_of(
+    operation: Operation,
+    kind: LineageKind,
+    receipt: Receipt,
+    *,
+    branch: str | None = None,
+    source_branch: str | None = None,
+    before: SnapshotIdentity | None = None,
+    after: SnapshotIdentity | None = None,
+    parents: tuple[SnapshotIdentity, ...] = (),
+    base_tag: str | None = None,
+    tag: str | None = None,
+    undoes: str | None = None,
+) -> LineageEvent:
+    """Return the event of an operation, which carries its receipt."""
+    intent = operation.intent
+    return LineageEvent(
+        id=intent.operation_id,
+        branch=branch or intent.branch,
+        operation_id=intent.operation_id,
+        actor=intent.actor,
+        kind=kind,
+        source_branch=source_branch,
+        time_millis=intent.event_millis,
+        before=before,
+        after=after,
+        parents=parents,
+        reason=text_of(intent.plan, "reason"),
+        base_tag=base_tag,
+        tag=tag,
+        undoes=undoes,
+        receipt=receipt,
+    )
+
+
+def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> HeadMove:
+    """Return the move of a head."""
+    return HeadMove(
+        branch=branch,
+        before=None if before is None else before.identity,
+        before_id=None if before is None else before.id,
+        after=None if after is None else after.identity,
+        after_id=None if after is None else after.id,
+    )
+
+
+def text_of(plan: object, key: str) -> str | None:
+    """Return a text of a journalled plan, None where there is none."""
+    value = plan.get(key) if isinstance(plan, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def texts_of(plan: object, key: str) -> tuple[str, ...]:
+    """Return a list of texts of a journalled plan."""
+    value = plan.get(key) if isinstance(plan, dict) else None
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()

@@ -1,0 +1,125 @@
+"""What every verb of the lifecycle is: a plan that changes nothing, and a finish that may repeat.
+
+The plan is made from what the table holds and goes into the journal; the finish reads nothing but
+that. So a preview, a run, a repeated click and a recovery all speak of one thing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.commit.journal import Ending
+from core.errors import CommitConflict, ErrorKind, NotFound
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.receipt import Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Preview
+from core.procedures.operation import Operation
+from core.procedures.permissions import check_role
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Planned:
+    """What was decided: the consequences for people, the journal for the machine.
+
+    Attributes:
+        table: The table, on the branch that the verb looks at.
+        branch: The branch that changes.
+        journal: JSON values: all that is needed to finish.
+    """
+
+    preview: Preview
+    table: FileStoreTable
+    branch: str
+    journal: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One verb.
+
+    Attributes:
+        name: The procedure, as a call names it.
+        what: What a role may do, as it completes "You may not …".
+        plan: Decides; never writes.
+        finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
+            where somebody else came in between, and has then taken back what it did.
+    """
+
+    name: str
+    what: str
+    plan: Callable[[Warehouse, ProcedureCall], Planned]
+    finish: Callable[[Operation], Receipt]
+
+
+def run_verb(verb: Verb, warehouse: Warehouse, call: ProcedureCall, stages: Stages) -> Receipt:
+    """Run a verb to its receipt; a call that ran before returns the receipt of then.
+
+    Raises:
+        NotAllowed: The role does not reach, or the store is not safe to write.
+        Refused: Something stands in the way, or the heads are not those of the preview.
+        CommitConflict: Another writer came in between; nothing of it is lost.
+    """
+    facts = stages.run(
+        verb.name.replace("_", " "),
+        lambda _: _carry_out(verb, warehouse, call),
+        message=f"Running {verb.name}.",
+        publishes=True,
+    )
+    return Receipt.from_json(str(facts["receipt"]))
+
+
+def finish_verb(verb: Verb, operation: Operation) -> Receipt:
+    """Carry out what an operation set out to do, or tell how it ended.
+
+    Raises:
+        CommitConflict: Another writer came in between, now or when it was tried first.
+    """
+    ended = operation.journal.end_of(operation.intent.operation_id)
+    if ended is not None and ended.ending is not Ending.DONE:
+        raise CommitConflict(
+            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    done = operation.receipt()
+    if done is not None:
+        if ended is None:
+            operation.end(Ending.DONE)
+        return done
+    try:
+        return verb.finish(operation)
+    except CommitConflict as error:
+        operation.end(Ending.STOPPED, error.message)
+        raise
+
+
+def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
+    """Open the table that a call names, on the branch that it names."""
+    return warehouse.table(Identifier.parse(call.text("table")))
+
+
+def _carry_out(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
+    warehouse.check_writable()
+    operation = _begun(warehouse, call)
+    if operation is None:
+        planned = verb.plan(warehouse, call)
+        check_role(call.role, planned.preview.role, verb.what)
+        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        operation = Operation.begin(
+            warehouse, planned.table, call, branch=planned.branch, plan=planned.journal
+        )
+    return {"receipt": finish_verb(verb, operation).to_json()}
+
+
+def _begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
+    """The operation where it has begun; the branch that the call names may be gone by now."""
+    named = Identifier.parse(call.text("table"))
+    for identifier in dict.fromkeys((named.on_branch(MAIN_BRANCH), named)):
+        try:
+            table = warehouse.table(identifier)
+        except NotFound:
+            continue
+        return Operation.find(warehouse, table, call.operation_id)
+    return None

@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import InvalidInput, NotAllowed, Refused
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.preview import Preview, Weight, preview_call
+from tests.support.branch_bench import BranchBench, tree
+
+
+def preview(bench: BranchBench, name: str, **arguments: Argument) -> Preview:
+    """Ask for a preview, and see that it wrote nothing."""
+    before = tree(Path(bench.file_io.root))
+    call = ProcedureCall(
+        name=name,
+        arguments={"table": "db.t", **arguments},
+        actor="ann",
+        operation_id="op",
+    )
+    found = preview_call(bench.warehouse(), call)
+    assert tree(Path(bench.file_io.root)) == before
+    return found
+
+
+def told(found: Preview, weight: Weight) -> str:
+    return " ".join(each.text for each in found.consequences if each.weight is weight)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return bench
+
+
+def test_a_new_branch(bench: BranchBench) -> None:
+    found = preview(bench, "create_branch", branch="fix")
+    assert found.can_run
+    assert found.title == "Create branch 'fix' of db.t"
+    assert "begins at snapshot 1 of 'main'" in told(found, Weight.CHANGES)
+    assert "'branch-base-fix'" in told(found, Weight.KEEPS)
+
+
+def test_a_fast_forward_and_what_replacing_costs(bench: BranchBench) -> None:
+    found = preview(bench, "fast_forward", branch="dev")
+    assert found.can_run
+    assert "'main' gets 1 snapshot of 'dev': +10 rows." in told(found, Weight.CHANGES)
+    bench.append("x", user="etl")
+    refused = preview(bench, "fast_forward", branch="dev")
+    assert not refused.can_run
+    assert "1 commit of its own" in told(refused, Weight.BLOCKS)
+    forced = preview(bench, "fast_forward", branch="dev", force=True)
+    assert forced.can_run
+    assert forced.typed_name == "main"
+    assert forced.role == "operator"
+    assert "1 commit of 'main' leave its history" in told(forced, Weight.LOSES)
+    assert forced.consequences[1].details == ("snapshot 2 by etl",)
+
+
+def test_what_is_agreed_to_is_what_runs(bench: BranchBench) -> None:
+    found = preview(bench, "create_tag", tag="v1")
+    bench.append("x")
+    with pytest.raises(Refused, match="preview is out of date") as caught:
+        bench.call("create_tag", tag="v1", plan_id=found.plan_id)
+    assert caught.value.kind == "HEAD_MOVED"
+    again = preview(bench, "create_tag", tag="v1")
+    bench.call("create_tag", tag="v1", plan_id=again.plan_id)
+    assert bench.table().tags.get("v1").snapshot.id == 2
+
+
+def test_a_viewer_may_look_and_not_run(bench: BranchBench) -> None:
+    assert preview(bench, "create_tag", tag="v1").role == "editor"
+    with pytest.raises(NotAllowed):
+        bench.call("create_tag", tag="v1", role="viewer")
+
+
+def test_what_has_no_preview(bench: BranchBench) -> None:
+    with pytest.raises(InvalidInput, match="no preview of 'build_demo'"):
+        preview(bench, "build_demo")

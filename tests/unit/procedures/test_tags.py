@@ -1,0 +1,125 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from core.errors import AlreadyExists, InvalidInput, NotFound, Refused
+from core.format.lineage_event import LineageKind
+from core.procedures.tags import retention_seconds
+from tests.support.branch_bench import BranchBench, tree
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.append("b")
+    return bench
+
+
+def test_a_tag_and_its_end_are_in_the_ledger(bench: BranchBench) -> None:
+    bench.call("create_tag", tag="v1", snapshot=1)
+    path = Path(bench.table().paths.tag("v1"))
+    assert path.read_bytes() == Path(bench.table().paths.snapshot(1)).read_bytes()
+    receipt = bench.call("delete_tag", operation="away", tag="v1", reason="old")
+    assert not path.exists()
+    assert receipt.counts.tags_removed == 1
+    events = bench.table().ledger.events()
+    assert [(each.kind, each.tag, each.reason) for each in events] == [
+        (LineageKind.TAGGED, "v1", None),
+        (LineageKind.UNTAGGED, "v1", "old"),
+    ]
+
+
+def test_tags_name_the_head_or_a_snapshot_and_never_two(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="one", tag="now")
+    bench.call("create_tag", operation="two", tag="then", snapshot=1)
+    tags = bench.table().tags
+    assert (tags.get("now").snapshot.id, tags.get("then").snapshot.id) == (2, 1)
+    with pytest.raises(AlreadyExists, match="names snapshot 2"):
+        bench.call("create_tag", operation="three", tag="now", snapshot=1)
+    with pytest.raises(InvalidInput):
+        bench.call("create_tag", operation="four", tag="12")
+
+
+def test_a_tag_moves_only_where_that_is_asked_for(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="one", tag="now", snapshot=1)
+    with pytest.raises(AlreadyExists, match=r"names snapshot 1\. Choose another name, or replace"):
+        bench.call("create_tag", operation="two", tag="now")
+    receipt = bench.call("create_tag", operation="two", tag="now", replace=True)
+    assert bench.table().tags.get("now").snapshot.id == 2
+    assert (receipt.counts.tags_added, receipt.counts.tags_removed) == (1, 1)
+
+
+def test_a_tag_that_expires_is_written_as_paimon_does(bench: BranchBench) -> None:
+    path = Path(bench.table().paths.snapshot(2))
+    path.write_text(path.read_text().rstrip().removesuffix("}") + ', "unknown" : "kept" }')
+    bench.call("create_tag", tag="week", time_retained="P7D")
+    tag = bench.table().tags.get("week")
+    assert tag.time_retained_seconds == 604_800
+    assert tag.create_time is not None
+    raw = json.loads(Path(bench.table().paths.tag("week")).read_text())
+    assert raw["unknown"] == "kept"
+    assert raw["tagTimeRetained"] == 604_800.0
+    assert isinstance(raw["tagCreateTime"], list)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("P7D", 604_800), ("PT12H", 43_200), ("P1DT6H", 108_000), ("P2W", 1_209_600), ("PT90S", 90)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert retention_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "7 d", "P0D", "-P1D", "P1Y", "P1DT", "1D"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(InvalidInput, match="no time for which a tag can be kept"):
+        retention_seconds(text)
+
+
+@pytest.mark.parametrize("name", ["delete_tag", "create_tag"])
+def test_a_base_tag_stays_while_its_branch_lives(bench: BranchBench, name: str) -> None:
+    bench.branch("dev", snapshot=1)
+    more = {"replace": True} if name == "create_tag" else {}
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match="it is the base tag of branch 'dev'") as caught:
+        bench.call(name, tag="branch-base-dev", **more)
+    assert caught.value.kind == "FILES_IN_USE"
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_the_last_tag_at_the_fork_of_a_foreign_branch_stays(bench: BranchBench) -> None:
+    # A branch as Paimon makes it: no ledger, and copies of tag, snapshot and schema.
+    bench.tag("v2")
+    main, dev = bench.table().paths, bench.table("dev").paths
+    for source, target in (
+        (main.schema(0), dev.schema(0)),
+        (main.tag("v2"), dev.tag("v2")),
+        (main.snapshot(2), dev.snapshot(2)),
+    ):
+        bench.store.publisher.publish(target, Path(source).read_bytes())
+    with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
+        bench.call("delete_tag", tag="v2")
+    bench.tag("v2-again")
+    bench.call("delete_tag", operation="now", tag="v2")
+    with pytest.raises(Refused):
+        bench.call("delete_tag", operation="then", tag="v2-again")
+
+
+def test_a_tag_of_a_branch_is_another_one(bench: BranchBench) -> None:
+    bench.branch("dev")
+    bench.call("create_tag", table="db.t$branch_dev", tag="v1")
+    assert bench.table("dev").tags.names() == ("branch-base-dev", "v1")
+    with pytest.raises(NotFound, match="no tag 'v1'"):
+        bench.call("delete_tag", operation="main", tag="v1")
+    bench.call("delete_tag", operation="dev", table="db.t$branch_dev", tag="v1")
+
+
+def test_a_repeated_click_makes_and_deletes_once(bench: BranchBench) -> None:
+    made = bench.call("create_tag", operation="make", tag="v1", snapshot=1)
+    gone = bench.call("delete_tag", operation="gone", tag="v1")
+    bench.call("create_tag", operation="again", tag="v1", snapshot=2)
+    assert bench.call("create_tag", operation="make", tag="v1", snapshot=1) == made
+    assert bench.call("delete_tag", operation="gone", tag="v1") == gone
+    assert bench.table().tags.get("v1").snapshot.id == 2
