@@ -24,6 +24,7 @@ from core.jobs.progress import JobView, WorkerView
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
+    FallbackView,
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
@@ -76,6 +77,12 @@ def branches(identifier: Identifier, versus: str) -> tuple[BranchItem, ...]:
 def graph(identifier: Identifier, versus: str) -> BranchGraph:
     """Return the lineage of a table's branches, each compared with `versus`."""
     found: BranchGraph = _heads("graph", identifier.on_branch(MAIN_BRANCH), versus)
+    return found
+
+
+def fallback(identifier: Identifier) -> FallbackView | None:
+    """Return which partitions a batch read takes from which branch; None: all from this one."""
+    found: FallbackView | None = _heads("fallback", identifier)
     return found
 
 

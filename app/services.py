@@ -21,6 +21,7 @@ from core.format.receipt import Receipt
 from core.jobs.progress import JobView, WorkerView
 from core.jobs.settings import JobSettings
 from core.procedures.browse_branches import list_branches
+from core.procedures.browse_fallback import fallback_of
 from core.procedures.browse_graph import read_graph
 from core.procedures.browse_history import (
     compare_schemas,
@@ -39,6 +40,7 @@ from core.procedures.browse_tables import (
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
+    FallbackView,
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
@@ -136,6 +138,10 @@ class Services:
     def graph(self, table: Identifier, versus: str | None = None) -> BranchGraph:
         """Return the lineage of a table's branches, each compared with the branch `versus`."""
         return read_graph(self.warehouse, table, versus)
+
+    def fallback(self, table: Identifier) -> FallbackView | None:
+        """Return which partitions a batch read takes from which branch; None: all from this."""
+        return fallback_of(self.warehouse, table)
 
     def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
         """Return the snapshots of a branch, newest first."""

@@ -18,6 +18,7 @@ from app.cli.arguments import (
 from app.cli.lane_text import draw_lanes
 from app.cli.output import (
     NOT_READ,
+    fields_of,
     first_rows,
     local_time,
     print_fields,
@@ -80,9 +81,12 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a table on one branch: keys, columns, options, head, branches, tags."""
-    found = open_services(warehouse).table(named_table(table, branch))
+    services = open_services(warehouse)
+    found = services.table(named_table(table, branch))
+    fallback = services.fallback(found.identifier) if found.branch_options else None
     if as_json:
-        print_json(found)
+        content = {field.name: getattr(found, field.name) for field in fields_of(found)}
+        print_json({**content, "fallback": fallback})
         return
     schema = found.schema
     print_fields(
@@ -100,6 +104,7 @@ def show(
             "branches": found.branches or None,
             "tags": found.tags or None,
             "consumers": dict(found.consumers) or None,
+            "reads": fallback.sentence if fallback else None,
         }
     )
     print_line()
@@ -126,7 +131,8 @@ def branches(
 ) -> None:
     """List the branches of a table: head, fork, how far ahead and behind, health."""
     identifier = named_table(table)
-    items = open_services(warehouse).branches(identifier, versus)
+    services = open_services(warehouse)
+    items = services.branches(identifier, versus)
     if as_json:
         print_json({"table": identifier.table_name, "versus": versus, "branches": items})
         return
@@ -138,6 +144,10 @@ def branches(
     for item in items:
         for finding in item.findings:
             print_line(f"{item.name}: {finding}")
+    for name in (item.name for item in items if item.branch_options and item.error is None):
+        fallback = services.fallback(identifier.on_branch(name))
+        if fallback is not None:
+            print_line(f"{name}: {fallback.sentence}")
 
 
 @browse.command()

@@ -73,7 +73,7 @@ def show() -> None:
     with left, guarded("The graph cannot be drawn."):
         _show_graph(graph, shown, identifier, versus)
     with right:
-        _show_inspector(graph, items, tracks, versus)
+        _show_inspector(graph, items, tracks, versus, identifier)
     _show_list(shown, items, identifier)
     show_same_as("branches", identifier.table_name, "--versus", versus)
 
@@ -212,6 +212,7 @@ def _show_inspector(
     items: dict[str, BranchItem],
     tracks: Sequence[Track],
     versus: str,
+    identifier: Identifier,
 ) -> None:
     place = here()
     selected = _find_snapshot(graph, place.point)
@@ -227,7 +228,7 @@ def _show_inspector(
     item = items.get(place.branch_or_main)
     track = next((each for each in tracks if each.branch == place.branch_or_main), None)
     if item is not None and track is not None:
-        show_branch_card(item, track, versus, place)
+        show_branch_card(item, track, versus, identifier, place)
 
 
 def _show_list(

@@ -23,6 +23,7 @@ from app.models.wording import (
 )
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.fallback import show_fallback
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
@@ -62,6 +63,8 @@ def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
         st.metric("Branches besides main", count(len(summary.branches)), border=True)
         st.metric("Tags", count(len(summary.tags)), border=True)
         st.metric("Columns", count(len(summary.schema.fields)), border=True)
+    if summary.branch_options:
+        show_fallback(identifier)
     if head is None:
         st.info(f"No commit yet on {code(identifier.branch)}. The schema below is what it expects.")
     else:
@@ -191,6 +194,7 @@ def _show_options(identifier: Identifier, summary: TableSummary) -> None:
             st.markdown("**Options that name a branch**")
             for key, value in summary.branch_options:
                 st.markdown(f"{code(key)} = {code(value)}")
+            show_fallback(identifier)
     options = summary.schema.options
     if not options:
         st.info("No option is set: Paimon's defaults hold.")

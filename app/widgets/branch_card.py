@@ -17,7 +17,8 @@ from app.models.wording import (
 )
 from app.state import PageName
 from app.widgets import rows
-from core.format.identifier import MAIN_BRANCH
+from app.widgets.fallback import show_fallback
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
 from core.procedures.browse_values import BranchItem, ForkView, Health
 
@@ -71,7 +72,9 @@ def health_words(item: BranchItem) -> str:
             return ":red-badge[✕ broken]"
 
 
-def show_branch_card(item: BranchItem, track: Track, versus: str, place: Location) -> None:
+def show_branch_card(
+    item: BranchItem, track: Track, versus: str, identifier: Identifier, place: Location
+) -> None:
     """Draw a branch: where it stands, where it came from, what may break it, where to go on."""
     with st.container(border=True, key="card-branch"):
         st.markdown(f"##### {code(item.name)}")
@@ -84,6 +87,8 @@ def show_branch_card(item: BranchItem, track: Track, versus: str, place: Locatio
         for finding in item.findings:
             st.caption(f"△ {plain(finding)}")
         rows.facts("branch", _branch_facts(item, versus))
+        if item.branch_options and item.error is None:
+            show_fallback(identifier.on_branch(item.name))
         if item.fork is not None:
             _show_fork(item.fork)
         _show_actions(item, track, place)

@@ -97,7 +97,13 @@ class BranchReader:
         if state.ref is None:
             return item
         head = state.ref.head
-        item = replace(item, head=head, schema=state.ref.schema, base_tag=state.ref.base_tag)
+        item = replace(
+            item,
+            head=head,
+            schema=state.ref.schema,
+            base_tag=state.ref.base_tag,
+            branch_options=branch_options(state.ref.schema),
+        )
         try:
             fork = self._fork(state.name)
             item = replace(item, fork=fork)

@@ -116,7 +116,12 @@ class Distance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchItem:
-    """A branch in a list; a broken one has an `error` and no head."""
+    """A branch in a list; a broken one has an `error` and no head.
+
+    Attributes:
+        branch_options: Options of its schema that name a branch, by key.
+        used_by: Options of other branches that name this one.
+    """
 
     name: str
     health: Health
@@ -130,6 +135,7 @@ class BranchItem:
     fork: ForkView | None = None
     versus: Distance | None = None
     is_stale: bool = False
+    branch_options: tuple[tuple[str, str], ...] = ()
     used_by: tuple[str, ...] = ()
     error: PaimonError | None = None
 
@@ -221,6 +227,41 @@ class BranchGraph:
     nodes: tuple[GraphNode, ...]
     edges: tuple[tuple[SnapshotIdentity, SnapshotIdentity], ...]
     events: tuple[LineageEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackView:
+    """Where batch reads of a branch take their partitions from, where an option names another one.
+
+    Attributes:
+        option: The option, such as `scan.fallback-branch`.
+        branch: The branch that is read.
+        other: The branch that the option names.
+        own_partitions: How many partitions are read from `branch`.
+        other_partitions: The partitions that are read from `other`, as `dt=20240101/hh=8`.
+        problem: Why `other` cannot be read along; then both are empty.
+    """
+
+    option: str
+    branch: str
+    other: str
+    is_partitioned: bool
+    own_partitions: int
+    other_partitions: tuple[str, ...]
+    problem: str | None
+
+    @property
+    def sentence(self) -> str:
+        """What is read from where, or why that cannot be told."""
+        if self.problem is not None:
+            return self.problem
+        count = len(self.other_partitions)
+        if not self.is_partitioned:
+            source = self.other if count else self.branch
+            return f"Batch reads take all rows from {source!r}, by {self.option}."
+        own = f"{self.own_partitions} from {self.branch!r}"
+        noun = "partition" if count == 1 else "partitions"
+        return f"Batch reads take {count} {noun} from {self.other!r} and {own}, by {self.option}."
 
 
 PARTITION_SUMMARY: Final = pa.schema(

@@ -24,6 +24,7 @@ from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
     Distance,
+    FallbackView,
     ForkView,
     GraphLane,
     GraphNode,
@@ -151,6 +152,7 @@ class PretendServices:
     seen_worker: WorkerView | None = None
     refuses: PaimonError | None = None
     unreachable: PaimonError | None = None
+    fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -174,11 +176,7 @@ class PretendServices:
             branches=tuple(name for name in found.branches if name != MAIN_BRANCH),
             tags=tuple(tag.name for tag in branch.tags),
             consumers=branch.consumers,
-            branch_options=tuple(
-                (key, value)
-                for key, value in branch.schemas[-1].options.items()
-                if key == "scan.fallback-branch"
-            ),
+            branch_options=_branch_options(branch),
             events=found.events,
         )
 
@@ -215,6 +213,9 @@ class PretendServices:
             edges=(),
             events=found.events,
         )
+
+    def fallback(self, table: Identifier) -> FallbackView | None:
+        return self.fallbacks.get(table)
 
     def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
         branch = self._find(table).branch(table.branch)
@@ -442,7 +443,13 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         if branch.snapshots
         else None,
         is_stale=branch.is_stale,
+        branch_options=_branch_options(branch),
     )
+
+
+def _branch_options(branch: PretendBranch) -> tuple[tuple[str, str], ...]:
+    options = branch.schemas[-1].options
+    return tuple((key, value) for key, value in options.items() if key == "scan.fallback-branch")
 
 
 def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> GraphNode:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.format.identifier import Identifier
+from core.procedures.browse_values import FallbackView
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import PretendBranch, PretendServices, PretendTable, schema
 
@@ -28,12 +31,38 @@ def test_single_files_are_a_choice(tmp_path: Path) -> None:
     assert list(page.at.dataframe[0].value["file_path"]) == ["files.parquet"]
 
 
+def falling_back(tmp_path: Path, problem: str | None = None) -> Console:
+    main = PretendBranch("main", schemas=(schema(options={"scan.fallback-branch": "dev"}),))
+    table = Identifier(database="air", table="flights")
+    view = FallbackView(
+        option="scan.fallback-branch",
+        branch="main",
+        other="dev",
+        is_partitioned=True,
+        own_partitions=2,
+        other_partitions=() if problem else ("month=1", "month=2", "month=3"),
+        problem=problem,
+    )
+    listed = [PretendTable(table, {"main": main})]
+    return Console(PretendServices(settings(tmp_path), listed, fallbacks={table: view}))
+
+
 def test_options_that_name_a_branch_stand_on_top(tmp_path: Path) -> None:
-    fallback = PretendBranch("main", schemas=(schema(options={"scan.fallback-branch": "dev"}),))
-    table = PretendTable(Identifier(database="air", table="flights"), {"main": fallback})
-    console = Console(PretendServices(settings(tmp_path), [table]))
-    page = console.open("table", **FLIGHTS, t_tab="Options")
+    page = falling_back(tmp_path).open("table", **FLIGHTS, t_tab="Options")
     assert "`scan.fallback-branch` = `dev`" in page.text
+
+
+@pytest.mark.parametrize("page", ["table", "branches"])
+def test_it_says_which_partitions_come_from_the_fallback_branch(page: str, tmp_path: Path) -> None:
+    text = falling_back(tmp_path).open(page, **FLIGHTS).text.replace("\\", "")
+    assert "Batch reads take 3 partitions from 'dev' and 2 from 'main'" in text
+
+
+@pytest.mark.parametrize("page", ["table", "branches"])
+def test_it_says_why_a_fallback_branch_cannot_be_read(page: str, tmp_path: Path) -> None:
+    text = falling_back(tmp_path, "The columns differ.").open(page, **FLIGHTS).text
+    assert "The columns differ" in text
+    assert "Batch reads take" not in text
 
 
 def test_the_ledger_is_shown(tmp_path: Path) -> None:

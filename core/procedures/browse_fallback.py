@@ -1,0 +1,36 @@
+"""Which branch a batch read takes which partitions from, where an option names a second one."""
+
+from core.format.binary_row import decode_row
+from core.format.identifier import Identifier
+from core.format.partition_path import partition_path
+from core.procedures.browse_values import FallbackView
+from core.procedures.warehouse import Warehouse
+from core.table.fallback_branch import read_fallback
+
+
+def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
+    """Return what a batch read of a branch takes from where; None where it reads itself alone.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        FormatError: Metadata of one of both branches is missing or broken.
+    """
+    found = warehouse.table(table)
+    read = read_fallback(found)
+    if read is None:
+        return None
+    schema = found.schema()
+    types = schema.partition_type.types
+    own, other = read.from_branch(found.branch), read.from_branch(read.rule.branch)
+    return FallbackView(
+        option=str(read.rule.order),
+        branch=found.branch,
+        other=read.rule.branch,
+        is_partitioned=bool(schema.partition_keys),
+        own_partitions=own.num_rows,
+        other_partitions=tuple(
+            partition_path(decode_row(each, types), schema)
+            for each in other["partition"].to_pylist()
+        ),
+        problem=read.problem,
+    )

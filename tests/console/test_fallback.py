@@ -1,0 +1,43 @@
+"""What a batch read takes from where, told by the command line on a table of two branches."""
+
+from pathlib import Path
+
+import pytest
+
+from core.commit.schema_commit import change_schema, set_options
+from core.format.binary_row import encode_row
+from core.format.data_types import INT
+from tests.support.branch_bench import NOW, BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.commit_tables import data_files, message
+
+
+@pytest.fixture
+def console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Main with partition 1; dev with 1, 2 and 3, read where main has nothing."""
+    bench = BranchBench(tmp_path, partition_keys=["pt"])
+    bench.branch("dev", empty=True)
+    for branch, days in (("main", (1,)), ("dev", (1, 2, 3))):
+        for day in days:
+            partition = encode_row([day], [INT])
+            files = data_files([f"{branch}-{day}"], partition=partition)
+            bench.committer(branch).commit(
+                [message(partition, new_files=files)], user="alice", identifier=day
+            )
+    rule = set_options({"scan.fallback-branch": "dev"})
+    change_schema(bench.table(), bench.store, [rule], now_millis=NOW)
+    return CommandLine(tmp_path, capsys)
+
+
+def test_show_says_what_is_read_from_where(console: CommandLine) -> None:
+    words = "Batch reads take 2 partitions from 'dev' and 1 from 'main', by scan.fallback-branch."
+    assert words in console("show", "db.t").out
+    found = console.json("show", "db.t")["fallback"]
+    assert found["other_partitions"] == ["pt=2", "pt=3"]
+    assert found["own_partitions"] == 1
+    assert console.json("show", "db.t", "--branch", "dev")["fallback"] is None
+
+
+def test_branches_says_it_for_the_branch_with_the_option(console: CommandLine) -> None:
+    lines = [line for line in console("branches", "db.t").lines if "Batch reads" in line]
+    assert [line.partition(":")[0] for line in lines] == ["main"]

@@ -1,0 +1,138 @@
+"""What Java plans where an option names a second branch to read is what we say."""
+
+from pathlib import Path
+
+import pytest
+
+from core.format.identifier import Identifier
+from core.procedures.warehouse import Warehouse
+from core.table.fallback_branch import FallbackRead, read_fallback
+from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
+
+Places = dict[bytes, tuple[str, int, int]]
+"""Per partition the branch that it is read from, with files and rows."""
+
+OPTIONS = ["scan.fallback-branch", "scan.primary-branch"]
+
+
+def build(
+    java: JavaPaimon,
+    *,
+    main: str,
+    other: str,
+    keys: bool = False,
+    partitioned: bool = True,
+    options: dict[str, str] | None = None,
+) -> JavaTable:
+    """A table on two branches, with two rows for each letter, which is a partition."""
+    table = java.create_table(
+        "db.t",
+        {"id": "INT NOT NULL", "day": "STRING NOT NULL", "source": "STRING"},
+        partition_keys=("day",) if partitioned else (),
+        primary_keys=("id", "day") if keys else (),
+        options={"bucket": "1" if keys else "-1", **(options or {})},
+    )
+    table.create_branch("other")
+    for branch, days in (("main", main), ("other", other)):
+        for day in days:
+            table.on(branch).write([(1, day, branch), (2, day, branch)])
+    return table
+
+
+def ours(path: Path, branch: str = "main") -> FallbackRead | None:
+    warehouse = Warehouse.open(str(path / "java"), read_only=True)
+    return read_fallback(warehouse.table(Identifier(database="db", table="t").on_branch(branch)))
+
+
+def our_places(read: FallbackRead | None) -> Places:
+    assert read is not None
+    assert read.problem is None
+    return {
+        row["partition"]: (row["branch"], row["file_count"], row["row_count"])
+        for row in read.partitions.to_pylist()
+    }
+
+
+def java_places(table: JavaTable, option: str) -> Places:
+    order = ("main", "other") if option == "scan.fallback-branch" else ("other", "main")
+    places: Places = {}
+    for split in table.load().newReadBuilder().newScan().plan().splits():
+        key = serialized_row(split.partition())
+        branch = order[1] if split.isFallback() else order[0]
+        files = list(split.dataFiles())
+        known, count, rows = places.get(key, (branch, 0, 0))
+        assert known == branch
+        places[key] = (branch, count + len(files), rows + sum(int(f.rowCount()) for f in files))
+    return places
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("keys", [False, True], ids=["append", "primary key"])
+@pytest.mark.parametrize(
+    ("main", "other"), [("ab", "bcd"), ("", "ab"), ("ab", "")], ids=["both", "other", "own"]
+)
+def test_each_partition_is_read_where_java_reads_it(
+    option: str, keys: bool, main: str, other: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    table = build(java, main=main, other=other, keys=keys)
+    table.set_options({option: "other"})
+    found = our_places(ours(tmp_path))
+    assert found == java_places(table, option)
+    assert len(found) == len({*main, *other})
+    read = {(str(day), str(branch)) for _, day, branch in table.rows()}
+    assert len(read) == len(found)
+    by_branch = sorted(branch for branch, _, _ in found.values())
+    assert sorted(branch for _, branch in read) == by_branch
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize(("main", "other"), [("a", "b"), ("", "b")], ids=["both", "other"])
+def test_without_partitions_it_is_all_or_nothing(
+    option: str, main: str, other: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    table = build(java, main=main, other=other, partitioned=False)
+    table.set_options({option: "other"})
+    found = our_places(ours(tmp_path))
+    assert found == java_places(table, option)
+    ((branch, _, _),) = found.values()
+    assert {row[2] for row in table.rows()} == {branch}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_level_zero_of_a_table_with_deletion_vectors_waits_for_its_compaction(
+    option: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    options = {"deletion-vectors.enabled": "true", "write-only": "true"}
+    table = build(java, main="ab", other="bc", keys=True, options=options)
+    table.set_options({option: "other"})
+    assert our_places(ours(tmp_path)) == java_places(table, option) == {}
+    table.on("other").compact()
+    found = our_places(ours(tmp_path))
+    assert found == java_places(table, option)
+    assert {branch for branch, _, _ in found.values()} == {"other"}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_branches_whose_columns_differ_cannot_be_read_as_one(
+    option: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    table = build(java, main="a", other="b")
+    table.set_options({option: "other"})
+    table.on("other").add_column("more", "INT")
+    found = ours(tmp_path)
+    assert found is not None
+    assert found.problem is not None
+    with pytest.raises(Exception, match="does not have the same row type"):
+        table.load().newReadBuilder().newScan()
+    table.add_column("extra", "INT")
+    assert our_places(ours(tmp_path)) == java_places(table, option)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_other_branch_reads_itself_alone(option: str, java: JavaPaimon, tmp_path: Path) -> None:
+    table = build(java, main="a", other="b")
+    table.on("other").set_options({option: "other"})
+    assert ours(tmp_path, "other") is None
+    assert ours(tmp_path) is None
+    assert {row[2] for row in table.on("other").rows()} == {"other"}
+    assert {row[2] for row in table.rows()} == {"main"}
