@@ -1,7 +1,8 @@
-"""A store that numbers every change made through it, and fails at the one it is told to.
+"""A store that numbers every change made through it, and fails at those that it is told to.
 
 A kill raises a BaseException, and from then on every call of the store raises as well: nothing can
-tidy up behind a dead process.
+tidy up behind a dead process. What no store could get wrong is not offered: a lost answer of a
+removal or a move is an error, while that of a publish is an outcome of its own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,12 +34,23 @@ class When(StrEnum):
 
 
 class What(StrEnum):
-    """What goes wrong."""
+    """What goes wrong; the last three befall calls that only read."""
 
     KILL = "kill"
     FAIL = "fail"
     SAY_UNKNOWN = "say unknown"
     SAY_LOST = "say lost"
+    STALE = "stale listing"
+    PARTIAL = "partial listing"
+    SHORT = "short read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What goes wrong at a call, and whether the call does its work first."""
+
+    what: What
+    when: When = When.BEFORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +64,22 @@ class At:
 
 @dataclass(kw_only=True)
 class FaultyStore:
-    """Wraps a local store; `meanwhile` is called before a change, by its number."""
+    """Wraps a local store.
+
+    Attributes:
+        fault: The one fault of an exact plan.
+        draw: Asked at every call, by its kind, for the fault that befalls it.
+        meanwhile: Called before a change, by its number.
+        changes: What was changed so far, or was about to be.
+        faults: What went wrong so far.
+    """
 
     inner: CommitStore
     fault: At | None = None
+    draw: Callable[[str], Fault | None] | None = None
     meanwhile: dict[int, Callable[[], object]] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     is_dead: bool = False
 
     @property
@@ -70,23 +92,26 @@ class FaultyStore:
             mover=FaultyMover(self),
         )
 
-    def read(self, call: Callable[[], T]) -> T:
-        """Make a call that changes nothing."""
-        self._check_alive()
-        return call()
+    def read(self, what: str, path: str, call: Callable[[], T]) -> tuple[T, What | None]:
+        """Make a call that changes nothing; return the lie that is due with what it found."""
+        self.check_alive()
+        due = self._note(what, path, self.draw(what) if self.draw is not None else None)
+        if due is not None and due.what is What.FAIL:
+            raise StorageError(f"{path}: the store did not answer (injected).")
+        return call(), None if due is None else due.what
 
     def change(
         self, what: str, path: str, make: Callable[[], T], tear: Callable[[], object]
-    ) -> T | None:
-        """Make a change, or the fault that is due; None stands for an answer that was lost."""
-        self._check_alive()
+    ) -> tuple[T | None, What | None]:
+        """Make a change, or the fault that is due; a lost answer is None, with the lie."""
+        self.check_alive()
         self.changes.append(f"{what} {path}")
         number = len(self.changes)
         if number in self.meanwhile:
             self.meanwhile.pop(number)()
-        due = self.fault if self.fault is not None and self.fault.call == number else None
+        due = self._note(what, path, self._due(what, number))
         if due is None:
-            return make()
+            return make(), None
         if due.when is When.TORN:
             tear()
             self._die()
@@ -96,51 +121,72 @@ class FaultyStore:
             self._die()
         if due.what is What.FAIL:
             raise StorageError(f"{path}: the store did not answer (injected).")
-        return None
+        return None, due.what
+
+    def check_alive(self) -> None:
+        """Raise Killed if the process is dead."""
+        if self.is_dead:
+            raise Killed
+
+    def _due(self, what: str, number: int) -> Fault | None:
+        if self.fault is not None and self.fault.call == number:
+            return Fault(what=self.fault.what, when=self.fault.when)
+        return None if self.draw is None else self.draw(what)
+
+    def _note(self, what: str, path: str, due: Fault | None) -> Fault | None:
+        if due is not None:
+            self.faults.append(f"{due.what} {due.when} {what} {path}")
+        return due
 
     def _die(self) -> None:
         self.is_dead = True
         raise Killed
 
-    def _check_alive(self) -> None:
-        if self.is_dead:
-            raise Killed
-
 
 class FaultyReader:
-    """The reading half: it works until the process is dead."""
+    """The reading half: it works until the process is dead, unless a lie is drawn."""
 
     def __init__(self, faulty: FaultyStore) -> None:
         self._faulty = faulty
         self._inner: FileReader = faulty.inner.files
+        self._listed: dict[str, list[FileStatus]] = {}
 
     @property
     def is_local(self) -> bool:
         return self._inner.is_local
 
     def native_path(self, path: str) -> str:
+        self._faulty.check_alive()
         return self._inner.native_path(path)
 
     def url(self, path: str) -> str:
         return self._inner.url(path)
 
     def read(self, path: str) -> bytes:
-        return self._faulty.read(lambda: self._inner.read(path))
+        data, lie = self._faulty.read("read", path, lambda: self._inner.read(path))
+        return data[: len(data) // 2] if lie is What.SHORT else data
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        return self._faulty.read(lambda: self._inner.read_range(path, offset, length))
+        data, lie = self._faulty.read(
+            "read", path, lambda: self._inner.read_range(path, offset, length)
+        )
+        return data[: len(data) // 2] if lie is What.SHORT else data
 
     def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        return self._faulty.read(lambda: self._inner.read_many(paths))
+        return [self.read(path) for path in paths]
 
     def exists(self, path: str) -> bool:
-        return self._faulty.read(lambda: self._inner.exists(path))
+        return self._faulty.read("look", path, lambda: self._inner.exists(path))[0]
 
     def status(self, path: str) -> FileStatus | None:
-        return self._faulty.read(lambda: self._inner.status(path))
+        return self._faulty.read("look", path, lambda: self._inner.status(path))[0]
 
     def list(self, path: str) -> list[FileStatus]:
-        return self._faulty.read(lambda: self._inner.list(path))
+        found, lie = self._faulty.read("list", path, lambda: self._inner.list(path))
+        if lie is What.STALE:
+            return self._listed.get(path, found)
+        self._listed[path] = found
+        return found[:-1] if lie is What.PARTIAL else found
 
 
 class FaultyPublisher:
@@ -151,14 +197,12 @@ class FaultyPublisher:
         self._inner: FilePublisher = faulty.inner.publisher
 
     def publish(self, path: str, data: bytes) -> Published:
-        answer = self._faulty.change(
+        answer, lie = self._faulty.change(
             "publish", path, lambda: self._inner.publish(path, data), lambda: _torn(path, data)
         )
         if answer is not None:
             return answer
-        fault = self._faulty.fault
-        said_lost = fault is not None and fault.what is What.SAY_LOST
-        return Published.LOST if said_lost else Published.UNKNOWN
+        return Published.LOST if lie is What.SAY_LOST else Published.UNKNOWN
 
     def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
         outcomes: list[Published] = []
@@ -169,12 +213,15 @@ class FaultyPublisher:
         return outcomes
 
     def replace_hint(self, path: str, data: bytes) -> bool:
-        done = self._faulty.change(
-            "hint",
-            path,
-            lambda: self._inner.replace_hint(path, data),
-            lambda: self._inner.replace_hint(path, b""),
-        )
+        try:
+            done, _ = self._faulty.change(
+                "hint",
+                path,
+                lambda: self._inner.replace_hint(path, data),
+                lambda: self._inner.replace_hint(path, b""),
+            )
+        except StorageError:
+            return False  # as every publisher answers when its store fails
         return bool(done)
 
 
@@ -193,7 +240,10 @@ class FaultyRemover(FileRemover):
         return sum(self._each("remove directory", path, remove) for path in paths)
 
     def _each(self, what: str, path: str, remove: Callable[[Iterable[str]], int]) -> int:
-        return self._faulty.change(what, path, lambda: remove([path]), lambda: None) or 0
+        removed, _ = self._faulty.change(what, path, lambda: remove([path]), lambda: None)
+        if removed is None:
+            raise StorageError(f"Whether {path} was removed is not known (injected).")
+        return removed
 
 
 class FaultyMover:
@@ -204,11 +254,10 @@ class FaultyMover:
         self._inner: DirectoryMover = faulty.inner.mover
 
     def move(self, from_path: str, to_path: str) -> Moved:
-        moved = self._faulty.change(
+        moved, _ = self._faulty.change(
             "move", from_path, lambda: self._inner.move(from_path, to_path), lambda: None
         )
         if moved is None:
-            # A rename has no third outcome: an answer that was lost is an error.
             raise StorageError(f"Whether {from_path} became {to_path} is not known (injected).")
         return moved
 

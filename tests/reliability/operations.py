@@ -1,0 +1,137 @@
+"""What the reliability tests put to the test: each operation with the world it is done in.
+
+A run is given a store, or none for a healthy one, and may be repeated: it carries the same
+operation id, or the same commit user and identifier.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.commit.commit_store import CommitStore
+from core.format.receipt import Receipt
+from core.procedures.call import Argument
+from core.procedures.recover import FRESH_MILLIS
+from core.table.file_store_table import FileStoreTable
+from tests.reliability.worlds import RowBench, World, ahead, diverged, expired, keyed
+from tests.support.branch_bench import NOW, tree
+
+Run = Callable[[Path, CommitStore | None], object]
+LATER = NOW + FRESH_MILLIS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One thing that is done to a table.
+
+    Attributes:
+        world: Builds the table it is done to.
+        run: Does it, or finishes it.
+        between: Runs that lead to other states at which it may be found cut off for good.
+        is_commit: Its new files get random names, so states are compared by what they say.
+    """
+
+    name: str
+    world: World
+    run: Run
+    between: tuple[Run, ...] = ()
+    is_commit: bool = False
+
+
+def call(name: str, **arguments: Argument) -> Run:
+    """A procedure with its arguments."""
+
+    def run(root: Path, store: CommitStore | None) -> Receipt:
+        return RowBench(root).call(name, store=store, **arguments)
+
+    return run
+
+
+def recover(root: Path, store: CommitStore | None = None, operation: str = "recovery") -> Receipt:
+    """Recover the table as soon as everything in it counts as cut off."""
+    return RowBench(root).call("recover", operation=operation, store=store, clock=lambda: LATER)
+
+
+def recovered_twice(root: Path) -> None:
+    """Recover, and see that doing so again finds nothing and changes nothing."""
+    recover(root)
+    once = tree(root)
+    again = recover(root, operation="again")
+    assert again.notes == ("Nothing was cut off.",)
+    assert tree(root) == once
+
+
+def _append(root: Path, store: CommitStore | None) -> object:
+    bench = RowBench(root)
+    new = bench.message(new_files=bench.files("n", "m"))
+    return bench.commit_through(store).commit([new], user="etl", identifier=7, seen_id=2)
+
+
+def _compact(root: Path, store: CommitStore | None) -> object:
+    bench = RowBench(root)
+    messages = [
+        bench.message(new_files=bench.files("s")),
+        bench.message(
+            compact_before=bench.files("q"),
+            compact_after=bench.files("q2", level=5),
+        ),
+    ]
+    return bench.commit_through(store).commit(messages, user="etl", identifier=7, seen_id=2)
+
+
+def _append_key(root: Path, store: CommitStore | None) -> object:
+    bench = RowBench(root)
+    message = bench.message(new_files=bench.files("s"))
+    return bench.commit_through(store).commit([message], user="etl", identifier=7, seen_id=2)
+
+
+def _overwrite(root: Path, store: CommitStore | None) -> object:
+    bench = RowBench(root)
+    new = bench.message(new_files=bench.files("n"))
+    return bench.commit_through(store).overwrite([new], user="etl", identifier=7, seen_id=2)
+
+
+def _restore(root: Path, store: CommitStore | None) -> object:
+    bench = RowBench(root)
+    commit = bench.commit_through(store)
+    earlier = FileStoreTable.open(bench.file_io, bench.path, bench.identifier).snapshots.get(1)
+    return commit.restore(earlier, user="etl", identifier=7, seen_id=2)
+
+
+COMMITS = (
+    Operation(name="append", world=ahead, run=_append, is_commit=True),
+    Operation(
+        name="append and compact",
+        world=keyed,
+        run=_compact,
+        between=(_append_key,),
+        is_commit=True,
+    ),
+    Operation(name="overwrite", world=ahead, run=_overwrite, is_commit=True),
+    Operation(name="restore", world=ahead, run=_restore, is_commit=True),
+)
+BRANCHES = (
+    Operation(
+        name="create from head", world=ahead, run=call("create_branch", branch="new", owner="bo")
+    ),
+    Operation(
+        name="create from tag", world=ahead, run=call("create_branch", branch="new", tag="v1")
+    ),
+    Operation(
+        name="create from an expired tag",
+        world=expired,
+        run=call("create_branch", branch="new", tag="v1"),
+    ),
+    Operation(
+        name="create from a branch",
+        world=ahead,
+        run=call("create_branch", branch="new", from_branch="dev"),
+    ),
+    Operation(
+        name="create empty", world=ahead, run=call("create_branch", branch="new", empty=True)
+    ),
+    Operation(name="tag", world=ahead, run=call("create_tag", tag="v9")),
+    Operation(name="fast-forward", world=ahead, run=call("fast_forward", branch="dev")),
+    Operation(name="force", world=diverged, run=call("fast_forward", branch="dev", force=True)),
+)
+OPERATIONS = (*COMMITS, *BRANCHES)

@@ -1,0 +1,201 @@
+"""What a table on disk is, whoever reads it: the histories of its branches, and what breaks them.
+
+Files are read straight from the disk, past every cache. Manifests are decoded once a process: their
+names are never used twice.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import Snapshot
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+_LEDGER = "branch-lineage"
+_TIMES = re.compile(rb'"(finishedMillis|timeMillis)" ?: ?\d+')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A snapshot or tag: who made it, and what is live in it; names of manifests are left out."""
+
+    id: int
+    schema_id: int
+    user: str
+    identifier: int
+    kind: str
+    rows: int | None
+    index: bool
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchOnDisk:
+    """The metadata files of one branch, by number or name."""
+
+    schemas: Mapping[int, bytes]
+    snapshots: Mapping[int, bytes]
+    tags: Mapping[str, bytes]
+
+    @property
+    def head(self) -> bytes | None:
+        """The newest snapshot."""
+        return self.snapshots[max(self.snapshots)] if self.snapshots else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a snapshot file says, and the manifests and lists it needs."""
+
+    point: Point
+    needs: frozenset[str]
+
+
+_readings: dict[tuple[str, bytes], Reading] = {}
+
+
+def branches_of(table: Path) -> dict[str, BranchOnDisk]:
+    """Every branch that a listing of the folder shows, main first."""
+    found = {MAIN_BRANCH: _branch(table)}
+    folder = table / "branch"
+    for each in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if each.is_dir() and each.name.startswith("branch-"):
+            found[each.name.removeprefix("branch-")] = _branch(each)
+    return found
+
+
+def exact(table: Path) -> dict[str, bytes]:
+    """The bytes of all schemas, snapshots and tags, by branch and name."""
+    return {
+        f"{branch} {kind} {name}": data
+        for branch, found in branches_of(table).items()
+        for kind, files in (
+            ("schema", found.schemas),
+            ("snapshot", found.snapshots),
+            ("tag", found.tags),
+        )
+        for name, data in files.items()
+    } | {f"{branch} exists": b"" for branch in branches_of(table)}
+
+
+def meaning(table: Path) -> dict[str, object]:
+    """The same, with what snapshots and tags say in place of their bytes."""
+    return {
+        name: data if " schema " in name or name.endswith(" exists") else reading(table, data).point
+        for name, data in exact(table).items()
+    }
+
+
+def ledger(table: Path) -> dict[str, bytes]:
+    """The files of journal and ledger, without the times at which something ended."""
+    folder = table / _LEDGER
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {
+        each.name: _TIMES.sub(b"", each.read_bytes())
+        for each in files
+        if each.is_file() and not each.name.startswith(".")
+    }
+
+
+def reading(table: Path, data: bytes) -> Reading:
+    """Decode a snapshot or tag file and the manifests behind it."""
+    key = (table.name, data)
+    if key not in _readings:
+        _readings[key] = _read(table, data)
+    return _readings[key]
+
+
+def live(table: Path, branch: str = MAIN_BRANCH) -> frozenset[str]:
+    """The names of the live files at the head of a branch."""
+    head = branches_of(table)[branch].head
+    return frozenset() if head is None else reading(table, head).point.files
+
+
+def problems(table: Path) -> list[str]:
+    """Whatever a reader of some branch would stumble over; empty where all is well."""
+    manifests = table / "manifest"
+    there = {each.name for each in manifests.iterdir()} if manifests.is_dir() else set()
+    found = []
+    for name, branch in branches_of(table).items():
+        found += [f"{name}: {problem}" for problem in _problems(table, branch, there)]
+    return found
+
+
+def unreferenced(table: Path) -> set[str]:
+    """Manifests and lists that no snapshot and no tag of any branch needs."""
+    folder = table / "manifest"
+    there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    return {each for each in there if not each.startswith(".")} - {
+        name
+        for branch in branches_of(table).values()
+        for data in (*branch.snapshots.values(), *branch.tags.values())
+        for name in reading(table, data).needs
+    }
+
+
+def _problems(table: Path, branch: BranchOnDisk, there: set[str]) -> Iterator[str]:
+    if not branch.schemas:
+        yield "has no schema"
+    ids = sorted(branch.snapshots)
+    if ids and ids != list(range(ids[0], ids[-1] + 1)):
+        yield f"snapshots {ids} have a gap (C01)"
+    for name, data in (*branch.snapshots.items(), *branch.tags.items()):
+        try:
+            found = reading(table, data)
+        except Exception as error:  # whatever a reader trips over
+            yield f"{name} cannot be read: {error}"
+            continue
+        if isinstance(name, int) and found.point.id != name:
+            yield f"snapshot-{name} says it is {found.point.id}"
+        if missing := found.needs - there:
+            yield f"{name} lacks {sorted(missing)}"
+        if found.point.schema_id not in branch.schemas:
+            yield f"{name} lacks schema {found.point.schema_id}"
+    for number, data in branch.schemas.items():
+        if json.loads(data)["id"] != number:
+            yield f"schema-{number} is another one"
+
+
+def _branch(folder: Path) -> BranchOnDisk:
+    return BranchOnDisk(
+        schemas={int(name): data for name, data in _files(folder / "schema", "schema-")},
+        snapshots={int(name): data for name, data in _files(folder / "snapshot", "snapshot-")},
+        tags=dict(_files(folder / "tag", "tag-")),
+    )
+
+
+def _files(folder: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for each in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if each.name.startswith(prefix):
+            yield each.name.removeprefix(prefix), each.read_bytes()
+
+
+def _read(table: Path, data: bytes) -> Reading:
+    snapshot = Snapshot.from_json(data)
+    opened = FileStoreTable.open(
+        FileIO.for_url(str(table.parents[1])), str(table), Identifier(database="db", table="t")
+    )
+    lists = (
+        snapshot.base_manifest_list,
+        snapshot.delta_manifest_list,
+        snapshot.changelog_manifest_list,
+        snapshot.index_manifest,
+    )
+    manifests = opened.manifests(snapshot)["file_name"].to_pylist()
+    return Reading(
+        point=Point(
+            id=snapshot.id,
+            schema_id=snapshot.schema_id,
+            user=snapshot.commit_user,
+            identifier=snapshot.commit_identifier,
+            kind=str(snapshot.commit_kind),
+            rows=snapshot.total_record_count,
+            index=snapshot.index_manifest is not None,
+            files=frozenset(opened.live_files(snapshot)["file_name"].to_pylist()),
+        ),
+        needs=frozenset((*(each for each in lists if each is not None), *manifests)),
+    )

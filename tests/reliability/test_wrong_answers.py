@@ -1,0 +1,97 @@
+"""Answers that a store loses or gets wrong, at every change; other writers; forks that are gone."""
+
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from core.commit.journal import Ending, Journal
+from core.errors import CommitConflict, PaimonError
+from tests.reliability import states
+from tests.reliability.operations import OPERATIONS, Operation, call, recover
+from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
+from tests.support.branch_bench import store_of, tree
+from tests.support.faulty_store import At, FaultyStore, Killed, What, When
+
+
+@pytest.fixture(scope="module")
+def built(memory_path: Path) -> dict[World, Path]:
+    """Each world, built once."""
+    found = {}
+    for world in {operation.world for operation in OPERATIONS}:
+        found[world] = memory_path / world.__name__
+        found[world].mkdir()
+        world(found[world])
+    return found
+
+
+@pytest.mark.parametrize("what", [What.SAY_UNKNOWN, What.SAY_LOST, What.FAIL])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
+def test_answers_that_are_lost_or_wrong_are_looked_up(
+    built: dict[World, Path], operation: Operation, what: What
+) -> None:
+    origin = built[operation.world]
+    clean = copy_world(origin, origin.parent / "clean")
+    counter = FaultyStore(inner=store_of(clean))
+    operation.run(clean, counter.store)
+    read = states.meaning if operation.is_commit else states.exact
+    expected = read(clean / TABLE)
+
+    for number, change in enumerate(counter.changes, 1):
+        for when in (When.BEFORE, When.AFTER):
+            where = f"{what} {when} {number}: {change}"
+            root = copy_world(origin, origin.parent / "faulty")
+            faulty = FaultyStore(inner=store_of(root), fault=At(call=number, when=when, what=what))
+            try:
+                operation.run(root, faulty.store)
+            except PaimonError:
+                assert states.problems(root / TABLE) == [], where
+                operation.run(root, None)
+            assert read(root / TABLE) == expected, where
+            assert states.problems(root / TABLE) == [], where
+
+
+def test_a_writer_in_between_stops_a_fast_forward_and_loses_nothing(memory_path: Path) -> None:
+    root = memory_path / "between"
+    root.mkdir()
+    ahead(root)
+    fast_forward = call("fast_forward", branch="dev")
+    counter = FaultyStore(inner=store_of(copy_world(root, memory_path / "count")))
+    fast_forward(memory_path / "count", counter.store)
+    last = next(i for i, each in enumerate(counter.changes, 1) if each.endswith("/snapshot-4"))
+
+    def commit_on_main() -> None:
+        bench = RowBench(root)
+        new = bench.message(new_files=bench.files("etl"))
+        bench.committer().commit([new], user="etl", identifier=1)
+
+    faulty = FaultyStore(inner=store_of(root), meanwhile={last: commit_on_main})
+    with pytest.raises(CommitConflict, match="snapshot-4 was written by somebody else"):
+        fast_forward(root, faulty.store)
+    bench = RowBench(root)
+    assert bench.table().snapshots.get(4).commit_user == "etl"
+    assert "data-etl.parquet" in bench.live_names()
+    journal = Journal(store_of(root), bench.table().paths)
+    end = journal.end_of("op")
+    assert end is not None
+    assert end.ending is Ending.STOPPED
+    assert journal.unfinished() == ()
+
+
+def test_a_branch_whose_fork_is_gone_is_taken_back_by_recovery(memory_path: Path) -> None:
+    root = memory_path / "gone"
+    root.mkdir()
+    ahead(root)
+    before = set(tree(root))
+    # Killed right behind the intent and the claim; then the tag and its snapshot go.
+    faulty = FaultyStore(inner=store_of(root), fault=At(call=3))
+    with pytest.raises(Killed):
+        call("create_branch", branch="new", tag="v1")(root, faulty.store)
+    paths = RowBench(root).table().paths
+    store_of(root).remover.remove([paths.tag("v1"), paths.snapshot(2)])
+    recover(root)
+    bench = RowBench(root)
+    assert bench.table().branches.names() == ("dev",)
+    added = set(tree(root)) - before
+    assert all("branch-lineage/" in name for name in added)
+    assert not any("claim" in name for name in added)
