@@ -20,7 +20,14 @@ import fsspec
 
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
-from core.storage.store_answers import etag_of, modified_millis, no_answer, not_found, says_taken
+from core.storage.store_answers import (
+    etag_of,
+    modified_millis,
+    no_answer,
+    not_found,
+    says_refused,
+    says_taken,
+)
 
 _T = TypeVar("_T")
 
@@ -208,11 +215,11 @@ class FileIO:
         self.check_inside(path)
         try:
             self._filesystem.pipe_file(_checked(path), data, mode="create")
-        except (PermissionError, FileNotFoundError) as error:
-            raise no_answer(path, error) from error
         except Exception as error:  # a store's package raises its own classes
             if says_taken(error):
                 raise FileExistsError(path) from error
+            if says_refused(error) or isinstance(error, FileNotFoundError):
+                raise no_answer(path, error) from error
             raise
 
     def replace(self, path: str, data: bytes) -> None:

@@ -10,6 +10,7 @@ from core.errors import ErrorKind, NotFound, StorageError
 
 _TIMES: Final = ("mtime", "LastModified", "last_modified", "updated", "created")
 _ETAGS: Final = ("ETag", "etag", "md5Hash")
+_REFUSED: Final = frozenset({401, 403})
 _PRECONDITION_FAILED: Final = 412
 
 
@@ -38,11 +39,19 @@ def not_found(path: str) -> NotFound:
 def no_answer(path: str, error: BaseException) -> StorageError:
     """The error for a request that failed, whatever the store's package raised."""
     reason = str(error).rstrip(".") or type(error).__name__
-    if isinstance(error, PermissionError):
+    if says_refused(error):
         message = f"The store refuses access to {path}: {reason}. Check the key and what it may do."
     else:
         message = f"The store did not answer for {path}: {reason}. Check access and connection."
     return StorageError(message, path=path)
+
+
+def says_refused(error: BaseException) -> bool:
+    """Whether the store knows the request and does not allow it, so that it changed nothing."""
+    return any(
+        isinstance(each, PermissionError) or _status_code(each) in _REFUSED
+        for each in _chain(error)
+    )
 
 
 def says_taken(error: BaseException) -> bool:

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from core.errors import ErrorKind
-from core.storage.store_answers import etag_of, modified_millis, no_answer, says_taken
+from core.storage.store_answers import (
+    etag_of,
+    modified_millis,
+    no_answer,
+    says_refused,
+    says_taken,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +61,10 @@ def test_an_error_names_the_file_and_the_reason_once() -> None:
     )
     assert error.kind is ErrorKind.STORE_UNREACHABLE
     assert "PermissionError. Check the key" in no_answer("b/x", PermissionError()).message
+
+
+def test_a_store_that_refuses_access_is_told_from_one_that_does_not_answer() -> None:
+    assert says_refused(Answer(403))
+    assert says_refused(PermissionError())
+    assert not says_refused(Answer(412))
+    assert "refuses access to b/x: answer 401" in no_answer("b/x", Answer(401)).message
