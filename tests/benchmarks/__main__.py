@@ -6,13 +6,13 @@ The only judge of speed. The exit code tells whether all answers were right, nev
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.benchmarks import branch_operations, live_files
-from tests.benchmarks.contest import Result, describe_machine, report, to_json
+from tests.benchmarks.contest import HEADING, Result, describe_machine, report, to_json
 
-BENCHMARKS: dict[str, Callable[[str, int, Path], list[Result]]] = {
+BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B1": live_files.run,
     "B6": branch_operations.run,
 }
@@ -23,14 +23,22 @@ def main(arguments: list[str] | None = None) -> int:
     asked = _parse(arguments)
     machine = describe_machine()
     results: list[Result] = []
+    _tell(HEADING)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
         for name in asked.only:
-            results += BENCHMARKS[name](asked.scale, asked.repeats, Path(folder))
-    sys.stdout.write(report(results) + "\n")
+            for result in BENCHMARKS[name](asked.scale, asked.repeats, Path(folder)):
+                results.append(result)
+                _tell(report(result))
     if asked.json:
         text = to_json(results, machine=machine, scale=asked.scale, repeats=asked.repeats)
         asked.json.write_text(text, encoding="utf-8")
     return int(any(result.wrong for result in results))
+
+
+def _tell(text: str) -> None:
+    # A large case takes minutes: what is known is shown at once.
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

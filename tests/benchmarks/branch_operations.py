@@ -1,42 +1,149 @@
-"""B6, in part: a fast-forward of many snapshots by ours, by both Paimon Javas and by pypaimon.
+"""B6: branches created, renamed, dropped and fast-forwarded by ours, both Paimon Javas, pypaimon.
 
-Ours is the whole procedure: plan, journal, synced copies that replace nothing, event, receipt. The
-peers copy over what stands there, and sync nothing.
+Ours is the whole procedure: plan, journal, synced copies that replace nothing, event, receipt; a
+dropped branch stays restorable. The peers copy over what stands there, and sync nothing.
 """
 
 import shutil
 import statistics
 import sys
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from core.commit.commit_store import CommitStore
 from core.commit.schema_commit import create_table, new_schema
 from core.format.data_types import BIGINT
 from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
 from core.format.snapshot import CommitKind, Snapshot
+from core.format.table_schema import TableSchema
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
-from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, hold
+from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
+from tests.benchmarks.synthetic import make_table
 from tests.support.requirements import MissingError, find_jar, find_jvm, find_pypaimon
 
-CASES = {"tiny": [5], "small": [200], "full": [200, 1_000]}
-CALLS = 4
-"""Each process fast-forwards that many tables: the first cold, the others warm."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One operation on a table of some size.
+
+    Attributes:
+        snapshots: How far `dev` is ahead, for a fast-forward.
+        files, schemas, branches: What the table holds, for the other operations.
+    """
+
+    operation: str
+    snapshots: int = 0
+    files: int = 0
+    schemas: int = 1
+    branches: int = 0
+
+    @property
+    def facts(self) -> Mapping[str, int | str]:
+        """What tells the case from others."""
+        facts: dict[str, int | str] = {"operation": self.operation}
+        if self.operation == FORWARD:
+            return {**facts, "snapshots": self.snapshots}
+        return {**facts, "files": self.files, "schemas": self.schemas, "branches": self.branches}
+
+
+FORWARD: Final = "fast-forward"
+LIFECYCLE: Final = ("create", "rename", "drop")
+
+
+def _lifecycle(*sizes: tuple[int, int, int]) -> list[Case]:
+    return [
+        Case(operation=operation, files=files, schemas=schemas, branches=branches)
+        for files, schemas, branches in sizes
+        for operation in LIFECYCLE
+    ]
+
+
+CASES = {
+    "tiny": [Case(operation=FORWARD, snapshots=5), *_lifecycle((100, 2, 1))],
+    "small": [
+        Case(operation=FORWARD, snapshots=200),
+        *_lifecycle((1_000, 10, 1), (100_000, 10, 1), (1_000, 500, 1), (1_000, 10, 1_000)),
+    ],
+    "full": [
+        Case(operation=FORWARD, snapshots=200),
+        Case(operation=FORWARD, snapshots=1_000),
+        *_lifecycle((1_000, 1, 1), (1_000, 10, 1), (100_000, 10, 1), (1_000_000, 10, 1)),
+        *_lifecycle((1_000, 500, 1), (1_000, 10, 1_000), (1_000, 10, 10_000)),
+    ],
+}
+CALLS = 6
+"""Each process repeats the operation so often: the first call is cold, the others are warm."""
 
 JAVA = {"java 1.4.2": "1.4.2", "java 2.0.0": "2.0.0"}
 PYPAIMON = "pypaimon"
+TAG = "v1"
+_FEW_SCHEMAS: Final = 10
+_FEW_BRANCHES: Final = 1
+_MANY_SCHEMAS: Final = 500
 
 
-def run(scale: str, rounds: int, folder: Path) -> list[Result]:
+def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
-    return [_run_case(folder, snapshots, rounds) for snapshots in CASES[scale]]
+    for case in CASES[scale]:
+        warehouse = folder / "warehouse"
+        make_warehouse(warehouse, case)
+        contestants, absent = find_contestants(case)
+        samples, wrong = hold(contestants, warehouse, rounds, expected(case))
+        result = Result(
+            benchmark="B6", case=case.facts, samples=samples, wrong=wrong, absent=absent
+        )
+        yield replace(result, targets=tuple(_targets(case, result)))
 
 
-def make_warehouse(folder: Path, snapshots: int) -> None:
-    """Write tables whose branch `dev` is that many snapshots ahead of main; no data file exists."""
+def make_warehouse(folder: Path, case: Case) -> None:
+    """Write the tables of a case; no data file exists."""
+    if case.operation == FORWARD:
+        _make_ahead(folder, case.snapshots)
+    else:
+        _make_sized(folder, case)
+
+
+def expected(case: Case) -> Mapping[str, int]:
+    """What each contestant has to find afterwards."""
+    if case.operation == FORWARD:
+        return {"head": case.snapshots + 1}
+    made = 0 if case.operation == "drop" else CALLS
+    # The table has a branch `dev` of its own.
+    return {"branches": case.branches + 1 + made}
+
+
+def find_contestants(case: Case) -> tuple[list[Contestant], dict[str, str]]:
+    """Ours and the peers that are installed, and why the others are not there."""
+    child, operation = "tests.benchmarks.child_branches", case.operation
+    found = [Contestant(name=OURS, command=_module(child, operation, OURS))]
+    absent = {}
+    for name, version in JAVA.items():
+        try:
+            find_jvm()
+            find_jar(version)
+        except MissingError as gap:
+            absent[name] = str(gap)
+        else:
+            found.append(Contestant(name=name, command=_module(child, operation, version)))
+    try:
+        python = find_pypaimon()
+    except MissingError as gap:
+        absent[PYPAIMON] = str(gap)
+    else:
+        script = str(Path(__file__).with_name("child_branches_pypaimon.py"))
+        command = [str(python), script]
+        found.append(
+            Contestant(name=PYPAIMON, command=lambda folder: [*command, str(folder), operation])
+        )
+    return found, absent
+
+
+def _make_ahead(folder: Path, snapshots: int) -> None:
+    """Tables whose branch `dev` is that many snapshots ahead of main."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     store = CommitStore.of(FileIO.for_url(str(folder)))
@@ -55,48 +162,33 @@ def make_warehouse(folder: Path, snapshots: int) -> None:
     shutil.rmtree(folder / "manifest")
 
 
-def find_contestants() -> tuple[list[Contestant], dict[str, str]]:
-    """Ours and the peers that are installed, and why the others are not there."""
-    found = [Contestant(name=OURS, command=_module("tests.benchmarks.child_forward", "ours"))]
-    absent = {}
-    for name, version in JAVA.items():
-        try:
-            find_jvm()
-            find_jar(version)
-        except MissingError as gap:
-            absent[name] = str(gap)
-        else:
-            command = _module("tests.benchmarks.child_forward", version)
-            found.append(Contestant(name=name, command=command))
-    try:
-        python = find_pypaimon()
-    except MissingError as gap:
-        absent[PYPAIMON] = str(gap)
-    else:
-        script = str(Path(__file__).with_name("child_forward_pypaimon.py"))
-        found.append(
-            Contestant(name=PYPAIMON, command=lambda folder: [str(python), script, str(folder)])
-        )
-    return found, absent
+def _make_sized(folder: Path, case: Case) -> None:
+    """One table of many files, schemas and branches, with a tag on its head."""
+    make_table(folder, case.files, 1)
+    paths = TablePaths(table=f"{folder}/db.db/t")
+    schema = TableSchema.from_json(Path(paths.schema(0)).read_text())
+    for schema_id in range(1, case.schemas):
+        Path(paths.schema(schema_id)).write_text(replace(schema, id=schema_id).to_json())
+    head = Snapshot.from_json(Path(paths.snapshot(1)).read_text())
+    text = replace(head, schema_id=case.schemas - 1).to_json()
+    Path(paths.snapshot(1)).write_text(text)
+    Path(paths.tag_dir).mkdir()
+    Path(paths.tag(TAG)).write_text(text)
+    for number in range(case.branches):
+        shutil.copytree(Path(paths.on("dev").root), Path(paths.on(f"old{number}").root))
 
 
-def _run_case(folder: Path, snapshots: int, rounds: int) -> Result:
-    warehouse = folder / "warehouse"
-    make_warehouse(warehouse, snapshots)
-    contestants, absent = find_contestants()
-    samples, wrong = hold(contestants, warehouse, rounds, {"head": snapshots + 1})
-    result = Result(
-        benchmark="B6", case={"snapshots": snapshots}, samples=samples, wrong=wrong, absent=absent
-    )
-    return replace(result, targets=tuple(_targets(result)))
-
-
-def _targets(result: Result) -> list[Target]:
+def _targets(case: Case, result: Result) -> list[Target]:
     targets = []
-    for peer in (*JAVA, PYPAIMON):
-        ratios = result.ratios(peer, "warm")
-        middle = statistics.median(ratios) if ratios else None
-        targets.append(at_least(f"fast-forward faster than {peer}, warm", middle, 1.0))
+    middle = statistics.median(result.warm(OURS))
+    is_small = case.schemas <= _FEW_SCHEMAS and case.branches <= _FEW_BRANCHES
+    if case.operation != FORWARD and is_small:
+        targets.append(at_most(f"{case.operation} within 5 ms, warm", middle * 1_000, 5.0))
+    if case.operation == FORWARD or case.schemas >= _MANY_SCHEMAS:
+        for peer in (*JAVA, PYPAIMON):
+            ratios = result.ratios(peer, "warm")
+            ratio = statistics.median(ratios) if ratios else None
+            targets.append(at_least(f"{case.operation} faster than {peer}, warm", ratio, 1.0))
     return targets
 
 

@@ -59,7 +59,7 @@ class Result:
     """All samples of one case, with targets and wrong answers."""
 
     benchmark: str
-    case: Mapping[str, int]
+    case: Mapping[str, int | str]
     samples: tuple[Sample, ...]
     targets: tuple[Target, ...] = ()
     wrong: tuple[str, ...] = ()
@@ -191,20 +191,25 @@ def _sync(path: Path) -> None:
     os.close(descriptor)
 
 
-def report(results: Sequence[Result]) -> str:
-    """The results as text: one line a contestant, then the targets."""
-    lines = [
-        f"{'case':<26}{'who':<14}{'n':>3}{'cold s':>9}{'p95':>8}{'warm s':>9}{'RSS MB':>8}"
-        f"{'cold x':>9}{'(spread)':>15}{'warm x':>10}"
-    ]
-    for result in results:
-        case = " ".join(f"{value:,} {key}" for key, value in result.case.items())
-        for name in result.contestants:
-            lines.append(f"{case:<26}{name:<14}{_figures(result, name)}")
-            case = ""
-        lines += [f"{'':<26}{name:<14} absent: {why}" for name, why in result.absent.items()]
-        lines += [f"  {_verdict(target)}  {target.text}" for target in result.targets]
-        lines += [f"  WRONG  {text}" for text in result.wrong]
+HEADING = (
+    f"{'case':<40}{'who':<14}{'n':>3}{'cold s':>9}{'p95':>8}{'warm s':>9}{'RSS MB':>8}"
+    f"{'cold x':>9}{'(spread)':>15}{'warm x':>10}"
+)
+
+
+def report(result: Result) -> str:
+    """A result as text: one line a contestant, then the targets."""
+    lines = []
+    case = " ".join(
+        f"{value:,} {key}" if isinstance(value, int) else value
+        for key, value in result.case.items()
+    )
+    for name in result.contestants:
+        lines.append(f"{case:<40}{name:<14}{_figures(result, name)}")
+        case = ""
+    lines += [f"{'':<40}{name:<14} absent: {why}" for name, why in result.absent.items()]
+    lines += [f"  {_verdict(target)}  {target.text}" for target in result.targets]
+    lines += [f"  WRONG  {text}" for text in result.wrong]
     return "\n".join(lines)
 
 

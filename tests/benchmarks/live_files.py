@@ -2,7 +2,7 @@
 
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.benchmarks.contest import (
@@ -32,15 +32,16 @@ _FEW, _MANY, _MOST = 10_000, 100_000, 1_000_000
 _PYPAIMON_ROUNDS = {_MANY: 2, _MOST: 1}
 
 
-def run(scale: str, rounds: int, folder: Path) -> list[Result]:
-    """Run all cases of a scale.
+def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
+    """Run all cases of a scale, each when it is asked for.
 
     Args:
         scale: A key of CASES.
         rounds: How often each contestant takes its turn.
         folder: Where the tables are made; each is removed before the next.
     """
-    return [_run_case(folder, *case, rounds) for case in CASES[scale]]
+    for case in CASES[scale]:
+        yield _run_case(folder, *case, rounds)
 
 
 def _run_case(folder: Path, entries: int, manifests: int, rounds: int) -> Result:

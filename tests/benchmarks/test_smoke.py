@@ -55,6 +55,7 @@ def test_all_find_the_same_live_files(
     assert table.live_files == 196
 
 
+@pytest.mark.parametrize("case", branch_operations.CASES["tiny"], ids=lambda c: c.operation)
 @pytest.mark.parametrize(
     ("name", "need"),
     [
@@ -65,14 +66,15 @@ def test_all_find_the_same_live_files(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_all_fast_forward_to_the_same_head(
-    tmp_path: Path, name: str, need: Callable[[], object]
+def test_all_end_with_the_same_branches(
+    tmp_path: Path, case: branch_operations.Case, name: str, need: Callable[[], object]
 ) -> None:
     need()
-    branch_operations.make_warehouse(tmp_path / "warehouse", 5)
-    contestants, _ = branch_operations.find_contestants()
+    branch_operations.make_warehouse(tmp_path / "warehouse", case)
+    contestants, _ = branch_operations.find_contestants(case)
     chosen = [each for each in contestants if each.name == name]
-    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, {"head": 6})
+    expected = branch_operations.expected(case)
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, expected)
     assert wrong == ()
     assert len(sample.warm) == branch_operations.CALLS - 1
 
@@ -101,7 +103,7 @@ def test_ratios_are_taken_round_by_round() -> None:
         absent={"other": "not installed"},
     )
     assert result.ratios("peer", "cold") == [3.0, 10.0]
-    text = report([result])
+    text = report(result)
     assert "6.5" in text
     assert "(3.0-10.0)" in text
     assert "MISSED" in text

@@ -1,0 +1,115 @@
+"""One process of B6: `python -m tests.benchmarks.child_branches WAREHOUSE OPERATION ours|VERSION`.
+
+Works on a copy that is made before the clock starts.
+"""
+
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.benchmarks.branch_operations import CALLS, FORWARD, OURS, TAG
+
+Act = Callable[[int], object]
+
+
+def main() -> None:
+    """Repeat one operation, and print the figures."""
+    origin, operation, who = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Path(folder) / "warehouse"
+        shutil.copytree(origin, warehouse)
+        acts = _ours(warehouse) if who == OURS else _java(warehouse, who)
+        if operation in ("rename", "drop"):
+            for number in range(CALLS):
+                acts["create"](number)
+        # What was written so far would be charged to the first one that syncs.
+        os.sync()
+        times = []
+        for number in range(CALLS):
+            started = time.perf_counter()
+            acts[operation](number)
+            times.append(time.perf_counter() - started)
+        answer = _answer(warehouse, operation)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = {"cold": times[0], "warm": times[1:], "peak_rss_kib": peak, "answer": answer}
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+def _answer(warehouse: Path, operation: str) -> Mapping[str, int]:
+    if operation != FORWARD:
+        found = [each.name for each in warehouse.glob("db.db/t/branch/branch-*")]
+        return {"branches": sum(not name.startswith("branch-rescue-") for name in found)}
+    heads = {
+        max(int(each.name.split("-")[1]) for each in snapshots.glob("snapshot-*"))
+        for snapshots in warehouse.glob("db.db/*/snapshot")
+    }
+    return {"head": heads.pop()}
+
+
+def _ours(warehouse: Path) -> Mapping[str, Act]:
+    from core.procedures.call import Argument, ProcedureCall  # noqa: PLC0415  # a JVM has no use
+    from core.procedures.registry import run_call  # noqa: PLC0415
+    from core.procedures.row_engine import NoRowEngine  # noqa: PLC0415
+    from core.procedures.stages import InlineStages  # noqa: PLC0415
+    from core.procedures.warehouse import Warehouse  # noqa: PLC0415
+
+    opened = Warehouse.open(str(warehouse))
+
+    def run(procedure: str, **arguments: Argument) -> object:
+        call = ProcedureCall(
+            name=procedure,
+            arguments=arguments,
+            actor="benchmark",
+            operation_id=uuid.uuid4().hex,
+        )
+        return run_call(opened, NoRowEngine(), call, InlineStages())
+
+    return {
+        FORWARD: lambda n: run("fast_forward", table=f"db.t{n}", branch="dev"),
+        "create": lambda n: run("create_branch", table="db.t", branch=f"b{n}", tag=TAG),
+        "rename": lambda n: run("rename_branch", table="db.t", branch=f"b{n}", to=f"r{n}"),
+        "drop": lambda n: run("drop_branch", table="db.t", branch=f"b{n}"),
+    }
+
+
+def _java(warehouse: Path, version: str) -> Mapping[str, Act]:
+    import jpype  # noqa: PLC0415  # only where a JVM is wanted
+
+    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
+    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
+
+    jpype.startJVM(
+        "-Xmx4g",
+        "-Dslf4j.internal.verbosity=ERROR",
+        jvmpath=str(find_jvm()),
+        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
+    )
+
+    def java(name: str) -> object:
+        return jpype.JClass(f"org.apache.paimon.{name}")
+
+    options = jpype.JClass("java.util.HashMap")()
+    options.put("warehouse", str(warehouse))
+    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
+    catalog = java("catalog.CatalogFactory").createCatalog(context)
+
+    def table(name: str) -> object:
+        return catalog.getTable(java("catalog.Identifier").create("db", name))
+
+    return {
+        FORWARD: lambda n: table(f"t{n}").fastForward("dev"),
+        "create": lambda n: table("t").createBranch(f"b{n}", TAG),
+        "rename": lambda n: table("t").renameBranch(f"b{n}", f"r{n}"),
+        "drop": lambda n: table("t").deleteBranch(f"b{n}"),
+    }
+
+
+if __name__ == "__main__":
+    main()
