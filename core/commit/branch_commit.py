@@ -231,11 +231,11 @@ def remove_history(
                 f"Its earlier state is on branch {copy.rescue_branch!r}.",
                 kind=ErrorKind.HEAD_MOVED,
             )
-        _remove_kept(store, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id))
+        remove_kept(store, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id))
     for tag in copy.remove_tags:
-        _remove_kept(store, paths.tag(tag), rescue.paths.tag(tag))
+        remove_kept(store, paths.tag(tag), rescue.paths.tag(tag))
     for schema_id in sorted(copy.remove_schema_ids, reverse=True):
-        _remove_kept(store, paths.schema(schema_id), rescue.paths.schema(schema_id))
+        remove_kept(store, paths.schema(schema_id), rescue.paths.schema(schema_id))
 
 
 def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:
@@ -255,6 +255,20 @@ def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Sna
             branch=target.branch,
         )
     return head
+
+
+def remove_kept(store: CommitStore, path: str, kept: str) -> None:
+    """Remove a file that another branch keeps byte for byte; one that is gone is no error."""
+    files = store.files
+    if not files.exists(path):
+        return
+    if not files.exists(kept) or files.read(kept) != files.read(path):
+        raise CommitConflict(
+            f"{path} is not what {kept} keeps: somebody else changed it. It stays; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+    store.remover.remove([path])
 
 
 def write_hints(store: CommitStore, paths: TablePaths, latest: int, earliest: int) -> None:
@@ -279,21 +293,6 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
             snapshot_id=creation.snapshot_id,
         )
     return snapshot_bytes(source, snapshot)
-
-
-def _remove_kept(store: CommitStore, path: str, kept: str) -> None:
-    """Remove a file that the rescue branch holds byte for byte; one that is gone is no error."""
-    files = store.files
-    if not files.exists(path):
-        return
-    if not files.exists(kept) or files.read(kept) != files.read(path):
-        raise CommitConflict(
-            f"{path} is not what the rescue branch keeps: somebody else changed it. "
-            "It stays; plan again.",
-            kind=ErrorKind.HEAD_MOVED,
-            path=path,
-        )
-    store.remover.remove([path])
 
 
 def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:

@@ -51,6 +51,12 @@ class Intent:
     event_millis: int
     plan: Mapping[str, object]
 
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """Branches that come into being by this, whole only at its end."""
+        named = self.plan.get("makes")
+        return tuple(str(each) for each in named) if isinstance(named, list) else ()
+
     @classmethod
     def from_json(cls, text: str | bytes) -> "Intent":
         """Decode an intent file; raises FormatError."""
@@ -161,6 +167,10 @@ class Journal:
         paths = [self._path("intent", each) for each in open_ids if each not in ended]
         intents = [Intent.from_json(data) for data in self._store.files.read_many(paths)]
         return tuple(sorted(intents, key=lambda each: (each.time_millis, each.operation_id)))
+
+    def being_made(self) -> frozenset[str]:
+        """Return the branches that open operations make: nobody should be shown them yet."""
+        return frozenset(name for intent in self.unfinished() for name in intent.makes)
 
     def claim(self, branch: str, operation_id: str) -> str:
         """Reserve the name of a branch for one operation; return who holds it now."""

@@ -97,6 +97,7 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     creation = _plan_creation(table, call)
     plan = {
         **creation.to_object(),
+        "makes": [creation.branch],
         **{
             name: value
             for name in ("owner", "reason")

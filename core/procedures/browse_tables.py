@@ -100,11 +100,7 @@ def read_receipt(
 
 def unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozenset[str]:
     """Branches that are being made: until they are whole nobody is shown them."""
-    return frozenset(
-        intent.branch
-        for intent in Journal(warehouse.store, table.paths).unfinished()
-        if intent.procedure == "create_branch"
-    )
+    return Journal(warehouse.store, table.paths).being_made()
 
 
 def branch_options(schema: TableSchema) -> tuple[tuple[str, str], ...]:

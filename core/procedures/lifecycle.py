@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from core.procedures.drop_branch import DROP_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
+from core.procedures.rename_branch import RENAME_BRANCH
 from core.procedures.tags import CREATE_TAG, DELETE_TAG
+from core.procedures.undo import UNDO
 from core.procedures.verb import Verb
 
-VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
-    {verb.name: verb for verb in (CREATE_TAG, DELETE_TAG, PROTECT_BRANCH)}
-)
+_ALL: Final = (CREATE_TAG, DELETE_TAG, DROP_BRANCH, PROTECT_BRANCH, RENAME_BRANCH, UNDO)
+
+VERBS: Final[Mapping[str, Verb]] = MappingProxyType({verb.name: verb for verb in _ALL})

@@ -28,12 +28,14 @@ class Planned:
         table: The table, on the branch that the verb looks at.
         branch: The branch that changes.
         journal: JSON values: all that is needed to finish.
+        already: The receipt, where all this was done by an earlier operation.
     """
 
     preview: Preview
     table: FileStoreTable
     branch: str
     journal: Mapping[str, object]
+    already: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,8 @@ def _carry_out(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
     if operation is None:
         planned = verb.plan(warehouse, call)
         check_role(call.role, planned.preview.role, verb.what)
+        if planned.already is not None:
+            return {"receipt": planned.already.to_json()}
         planned.preview.raise_unless_runnable(call.find_text("plan_id"))
         operation = Operation.begin(
             warehouse, planned.table, call, branch=planned.branch, plan=planned.journal

@@ -1,0 +1,249 @@
+"""Giving a branch another name: all of its metadata moves, byte for byte, or none of it.
+
+Where the store renames a directory in one step, that is all. Elsewhere every file is copied first,
+the head last, and only then the old ones go, the head first: whatever a crash leaves, one of the
+two names has the whole branch.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.commit.branch_commit import check_head, remove_kept
+from core.commit.commit_store import CommitStore
+from core.commit.journal import Journal
+from core.commit.metadata_copy import copy_files
+from core.errors import CommitConflict, ErrorKind
+from core.format.json_text import JsonObject, without_nulls
+from core.format.receipt import identity_from, identity_to
+from core.format.snapshot import SnapshotIdentity
+from core.storage.directory_mover import Moved
+from core.storage.file_io import FileReader
+from core.storage.table_paths import EARLIEST, LATEST, SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
+from core.table.file_store_table import FileStoreTable
+
+_COPIED = "copied"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchMove:
+    """A branch that gets another name.
+
+    Attributes:
+        head: Its head when this was decided; None where it has none, or none that can be decoded.
+        head_id: The number of its newest snapshot.
+    """
+
+    source: str
+    target: str
+    head: SnapshotIdentity | None
+    head_id: int | None
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return without_nulls(
+            {
+                "source": self.source,
+                "target": self.target,
+                "head": identity_to(self.head),
+                "headId": self.head_id,
+            }
+        )
+
+    @classmethod
+    def from_object(cls, values: Mapping[str, object]) -> "BranchMove":
+        """Read what `to_object` wrote; raises FormatError."""
+        raw = JsonObject(values, "journal of a branch that moves")
+        return cls(
+            source=raw.get("source", str),
+            target=raw.get("target", str),
+            head=identity_from(raw.find("head", dict), raw.what),
+            head_id=raw.find("headId", int),
+        )
+
+
+def move_branch(
+    table: FileStoreTable,
+    store: CommitStore,
+    journal: Journal,
+    operation_id: str,
+    move: BranchMove,
+    *,
+    between: Callable[[], object] | None = None,
+) -> None:
+    """Move a branch, or finish a move that was cut off.
+
+    Args:
+        table: The table on any branch.
+        store: The table's store.
+        journal: Where the operation notes how far it is.
+        operation_id: The operation.
+        move: What goes where.
+        between: Is called while both names have the whole branch; may be repeated. It takes a copy,
+            also where the store could do without one.
+
+    Raises:
+        CommitConflict: The branch got a commit, or the new name was taken; the branch is where it
+            was.
+    """
+    source, target = table.on(move.source), table.on(move.target)
+    if not journal.has_reached(operation_id, _COPIED):
+        if between is None and _moved_at_once(store, source, target, move):
+            return
+        _check_source(store, source, target, move)
+        copy_files(store, _pairs(store.files, source.paths, target.paths))
+        journal.mark(operation_id, _COPIED)
+    if between is not None:
+        between()
+    try:
+        _remove_source(store, source, target, move)
+    except CommitConflict as error:
+        raise _taken_back(store, source, target, error) from error
+
+
+def _moved_at_once(
+    store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
+) -> bool:
+    if not store.files.exists(source.paths.root) and store.files.exists(target.paths.root):
+        return True  # an earlier try did it
+    _check_source(store, source, target, move)
+    match store.mover.move(source.paths.root, target.paths.root):
+        case Moved.UNSUPPORTED:
+            return False
+        case Moved.TAKEN:
+            raise _name_taken(target)
+        case Moved.DONE:
+            try:
+                _check_head(target, move)
+            except CommitConflict as error:
+                # A commit came in between and moved along: back with it, as nobody agreed to that.
+                store.mover.move(target.paths.root, source.paths.root)
+                raise CommitConflict(
+                    f"Branch {source.branch!r} got a commit in the meantime. Nothing was changed; "
+                    "plan again.",
+                    kind=ErrorKind.HEAD_MOVED,
+                    branch=source.branch,
+                ) from error
+    return True
+
+
+def _check_source(
+    store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
+) -> None:
+    if not store.files.exists(source.paths.root):
+        raise CommitConflict(
+            f"Branch {source.branch!r} is gone: somebody else moved or dropped it. Nothing was "
+            "changed.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=source.branch,
+        )
+    _check_head(source, move)
+    foreign = set(_relative_files(store.files, target.paths.root)) - set(
+        _relative_files(store.files, source.paths.root)
+    )
+    if foreign:
+        raise _name_taken(target)
+
+
+def _check_head(branch: FileStoreTable, move: BranchMove) -> None:
+    if move.head is not None or move.head_id is None:
+        check_head(branch, move.head)
+    elif branch.snapshots.latest_id() != move.head_id:
+        raise CommitConflict(
+            f"Branch {branch.branch!r} moved. Nothing was changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=branch.branch,
+        )
+
+
+def _name_taken(target: FileStoreTable) -> CommitConflict:
+    return CommitConflict(
+        f"There is a branch {target.branch!r} by now. Nothing was changed; choose another name.",
+        kind=ErrorKind.NAME_TAKEN,
+        branch=target.branch,
+    )
+
+
+def _remove_source(
+    store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
+) -> None:
+    """Remove what the new name holds byte for byte, the head first."""
+    for name in reversed(_in_order(_relative_files(store.files, source.paths.root))):
+        kind, _, file_name = name.partition("/")
+        if kind == "snapshot" and file_name.startswith(SNAPSHOT_PREFIX):
+            newest = source.snapshots.latest_id() or 0
+            if newest > (move.head_id or 0):
+                raise CommitConflict(
+                    f"Branch {source.branch!r} got snapshot {newest} in the meantime.",
+                    kind=ErrorKind.HEAD_MOVED,
+                    branch=source.branch,
+                )
+        if file_name in (LATEST, EARLIEST):
+            store.remover.remove([f"{source.paths.root}/{name}"])
+        else:
+            remove_kept(store, f"{source.paths.root}/{name}", f"{target.paths.root}/{name}")
+    folders = [status.path for status in store.files.list(source.paths.root) if status.is_directory]
+    store.remover.remove_empty_directories([*folders, source.paths.root])
+
+
+def _taken_back(
+    store: CommitStore, source: FileStoreTable, target: FileStoreTable, error: CommitConflict
+) -> CommitConflict:
+    """Give the old name all that it had, and take the new one away again."""
+    try:
+        copy_files(store, _pairs(store.files, target.paths, source.paths))
+    except CommitConflict:
+        return CommitConflict(
+            f"{error.message} What it was before is on branch {target.branch!r}; look at both.",
+            kind=error.kind,
+            branch=source.branch,
+        )
+    for name in reversed(_in_order(_relative_files(store.files, target.paths.root))):
+        remove_kept(store, f"{target.paths.root}/{name}", f"{source.paths.root}/{name}")
+    folders = [status.path for status in store.files.list(target.paths.root) if status.is_directory]
+    store.remover.remove_empty_directories([*folders, target.paths.root])
+    return CommitConflict(
+        f"{error.message} It keeps its name and all it holds; plan again.",
+        kind=error.kind,
+        branch=source.branch,
+    )
+
+
+def _pairs(files: FileReader, source: TablePaths, target: TablePaths) -> list[tuple[str, str]]:
+    return [
+        (f"{source.root}/{name}", f"{target.root}/{name}")
+        for name in _in_order(_relative_files(files, source.root))
+    ]
+
+
+def _relative_files(files: FileReader, root: str) -> list[str]:
+    """All files below a branch's folder, by their path in it."""
+    found, folders = [], [""]
+    while folders:
+        folder = folders.pop()
+        for status in files.list(f"{root}/{folder}".rstrip("/")):
+            name = f"{folder}{status.name}"
+            if status.is_directory:
+                folders.append(f"{name}/")
+            else:
+                found.append(name)
+    return found
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """Schemas first, then what is neither, then snapshots as they rise, then the hints."""
+
+    def rank(name: str) -> tuple[int, int, str]:
+        folder, _, file_name = name.partition("/")
+        if folder == "schema":
+            return 0, _number(file_name, SCHEMA_PREFIX), name
+        if folder == "snapshot":
+            is_hint = file_name in (LATEST, EARLIEST)
+            return 3 if is_hint else 2, _number(file_name, SNAPSHOT_PREFIX), name
+        return 1, 0, name
+
+    return sorted(names, key=rank)
+
+
+def _number(file_name: str, prefix: str) -> int:
+    text = file_name.removeprefix(prefix)
+    return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,291 @@
+"""Dropping a branch: nothing is deleted, all of it moves to a rescue branch."""
+
+from core.commit.branch_move import BranchMove, move_branch
+from core.commit.journal import Journal
+from core.commit.rescue import RESCUE_PREFIX, rescue_name
+from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
+from core.format.identifier import MAIN_BRANCH
+from core.format.json_text import without_nulls
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from core.procedures.dependents import (
+    base_tag_of,
+    born,
+    children_of,
+    commits_only_on,
+    options_naming,
+)
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.protection import protection_blocks
+from core.procedures.records import event_of, receipt_of, text_of, texts_of
+from core.procedures.verb import Planned, Verb, table_of
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+_SHOWN = 100
+
+
+def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a branch may go, and say what goes with it.
+
+    Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: It is main.
+        NotFound: There is no such table or branch.
+    """
+    table = table_of(warehouse, call)
+    branch = existing_branch(table, call.text("branch"), "dropped")
+    events = table.ledger.events()
+    move = move_of_branch(branch, rescue_name(call.operation_id))
+    base_tag = base_tag_of(events, branch.branch)
+    lost = _lost(branch, events, base_tag)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Drop branch {branch.branch!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(call, str(move.head), move.head_id, [each.text for each in lost]),
+        consequences=(
+            *protection_blocks(events, branch.branch, "dropped"),
+            *_in_use(branch, events),
+            *open_operations(warehouse, branch),
+            *lost,
+            changes(f"The branch becomes {RESCUE_PREFIX}…, named after this operation."),
+            keeps("No data file is deleted; dropping the rescue branch frees none either."),
+            *(
+                (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
+                if base_tag
+                else ()
+            ),
+        ),
+        typed_name=branch.branch,
+        role=Role.EDITOR,
+        undo="Undo brings the branch back as it was, while nobody took its name.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=branch.branch,
+        journal=without_nulls(
+            {
+                **move.to_object(),
+                "makes": [move.target],
+                "planId": preview.plan_id,
+                "reason": call.find_text("reason"),
+                "baseTag": base_tag,
+                "parent": _parent(events, branch.branch),
+                "lost": [line for each in lost for line in (each.text, *each.details[:_SHOWN])],
+            }
+        ),
+    )
+
+
+def finish_drop(operation: Operation) -> Receipt:
+    """Move the branch out of the way, and record it.
+
+    Raises:
+        CommitConflict: It got a commit in the meantime; it is where it was.
+    """
+    plan = operation.intent.plan
+    move = BranchMove.from_object(plan)
+    move_branch(
+        operation.table,
+        operation.warehouse.store,
+        operation.journal,
+        operation.intent.operation_id,
+        move,
+    )
+    receipt = receipt_of(
+        operation,
+        moves=(
+            HeadMove(
+                branch=move.source,
+                before=move.head,
+                before_id=move.head_id,
+                after=None,
+                after_id=None,
+            ),
+        ),
+        counts=Counts(),
+        notes=(
+            f"Branch {move.source!r} is dropped; {move.target!r} keeps all it held.",
+            *texts_of(plan, "lost"),
+        ),
+        rescue_branch=move.target,
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            LineageKind.DROPPED,
+            receipt,
+            branch=move.source,
+            source_branch=text_of(plan, "parent"),
+            before=move.head,
+            base_tag=text_of(plan, "baseTag"),
+        )
+    )
+
+
+DROP_BRANCH = Verb(name="drop_branch", what="drop a branch", plan=plan_drop, finish=finish_drop)
+
+
+def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTable:
+    """Return the table on a branch that is not main.
+
+    Args:
+        table: The table.
+        name: The branch.
+        what: What is not done to main, such as `dropped`.
+
+    Raises:
+        InvalidInput: It is main.
+        NotFound: There is no such branch.
+    """
+    if name == MAIN_BRANCH:
+        raise InvalidInput(
+            f"The main branch cannot be {what}. Name another branch.",
+            kind=ErrorKind.INVALID_NAME,
+            branch=name,
+        )
+    if not table.branches.exists(name):
+        raise NotFound(
+            f"Table {table.identifier.table_name} has no branch {name!r}.",
+            kind=ErrorKind.BRANCH_NOT_FOUND,
+            branch=name,
+        )
+    return table.on(name)
+
+
+def move_of_branch(branch: FileStoreTable, to: str) -> BranchMove:
+    """Return the move of a branch to another name; one whose head is broken may move as well."""
+    try:
+        head = branch.head()
+    except FormatError:
+        return BranchMove(
+            source=branch.branch, target=to, head=None, head_id=branch.snapshots.latest_id()
+        )
+    return BranchMove(
+        source=branch.branch,
+        target=to,
+        head=None if head is None else head.identity,
+        head_id=None if head is None else head.id,
+    )
+
+
+def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Consequence, ...]:
+    """Refuse a branch that an operation is at work on, or was cut off at."""
+    busy = [
+        intent
+        for intent in Journal(warehouse.store, branch.paths).unfinished()
+        if branch.branch in (intent.branch, *intent.makes)
+        or branch.branch in (intent.plan.get("source"), intent.plan.get("target"))
+    ]
+    return tuple(
+        blocks(
+            f"Operation {intent.operation_id} ({intent.procedure}) is at work on branch "
+            f"{branch.branch!r}, or was cut off. Wait for it, or run: branch-console recover.",
+            ErrorKind.BRANCH_IN_USE,
+        )
+        for intent in busy
+    )
+
+
+def _in_use(branch: FileStoreTable, events: tuple[LineageEvent, ...]) -> tuple[Consequence, ...]:
+    found = [
+        blocks(
+            f"Option {use.key!r} of {use.branch!r} names the branch: its readers would lose rows "
+            "and not be told. Unset the option first.",
+            ErrorKind.BRANCH_IN_USE,
+        )
+        for use in options_naming(branch, branch.branch)
+    ]
+    children = children_of(branch, events, branch.branch)
+    if children:
+        shown = ", ".join(repr(each) for each in children)
+        found.append(
+            blocks(
+                f"Branch {shown} was made from it, and nothing on main keeps what it began at. "
+                "Pin that branch first.",
+                ErrorKind.FILES_IN_USE,
+                children,
+            )
+        )
+    return tuple(found)
+
+
+def _lost(
+    branch: FileStoreTable, events: tuple[LineageEvent, ...], base_tag: str | None
+) -> tuple[Consequence, ...]:
+    """What can be found nowhere but on the branch, and who reads it."""
+    found = []
+    try:
+        own = commits_only_on(branch, events)
+    except FormatError as error:
+        own = ()
+        found.append(loses(f"What it holds alone cannot be told. {error.message}"))
+    if own:
+        noun = "commit is" if len(own) == 1 else "commits are"
+        found.append(
+            loses(
+                f"{len(own):,} {noun} in no other branch.",
+                tuple(
+                    f"snapshot {each.id} ({each.identity.short}) by {each.commit_user}: "
+                    f"{each.delta_record_count or 0:+,} rows"
+                    for each in own
+                ),
+            )
+        )
+    tags = tuple(name for name in branch.tags.names() if name != base_tag)
+    if tags:
+        found.append(loses("Its tags go with it.", tuple(f"tag {name}" for name in tags)))
+    try:
+        consumers = branch.consumers.all()
+    except PaimonError:
+        consumers = ()
+    if consumers:
+        found.append(
+            loses(
+                "Streaming readers stand on it, and will find nothing.",
+                tuple(
+                    f"consumer {each.id} reads {each.next_snapshot_id} next" for each in consumers
+                ),
+            )
+        )
+    kept = _rescued_for(branch.branch, events)
+    if kept is not None:
+        found.append(
+            loses(f"Operation {kept.operation_id} can then not be undone: this branch keeps it.")
+        )
+    return tuple(found)
+
+
+def _rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent | None:
+    """The operation whose undo needs this rescue branch, None for other branches."""
+    if not branch.startswith(RESCUE_PREFIX):
+        return None
+    undone = {event.undoes for event in events}
+    return next(
+        (
+            event
+            for event in events
+            if event.receipt is not None
+            and event.receipt.rescue_branch == branch
+            and event.operation_id not in undone
+        ),
+        None,
+    )
+
+
+def _parent(events: tuple[LineageEvent, ...], branch: str) -> str | None:
+    event = born(events, branch)
+    return None if event is None else event.source_branch

@@ -1,0 +1,232 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.commit.journal import Journal
+from core.commit.schema_commit import change_schema, set_options
+from core.errors import AlreadyExists, CommitConflict, InvalidInput, NotFound, Refused
+from core.format.lineage_event import LineageKind
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_values import BranchItem
+from core.procedures.preview import Weight
+from core.procedures.protection import protection_of
+from tests.support.branch_bench import NOW, BranchBench, store_of, tree
+from tests.support.commit_tables import data_files, message
+from tests.support.faulty_store import FaultyStore
+from tests.support.lifecycle import metadata, preview, run, without_renames
+
+StoreOf = Callable[[Path], CommitStore]
+
+
+@pytest.fixture(params=[store_of, without_renames], ids=["renames", "copies"])
+def store_kind(request: pytest.FixtureRequest) -> StoreOf:
+    kind: StoreOf = request.param
+    return kind
+
+
+@pytest.fixture
+def bench(tmp_path: Path, store_kind: StoreOf) -> BranchBench:
+    """Main at 1, and dev two commits, a schema, a tag and a consumer ahead."""
+    bench = BranchBench(tmp_path, store=store_kind(tmp_path))
+    bench.append("a")
+    bench.branch("dev", owner="ann")
+    bench.append("b", branch="dev")
+    bench.alter("dev")
+    bench.tag("v2", "dev")
+    bench.append("c", branch="dev", user="bob")
+    consumer = bench.table("dev").paths.consumer("job")
+    bench.store.publisher.publish(consumer, b'{"nextSnapshot" : 3}')
+    return bench
+
+
+def item(bench: BranchBench, name: str) -> BranchItem:
+    found = {each.name: each for each in list_branches(bench.warehouse(), bench.identifier)}
+    return found[name]
+
+
+def moved(files: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
+    return {name.replace(f"/branch-{old}/", f"/branch-{new}/"): files[name] for name in files}
+
+
+def fall_back_on(bench: BranchBench, branch: str, holder: str = "main") -> None:
+    options = set_options({"scan.fallback-branch": branch})
+    change_schema(bench.table(holder), bench.store, [options], now_millis=NOW)
+
+
+def test_a_dropped_branch_is_whole_under_another_name(bench: BranchBench) -> None:
+    before = metadata(bench)
+    receipt = run(bench, "drop_branch", branch="dev", reason="done")
+    assert receipt.rescue_branch == "rescue-op"
+    assert bench.table().branches.names() == ("rescue-op",)
+    assert metadata(bench) == moved(before, "dev", "rescue-op")
+    event = bench.table().ledger.events()[-1]
+    assert (event.kind, event.branch, event.reason) == (LineageKind.DROPPED, "dev", "done")
+    assert event.base_tag == "branch-base-dev"
+    assert event.before is not None
+    assert "2 commits are in no other branch." in receipt.notes
+    assert any("snapshot 3" in note and "by bob" in note for note in receipt.notes)
+
+
+def test_undo_of_a_drop_brings_back_every_byte_and_the_past(bench: BranchBench) -> None:
+    before = metadata(bench)
+    run(bench, "drop_branch", branch="dev")
+    first = run(bench, "undo", "back", operation="op")
+    assert metadata(bench) == before
+    dev = item(bench, "dev")
+    assert (dev.owner, dev.base_tag) == ("ann", "branch-base-dev")
+    assert dev.fork is not None
+    assert dev.fork.parent == "main"
+    assert run(bench, "undo", "twice", operation="op") == first
+    assert metadata(bench) == before
+
+
+def test_undo_of_a_drop_waits_for_the_name(bench: BranchBench) -> None:
+    run(bench, "drop_branch", branch="dev")
+    run(bench, "create_branch", "new", branch="dev")
+    with pytest.raises(Refused, match="there is a branch 'dev' again") as caught:
+        run(bench, "undo", "back", operation="op")
+    assert caught.value.kind == "UNDO_BLOCKED"
+    run(bench, "rename_branch", "away", branch="dev", to="other")
+    run(bench, "undo", "now", operation="op")
+    assert bench.table().branches.names() == ("dev", "other")
+    assert bench.table("dev").snapshots.latest_id() == 3
+    assert bench.table("other").snapshots.latest_id() == 1
+
+
+def test_what_a_drop_loses_is_told_first(bench: BranchBench) -> None:
+    found = preview(bench, "drop_branch", branch="dev")
+    assert found.can_run
+    assert found.typed_name == "dev"
+    lost = {each.text: each.details for each in found.consequences if each.weight is Weight.LOSES}
+    assert list(lost) == [
+        "2 commits are in no other branch.",
+        "Its tags go with it.",
+        "Streaming readers stand on it, and will find nothing.",
+    ]
+    assert [len(details) for details in lost.values()] == [2, 1, 1]
+    run(bench, "fast_forward", "ff", branch="dev")
+    again = preview(bench, "drop_branch", branch="dev")
+    assert "2 commits are in no other branch." not in [each.text for each in again.consequences]
+    assert again.plan_id != found.plan_id
+    with pytest.raises(Refused, match="preview is out of date"):
+        run(bench, "drop_branch", branch="dev", plan_id=found.plan_id)
+
+
+def test_a_branch_that_an_option_names_stays(bench: BranchBench) -> None:
+    fall_back_on(bench, "dev")
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match=r"'scan\.fallback-branch' of 'main' names the branch"):
+        run(bench, "drop_branch", branch="dev")
+    with pytest.raises(Refused, match=r"'scan\.fallback-branch' of 'main' names 'dev'") as caught:
+        run(bench, "rename_branch", branch="dev", to="new")
+    assert caught.value.kind == "BRANCH_IN_USE"
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_a_branch_that_another_was_made_from_stays_until_that_is_pinned(bench: BranchBench) -> None:
+    bench.branch("child", from_branch="dev")
+    with pytest.raises(Refused, match="'child' was made from it") as caught:
+        run(bench, "drop_branch", branch="dev")
+    assert caught.value.kind == "FILES_IN_USE"
+
+
+def test_a_protected_branch_is_neither_dropped_nor_renamed(bench: BranchBench) -> None:
+    run(bench, "protect_branch", "on", branch="d*", reason="live")
+    for name, more in (("drop_branch", {}), ("rename_branch", {"to": "new"})):
+        with pytest.raises(Refused, match=r"protected by rule 'd\*' by ann, because 'live'"):
+            run(bench, name, branch="dev", **more)
+    run(bench, "protect_branch", "off", branch="dev", protected=False)
+    run(bench, "drop_branch", branch="dev")
+
+
+def test_main_and_strangers_are_refused(bench: BranchBench) -> None:
+    with pytest.raises(InvalidInput, match="main branch cannot be dropped"):
+        run(bench, "drop_branch", branch="main")
+    with pytest.raises(NotFound, match="no branch 'nope'"):
+        run(bench, "rename_branch", branch="nope", to="new")
+    run(bench, "create_branch", "make", branch="other")
+    with pytest.raises(AlreadyExists, match="has a branch 'other' already"):
+        run(bench, "rename_branch", branch="dev", to="other")
+    with pytest.raises(InvalidInput, match="kept for the console's own branches"):
+        run(bench, "rename_branch", branch="dev", to="rescue-me")
+
+
+def test_a_renamed_branch_keeps_all_it_is_and_was(bench: BranchBench) -> None:
+    run(bench, "protect_branch", "on", branch="dev")
+    run(bench, "protect_branch", "off", branch="dev", protected=False)
+    before = metadata(bench)
+    run(bench, "rename_branch", branch="dev", to="fix", reason="a better name")
+    assert metadata(bench) == moved(before, "dev", "fix")
+    fix = item(bench, "fix")
+    assert (fix.owner, fix.base_tag) == ("ann", "branch-base-dev")
+    assert fix.fork is not None
+    assert (fix.fork.parent, str(fix.fork.confidence)) == ("main", "recorded")
+    run(bench, "protect_branch", "again", branch="fix")
+    assert protection_of(bench.table().ledger.events(), "fix") is not None
+    run(bench, "protect_branch", "not", branch="fix", protected=False)
+    run(bench, "undo", "back", operation="op")
+    assert metadata(bench) == before
+    assert item(bench, "dev").owner == "ann"
+
+
+def test_options_follow_a_rename_where_that_is_asked_for(bench: BranchBench) -> None:
+    fall_back_on(bench, "dev")
+    run(bench, "create_branch", "make", branch="other")
+    receipt = run(bench, "rename_branch", branch="dev", to="fix", update_options=True)
+    assert bench.table().schema().options["scan.fallback-branch"] == "fix"
+    assert bench.table("other").schema().options["scan.fallback-branch"] == "fix"
+    assert "Option 'scan.fallback-branch' of 'main' names it." in receipt.notes
+    assert bench.table().branches.names() == ("fix", "other")
+    run(bench, "undo", "back", operation="op")
+    assert bench.table().schema().options["scan.fallback-branch"] == "dev"
+
+
+@pytest.mark.parametrize(("name", "more"), [("drop_branch", {}), ("rename_branch", {"to": "fix"})])
+def test_a_commit_in_between_stops_it_and_nothing_is_lost(
+    bench: BranchBench, store_kind: StoreOf, name: str, more: dict[str, str]
+) -> None:
+    before = metadata(bench)
+    clean = FaultyStore(inner=bench.store)
+    run(bench, name, "count", store=clean.store, branch="dev", **more)
+    run(bench, "undo", "uncount", operation="count")
+    first_loss = next(
+        number
+        for number, change in enumerate(clean.changes, 1)
+        if change.startswith(("move", "remove")) and "/branch-dev" in change
+    )
+
+    def commit() -> None:
+        committer = bench.committer("dev")
+        committer.commit([message(new_files=data_files(["etl"]))], user="etl", identifier=7)
+
+    faulty = FaultyStore(inner=bench.store, meanwhile={first_loss: commit})
+    with pytest.raises(CommitConflict) as caught:
+        run(bench, name, store=faulty.store, branch="dev", **more)
+    assert caught.value.kind == "HEAD_MOVED"
+    assert bench.table().branches.names() == ("dev",)
+    assert bench.table("dev").snapshots.get(4).commit_user == "etl"
+    after = metadata(bench)
+    hints = ("LATEST", "EARLIEST")
+    assert {name: after.get(name) for name in before if not name.endswith(hints)} == {
+        name: data for name, data in before.items() if not name.endswith(hints)
+    }
+    journal = Journal(bench.store, bench.table().paths)
+    assert journal.unfinished() == ()
+    with pytest.raises(CommitConflict):
+        run(bench, name, branch="dev", **more)
+    run(bench, name, "again", branch="dev", **more)
+
+
+def test_a_broken_branch_can_be_dropped(bench: BranchBench) -> None:
+    Path(bench.table("dev").paths.snapshot(3)).write_text("{")
+    run(bench, "drop_branch", branch="dev")
+    assert bench.table().branches.names() == ("rescue-op",)
+
+
+def test_a_repeated_click_drops_once(bench: BranchBench) -> None:
+    first = run(bench, "drop_branch", branch="dev")
+    run(bench, "create_branch", "make", branch="dev")
+    assert run(bench, "drop_branch", branch="dev") == first
+    assert bench.table().branches.names() == ("dev", "rescue-op")
