@@ -1,0 +1,91 @@
+"""A process that commits to one table as often as it is told, with a pause before each publish.
+
+Says `ready`, starts at the first line of input, then tells of every commit in a line of JSON.
+"""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.commit.commit_queue import CommitQueue, NoQueue
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.errors import PaimonError
+from core.format.binary_row import encode_row
+from core.format.data_types import INT
+from core.format.identifier import Identifier
+from core.storage.file_io import FileIO
+from core.storage.file_publisher import FilePublisher, Published
+from core.table.file_store_table import FileStoreTable
+from tests.support.commit_tables import data_files, message
+from tests.support.storm import Task
+
+
+class HesitatingPublisher:
+    """Waits a random time before each snapshot, so that others get between look and publish."""
+
+    def __init__(self, inner: FilePublisher, millis: float, rng: random.Random) -> None:
+        self._inner = inner
+        self._millis = millis
+        self._rng = rng
+
+    def publish(self, path: str, data: bytes) -> Published:
+        if "/snapshot/snapshot-" in path:
+            time.sleep(self._rng.uniform(0, self._millis) / 1000)
+        return self._inner.publish(path, data)
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        return self._inner.publish_in_order(files)
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        return self._inner.replace_hint(path, data)
+
+
+def main() -> None:
+    """Carry out the task of the first argument."""
+    task = Task.from_json(sys.argv[1])
+    file_io = FileIO.for_url(task.url, task.options)
+    store = CommitStore.of(file_io)
+    rng = random.Random(task.seed)
+    hesitating = HesitatingPublisher(store.publisher, task.pause_millis, rng)
+    store = replace(store, publisher=hesitating)
+    path = f"{file_io.root}/{task.table}"
+    table = FileStoreTable.open(file_io, path, Identifier(database="db", table="t"))
+    queue: CommitQueue | None = None if task.queues else NoQueue()
+    commit = FileStoreCommit(table, store, queue=queue, jitter=rng.random)
+    _say("ready")
+    sys.stdin.readline()
+    for identifier in range(task.commits):
+        _say(json.dumps(_tell(commit, task, identifier)))
+
+
+def _tell(commit: FileStoreCommit, task: Task, identifier: int) -> dict[str, object]:
+    partition = encode_row([task.number], [INT]) if task.partitioned else encode_row([], [])
+    files = data_files([f"{task.number}-{identifier}"], partition=partition)
+    began = time.perf_counter()
+    snapshot, error = None, None
+    try:
+        snapshot = commit.commit(
+            [message(partition, new_files=files)], user=task.user, identifier=identifier
+        )
+    except PaimonError as failure:
+        error = f"{failure.kind}: {failure.message}"
+    return {
+        "identifier": identifier,
+        "snapshot_id": snapshot and snapshot.id,
+        "uuid": snapshot and snapshot.uuid,
+        "millis": (time.perf_counter() - began) * 1000,
+        "error": error,
+    }
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
