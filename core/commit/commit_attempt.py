@@ -166,7 +166,7 @@ class CommitAttempts:
                 needed |= attempt.files
         doomed = sorted(self._written - needed)
         try:
-            self._store.remover.remove(doomed)
+            self._store.remover.discard(doomed)
         except PaimonError as error:
             _log.warning("manifests of a lost attempt stay: %s", error)
 

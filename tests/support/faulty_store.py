@@ -235,6 +235,9 @@ class FaultyRemover(FileRemover):
     def remove(self, paths: Iterable[str]) -> int:
         return sum(self._each("remove", path, self._inner.remove) for path in paths)
 
+    def discard(self, paths: Iterable[str]) -> int:
+        return sum(self._each("remove", path, self._inner.discard) for path in paths)
+
     def remove_empty_directories(self, paths: Iterable[str]) -> int:
         remove = self._inner.remove_empty_directories
         return sum(self._each("remove directory", path, remove) for path in paths)
