@@ -1,0 +1,94 @@
+"""R2: the power goes at any sync of any operation; what was answered is there, nothing is torn.
+
+The images are made from what the real publisher, mover and remover bring down to the disk.
+"""
+
+import hashlib
+import random
+import shutil
+from collections.abc import Callable
+from operator import attrgetter
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.reliability import states
+from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
+from tests.reliability.worlds import TABLE, RowBench, copy_world
+from tests.support.branch_bench import tree
+from tests.support.crash_clone import CrashClone, Luck
+
+Examples: TypeAlias = Callable[[int], int]
+_SEEDS = 200
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
+def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
+    operation: Operation, memory_path: Path, examples: Examples, rng: random.Random
+) -> None:
+    origin = memory_path / "origin"
+    shutil.rmtree(origin, ignore_errors=True)
+    origin.mkdir()
+    operation.world(origin)
+    read = states.meaning if operation.is_commit else states.exact
+    root = copy_world(origin, memory_path / "counted")
+    with CrashClone(root) as counter:
+        _answered_before(root)
+        before = counter.syncs
+        operation.run(root, None)
+        last = counter.syncs
+
+    seeds = [rng.randrange(1 << 30) for _ in range(examples(_SEEDS))]
+    # A quarter of the images are taken when the caller has the answer.
+    due = {seed: random.Random(seed).choice((last + 1, *[0] * 3)) for seed in seeds}
+    due = {seed: at or random.Random(seed).randint(before + 1, last) for seed, at in due.items()}
+    images = memory_path / "images"
+    shutil.rmtree(images, ignore_errors=True)
+    images.mkdir()
+
+    root = copy_world(origin, memory_path / "watched")
+    clone: CrashClone
+
+    def take(number: int) -> None:
+        for seed in (each for each, at in due.items() if at == number):
+            chance = random.Random(seed)
+            clone.image(images / str(seed), chance.choice(list(Luck)), chance)
+
+    with CrashClone(root, take) as clone:
+        _answered_before(root)
+        old = read(root / TABLE)
+        operation.run(root, None)
+        take(last + 1)
+    new = read(root / TABLE)
+    legal = [old, new]
+    for run in operation.between:
+        other = copy_world(origin, memory_path / "between")
+        _answered_before(other)
+        run(other, None)
+        legal.append(read(other / TABLE))
+
+    seen = set()
+    for seed, at in due.items():
+        image = images / str(seed)
+        where = f"--seed of the image: {seed}, power cut at sync {at - before} of {last - before}"
+        digest = hashlib.sha256(repr((at > last, sorted(tree(image).items()))).encode()).digest()
+        if digest in seen:
+            continue
+        seen.add(digest)
+        if at > last:
+            assert read(image / TABLE) == new, where
+        recovered_twice(image)
+        assert states.problems(image / TABLE) == [], where
+        assert read(image / TABLE) in legal, where
+        operation.run(image, None)
+        assert read(image / TABLE) == new, where
+        shutil.rmtree(image)
+
+
+def _answered_before(root: Path) -> None:
+    """Changes whose answers have arrived, so that no crash may lose them."""
+    bench = RowBench(root)
+    bench.tag("kept")
+    if bench.table().branches.exists("dev"):
+        bench.add("z", branch="dev")

@@ -1,0 +1,179 @@
+"""What is left of a folder when the machine loses power: the real file system, watched.
+
+Only what was synced is sure to be there. A `CrashClone` sees every `fsync` of this process and
+notes what it makes durable: the content of a file, or the names in a folder. An image of a crash
+then holds all, none or a random part of the rest: a name may be the old or the new one, a file that
+was never synced may be empty or cut short. A directory that got another name has exactly one of
+the two, as every journalling file system sees to.
+"""
+
+import os
+import random
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Self
+
+
+class Luck(StrEnum):
+    """How much of what was not synced outlives the crash."""
+
+    ALL = "all"
+    NONE = "none"
+    SOME = "some"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    inode: int
+    is_directory: bool
+
+
+@dataclass
+class _Disk:
+    """Names by folder and contents by file, both by inode."""
+
+    names: dict[int, dict[str, _Entry]] = field(default_factory=dict)
+    contents: dict[int, bytes] = field(default_factory=dict)
+
+
+class CrashClone:
+    """Watches a folder; a context manager. Everything in it counts as synced at the start.
+
+    Args:
+        root: The folder.
+        on_sync: Called before each sync takes effect, with its number from 1.
+    """
+
+    def __init__(self, root: Path, on_sync: Callable[[int], object] = lambda _: None) -> None:
+        self._root = root
+        self._on_sync = on_sync
+        self._fsync = os.fsync
+        self._lock = RLock()
+        # An open descriptor keeps the number of a file that goes from being given away again.
+        self._kept: list[int] = []
+        self._durable = _scan(root)
+        self.syncs = 0
+
+    def __enter__(self) -> Self:
+        os.fsync = self._watched  # type: ignore[assignment]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.fsync = self._fsync
+        for descriptor in self._kept:
+            os.close(descriptor)
+        self._kept.clear()
+
+    def image(self, to: Path, luck: Luck, rng: random.Random) -> None:
+        """Make the folder as a crash at this moment would leave it."""
+        with self._lock:
+            now = _scan(self._root)
+            durable = self._durable
+            maker = _Image(durable=durable, now=now, luck=luck, rng=rng)
+            maker.folder(self._root.stat().st_ino, to)
+
+    def _watched(self, descriptor: int) -> None:
+        with self._lock:
+            self.syncs += 1
+            self._on_sync(self.syncs)
+            found = os.fstat(descriptor)
+            if stat.S_ISDIR(found.st_mode):
+                with os.scandir(descriptor) as entries:
+                    self._durable.names[found.st_ino] = {
+                        each.name: _Entry(each.inode(), each.is_dir()) for each in entries
+                    }
+            else:
+                path = f"/proc/self/fd/{descriptor}"
+                self._durable.contents[found.st_ino] = Path(path).read_bytes()
+                self._kept.append(os.dup(descriptor))
+        self._fsync(descriptor)
+
+
+@dataclass
+class _Image:
+    durable: _Disk
+    now: _Disk
+    luck: Luck
+    rng: random.Random
+
+    def __post_init__(self) -> None:
+        # A folder that moved is under its old name or its new one, never both, never neither.
+        before, after = _places(self.durable), _places(self.now)
+        self._moved = {
+            inode: self._is_new()
+            for inode in before.keys() & after.keys()
+            if before[inode] != after[inode]
+        }
+
+    def folder(self, inode: int, to: Path) -> None:
+        to.mkdir()
+        old = self.durable.names.get(inode, {})
+        # A folder that is gone by now holds what it is known to have held.
+        new = self.now.names.get(inode, old)
+        for name in sorted(old.keys() | new.keys()):
+            kept = self._choose(old.get(name), new.get(name))
+            if kept is None:
+                continue
+            if kept.is_directory:
+                self.folder(kept.inode, to / name)
+            else:
+                (to / name).write_bytes(self._content(kept.inode))
+
+    def _choose(self, old: _Entry | None, new: _Entry | None) -> _Entry | None:
+        if old == new:
+            return new
+        for each, is_new in ((old, False), (new, True)):
+            if each is not None and each.inode in self._moved:
+                return each if self._moved[each.inode] is is_new else None
+        return new if self._is_new() else old
+
+    def _content(self, inode: int) -> bytes:
+        synced, written = self.durable.contents.get(inode), self.now.contents.get(inode)
+        if written is None or written == synced:
+            return synced or b""  # one that is gone and was never synced was not written down
+        match self.luck:
+            case Luck.ALL:
+                return written
+            case Luck.NONE:
+                return synced or b""
+            case Luck.SOME:
+                cut = written[: self.rng.randint(0, len(written))]
+                return self.rng.choice((synced or b"", cut, written))
+
+    def _is_new(self) -> bool:
+        return self.luck is Luck.ALL or (self.luck is Luck.SOME and self.rng.random() < 0.5)
+
+
+def _places(disk: _Disk) -> dict[int, tuple[int, str]]:
+    return {
+        entry.inode: (folder, name)
+        for folder, names in disk.names.items()
+        for name, entry in names.items()
+        if entry.is_directory
+    }
+
+
+def _scan(root: Path) -> _Disk:
+    disk = _Disk()
+    left = [root]
+    while left:
+        folder = left.pop()
+        names = disk.names.setdefault(folder.stat().st_ino, {})
+        with os.scandir(folder) as entries:
+            for each in entries:
+                names[each.name] = _Entry(each.inode(), each.is_dir())
+                if each.is_dir():
+                    left.append(Path(each.path))
+                else:
+                    disk.contents[each.inode()] = Path(each.path).read_bytes()
+    return disk
