@@ -5,6 +5,7 @@ from Arrow and no block is trusted before its length, checksum and record count 
 field names follow Paimon AvroSchemaConverter; a field is nullable in Avro where it is in Arrow.
 """
 
+import functools
 import hashlib
 import json
 import zlib
@@ -47,9 +48,8 @@ def write_avro(table: pa.Table, codec: str = "zstandard") -> bytes:
     Raises:
         InvalidInput: The codec is none of these, or a field that is not nullable holds a null.
     """
-    schema = avro_schema(table.schema)
-    plain = fastavro.parse_schema({"type": "array", "items": without_logical_types(schema)})
-    header = {"avro.schema": json.dumps(schema, separators=(",", ":")), "avro.codec": codec}
+    text, plain = _schema_to_write(table.schema)
+    header = {"avro.schema": text, "avro.codec": codec}
     blocks = []
     for batch in table.to_batches(max_chunksize=_RECORDS_PER_BLOCK):
         records = _records(batch)
@@ -220,6 +220,20 @@ def _plain_avro_type(arrow_type: pa.DataType, record: str) -> Any:
     ]
 
 
+@functools.lru_cache(maxsize=64)
+def _schema_to_write(layout: pa.Schema) -> tuple[str, Any]:
+    """The schema as text, and parsed for an array of records; for a small file half the work."""
+    schema = avro_schema(layout)
+    plain = {"type": "array", "items": without_logical_types(schema)}
+    return json.dumps(schema, separators=(",", ":")), fastavro.parse_schema(plain)
+
+
+@functools.lru_cache(maxsize=64)
+def _schema_to_read(text: bytes) -> Any:
+    plain = {"type": "array", "items": without_logical_types(json.loads(text))}
+    return fastavro.parse_schema(plain)
+
+
 def without_logical_types(schema: Any) -> Any:
     """Drop logical types: timestamps stay numbers, and no zone is put on a local wall clock."""
     if isinstance(schema, dict):
@@ -293,8 +307,7 @@ def _read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
     header = _read_metadata(source)
     sync = _take(source, _SYNC_BYTES)
     codec = header.get("avro.codec", b"null").decode()
-    schema = without_logical_types(json.loads(header["avro.schema"]))
-    plain = fastavro.parse_schema({"type": "array", "items": schema})
+    plain = _schema_to_read(header["avro.schema"])
     while source.tell() < len(data):
         count = _read_varint(source)
         content = _decompress(_take(source, _read_varint(source)), codec)

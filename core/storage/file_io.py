@@ -10,7 +10,7 @@ import os
 import stat
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +97,9 @@ class FileReader(Protocol):
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
+
+    def names(self, path: str) -> Collection[str]:
+        """Their names alone, in any order, where that is all that is wanted."""
 
 
 class FileIO:
@@ -203,6 +206,10 @@ class FileIO:
         own = path.rstrip("/")
         found = (_status(row) for row in rows)
         return sorted((each for each in found if each.path != own), key=lambda each: each.name)
+
+    def names(self, path: str) -> Collection[str]:
+        """Their names alone, in any order."""
+        return [each.name for each in self.list(path)]
 
     def create(self, path: str, data: bytes) -> None:
         """Make a file that must not exist yet.
@@ -334,6 +341,14 @@ class LocalFileIO(FileIO):
 
         try:
             return self._ask(path, lambda: sorted(scan(), key=lambda each: each.name))
+        except NotFound:
+            return []
+
+    def names(self, path: str) -> Collection[str]:
+        """Their names alone, in any order; nothing is asked about each of them."""
+        try:
+            # A Path for each name costs more than the listing.
+            return self._ask(path, lambda: os.listdir(_checked(path)))  # noqa: PTH208
         except NotFound:
             return []
 

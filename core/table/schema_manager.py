@@ -12,6 +12,7 @@ from core.table.versioned_files import (
     decode,
     decode_states,
     list_numbered,
+    newest_numbered,
     values_of,
 )
 
@@ -33,11 +34,8 @@ class SchemaManager:
         Raises:
             FormatError: It cannot be decoded.
         """
-        listing = self._listing()
-        if not listing:
-            return None
-        newest = max(listing)
-        return decode(self._reader, listing[newest], TableSchema.from_json)
+        newest = newest_numbered(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
+        return None if newest is None else decode(self._reader, newest, TableSchema.from_json)
 
     def latest(self) -> TableSchema:
         """The newest schema.

@@ -7,6 +7,7 @@ missing, too low, too high or garbage (C21), and Paimon itself overwrites them n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
@@ -18,8 +19,11 @@ from core.table.versioned_files import (
     decode,
     decode_states,
     list_numbered,
+    newest_numbered,
     values_of,
 )
+
+_FIRST: Final = 1  # Paimon's
 
 
 class SnapshotManager:
@@ -47,10 +51,10 @@ class SnapshotManager:
         Raises:
             FormatError: The newest snapshot cannot be decoded.
         """
-        listing = self._listing()
-        if not listing:
-            return None
-        return decode(self._reader, listing[max(listing)], Snapshot.from_json)
+        newest = newest_numbered(
+            self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX, least=_FIRST
+        )
+        return None if newest is None else decode(self._reader, newest, Snapshot.from_json)
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """A snapshot by its id, None if it never was or has expired."""
@@ -121,8 +125,7 @@ class SnapshotManager:
 
     def _listing(self) -> dict[int, FileStatus]:
         found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)
-        found.pop(0, None)  # Paimon counts from 1
-        return found
+        return {number: status for number, status in found.items() if number >= _FIRST}
 
     def _range(self) -> str:
         ids = self.ids()

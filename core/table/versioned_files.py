@@ -43,6 +43,27 @@ def list_numbered(reader: MetadataReader, directory: str, prefix: str) -> dict[i
     return dict(sorted(numbers.items()))
 
 
+def newest_numbered(
+    reader: MetadataReader, directory: str, prefix: str, *, least: int = 0
+) -> FileStatus | None:
+    """The file of a directory with the highest number from `least` on, or None."""
+    texts = (
+        name.removeprefix(prefix)
+        for name in reader.files.names(directory)
+        if name.startswith(prefix)
+    )
+    newest = max((int(text) for text in texts if _is_number(text)), default=-1)
+    if newest < least:
+        return None
+    status = reader.files.status(f"{directory}/{prefix}{newest}")
+    if status is not None and not status.is_directory:
+        return status
+    # Gone since, or a folder of that name: a listing with all that is known of each settles it.
+    found = list_numbered(reader, directory, prefix)
+    newest = max(found, default=-1)
+    return found[newest] if newest >= least else None
+
+
 def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:
     """What a file of a listing holds.
 

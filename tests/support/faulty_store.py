@@ -181,6 +181,9 @@ class FaultyReader:
     def status(self, path: str) -> FileStatus | None:
         return self._faulty.read("look", path, lambda: self._inner.status(path))[0]
 
+    def names(self, path: str) -> list[str]:
+        return [each.name for each in self.list(path)]
+
     def list(self, path: str) -> list[FileStatus]:
         found, lie = self._faulty.read("list", path, lambda: self._inner.list(path))
         if lie is What.STALE:
