@@ -4,6 +4,7 @@ Repeating a copy that was cut off is no different from finishing it: a file that
 same bytes counts as copied, one with other bytes stops the copy.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -51,11 +52,14 @@ def copy_files(
 
     Raises:
         CommitConflict: A path holds other bytes; what stands before it in the order is copied.
+        StorageError: A file could not be read whole; as above.
     """
     written = 0
     for start in range(0, len(pairs), _AT_ONCE):
         chunk = pairs[start : start + _AT_ONCE]
         contents = store.files.read_many([source for source, _ in chunk])
+        for (source, _), data in zip(chunk, contents, strict=True):
+            _check_whole(source, data)
         targets = [target for _, target in chunk]
         publish_files(store, list(zip(targets, contents, strict=True)))
         written += sum(len(data) for data in contents)
@@ -83,6 +87,18 @@ def publish_files(store: CommitStore, items: Sequence[tuple[str, bytes]]) -> Non
         f"{left[0][0]} could not be published: the store gave no clear answer. Try again.",
         path=left[0][0],
     )
+
+
+def _check_whole(path: str, data: bytes) -> None:
+    """Refuse to copy what is cut off: a copy is never replaced, so it would stay so for good."""
+    try:
+        json.loads(data)
+    except ValueError:
+        raise StorageError(
+            f"{path} is no whole JSON file, or was read only in part. It was not copied; look at "
+            "the file, then try again.",
+            path=path,
+        ) from None
 
 
 def _is_copied(files: FileReader, path: str, data: bytes) -> bool:
