@@ -4,7 +4,7 @@ Heads move, so what depends on them is read again after five seconds. What a sna
 fixes never changes and is kept until there is no room for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
@@ -32,6 +32,8 @@ from core.procedures.browse_values import (
     TableSummary,
     TagItem,
 )
+from core.procedures.call import Argument
+from core.procedures.consequence import Preview
 
 _HEADS_SECONDS: Final = 5
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
@@ -127,6 +129,11 @@ def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> SnapshotDetai
 def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
     """Decide what a fast-forward would do, on the heads as they are now."""
     return get_services().preview_fast_forward(identifier, source, target)
+
+
+def preview(name: str, arguments: Mapping[str, Argument]) -> Preview:
+    """Tell what a command would do, on the heads as they are now."""
+    return get_services().preview(name, arguments)
 
 
 def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:

@@ -49,8 +49,10 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.permissions import Role
+from core.procedures.preview import preview_call
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 
@@ -166,6 +168,10 @@ class Services:
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""
         return read_system_table(self.warehouse, table, name)
+
+    def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
+        """Tell what a command would do, and change nothing."""
+        return preview_call(self.warehouse, self.call(name, arguments, "preview"))
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         """Decide what a fast-forward would do, and change nothing."""

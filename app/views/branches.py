@@ -7,6 +7,7 @@ import streamlit as st
 from app import reads, state
 from app.charts.branch_graph import branch_graph_figure, is_wider_than_shown, legend_words
 from app.charts.palette import CHART_CONFIG
+from app.models.actions import Action
 from app.models.branch_graph import (
     Axis,
     BranchGraph,
@@ -27,10 +28,14 @@ from app.widgets.branch_card import (
     standing_badge,
     standing_text,
 )
+from app.widgets.branch_dialogs import BranchDialogs
+from app.widgets.dialogs import offer, show_dialog
+from app.widgets.dropped import show_dropped
 from app.widgets.problem import guarded, show_not_found
 from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
+from app.widgets.undo_dialog import undo_dialogs
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
 from core.procedures import browse_values
@@ -75,6 +80,13 @@ def show() -> None:
     with right:
         _show_inspector(graph, items, tracks, versus, identifier)
     _show_list(shown, items, identifier)
+    show_dropped(graph.dropped)
+    show_dialog(
+        {
+            **BranchDialogs(identifier, items, here()).all(),
+            **undo_dialogs(identifier, here()),
+        }
+    )
     show_same_as("branches", identifier.table_name, "--versus", versus)
 
 
@@ -93,6 +105,7 @@ def _show_controls(names: list[str]) -> None:
         if any(is_service_branch(name) for name in names):
             st.toggle("Rescue branches", key="br_show", bind="query-params")
         st.space("stretch")
+        offer(Action.CREATE, "Create branch", icon=":material/add:", key="create-branch")
         st.segmented_control(
             "Axis", list(Axis), default=Axis.LINEAGE, key="br_axis", bind="query-params",
             required=True, label_visibility="collapsed",
@@ -247,8 +260,12 @@ def _show_list(
         for number, track in enumerate(chosen[visible]):
             _show_row(number, track, items[track.branch])
     if len(tracks) == 1:
-        st.caption("No branch besides main. `branch-console create-branch` makes the first one:")
-        st.code(f"branch-console create-branch {identifier.table_name} NAME", language="bash")
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption("No branch besides main.", width="content")
+            offer(
+                Action.CREATE, "Create the first branch", icon=":material/add:",
+                key="create-first-branch",
+            )  # fmt: skip
 
 
 def _show_row(number: int, track: Track, item: BranchItem) -> None:

@@ -3,16 +3,20 @@
 import streamlit as st
 
 from app import reads, state
+from app.models.actions import Action
 from app.models.location import Location
 from app.models.receipt_text import count_pairs, move_words, receipt_markdown
 from app.models.wording import code, duration, moment, plain
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.dialogs import offer, show_dialog
 from app.widgets.location import show_location
 from app.widgets.problem import show_problem
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
+from app.widgets.undo_dialog import undo_dialogs
 from core.errors import PaimonError
+from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 
 
@@ -34,6 +38,8 @@ def show() -> None:
         state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
         return
     _show_receipt(receipt, place)
+    if place.full_table:
+        show_dialog(undo_dialogs(Identifier.parse(place.full_table), place))
 
 
 def _show_receipt(receipt: Receipt, place: Location) -> None:
@@ -81,8 +87,11 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
     show_same_as("receipt", receipt.operation_id)
-    with st.container(horizontal=True, gap="small"):
-        if place.table:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if place.full_table:
+            offer(
+                Action.UNDO, "Undo", icon=":material/undo:", key="undo", what=receipt.operation_id
+            )
             state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
         state.link(
             PageName.JOB, "Job", place, view={"id": receipt.operation_id},

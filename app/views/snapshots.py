@@ -8,15 +8,19 @@ import streamlit as st
 from app import reads, state
 from app.charts.palette import CHART_CONFIG
 from app.charts.snapshot_timeline import GLYPHS, snapshot_timeline_figure
+from app.models.actions import DO, WHAT, Action
 from app.models.location import Location, SnapshotPoint
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
 from app.models.wording import code, count, full_count, plain, plural, size
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.branch_card import snapshot_facts
+from app.widgets.dialogs import offer, show_dialog
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
+from app.widgets.tag_dialogs import TagDialogs
+from app.widgets.tag_list import show_tags
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.procedures.browse_values import SnapshotItem, TableSummary
@@ -45,10 +49,13 @@ def show() -> None:
         with guarded("The timeline cannot be drawn."):
             _show_timeline(identifier, items)
         _show_table(identifier, items)
+        with guarded("The tags cannot be read."):
+            show_tags(identifier, here())
     with right:
         _show_reuse(items)
         if selected is not None:
             _show_inspector(identifier, selected, is_head=selected is items[0])
+    show_dialog(TagDialogs(identifier, here()).all())
     show_same_as("snapshots", identifier.table_name, "--branch", identifier.branch)
 
 
@@ -276,6 +283,23 @@ def _show_inspector(identifier: Identifier, item: SnapshotItem, *, is_head: bool
         with st.expander("Snapshot file as JSON"):
             st.code(snapshot.to_json(), language="json", wrap_lines=True)
         _show_links(identifier, snapshot)
+    _show_commands(identifier, snapshot, is_head=is_head)
+
+
+def _show_commands(identifier: Identifier, snapshot: Snapshot, *, is_head: bool) -> None:
+    """Draw what can be done with the snapshot; each opens a form that tells the consequences."""
+    what = str(snapshot.id)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="commands"):
+        offer(Action.TAG, "Tag", icon=":material/sell:", key="do-create-tag", what=what)
+        if not is_head:
+            offer(
+                Action.ROLLBACK, "Roll back to here", icon=":material/history:", key="do-rollback",
+                what=what,
+            )  # fmt: skip
+        state.link(
+            PageName.BRANCHES, "Branch from here", here().at_branch(identifier.branch),
+            view={DO: Action.CREATE, WHAT: what}, icon=":material/fork_right:",
+        )  # fmt: skip
 
 
 def _more_facts(snapshot: Snapshot) -> list[tuple[str, str]]:

@@ -14,7 +14,6 @@ from app.models.wording import (
     code,
     count,
     full_count,
-    moment,
     plain,
     plural,
     shortened,
@@ -24,6 +23,7 @@ from app.models.wording import (
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.fallback import show_fallback
+from app.widgets.history import show_history
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
@@ -223,29 +223,4 @@ def _show_consumers(identifier: Identifier, summary: TableSummary) -> None:
 
 
 def _show_events(identifier: Identifier, summary: TableSummary) -> None:
-    events = summary.events
-    if not events:
-        st.info(
-            "The ledger is empty: no operation of this console has touched the table. Branches "
-            "that other software made are shown, their forks are inferred."
-        )
-        return
-    newest = sorted(events, key=lambda event: -event.time_millis)
-    zone = state.zone()
-    frame = pd.DataFrame(
-        {
-            "Time": [moment(event.time_millis, zone) for event in newest],
-            "What": [str(event.kind) for event in newest],
-            "Branch": [event.branch for event in newest],
-            "From": [event.source_branch or "" for event in newest],
-            "By": [event.actor for event in newest],
-            "Reason": [event.reason or "" for event in newest],
-            "Operation": [event.operation_id for event in newest],
-        }
-    )
-    st.dataframe(
-        frame[:_MOST_ROWS],
-        hide_index=True,
-        row_height=rows.TABLE_ROW,
-        alt=f"{plural(len(frame), 'event')} of {identifier.table_name}, newest first",
-    )
+    show_history(summary.events, here())

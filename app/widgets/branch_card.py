@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import state
+from app.models.actions import Action
 from app.models.branch_graph import LaneState, Track, versus_words
 from app.models.location import Location, SnapshotPoint
 from app.models.wording import (
@@ -17,6 +18,7 @@ from app.models.wording import (
 )
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.dialogs import offer
 from app.widgets.fallback import show_fallback
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
@@ -79,6 +81,8 @@ def show_branch_card(
     with st.container(border=True, key="card-branch"):
         st.markdown(f"##### {code(item.name)}")
         badges = [standing_badge(track), health_words(item)]
+        if item.protection is not None:
+            badges.append(":blue-badge[:material/lock: protected]")
         if item.is_stale:
             badges.append(":gray-badge[stale]")
         st.markdown(" ".join(badges))
@@ -116,6 +120,9 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         facts.append(("Owner", plain(item.owner)))
     if item.reason:
         facts.append(("Reason", plain(item.reason)))
+    if item.protection is not None:
+        rule = f"rule {code(item.protection.branch)} of {plain(item.protection.actor)}"
+        facts.append(("Protected by", rule))
     if item.used_by:
         facts.append(("Named by", ", ".join(code(each) for each in item.used_by)))
     return facts
@@ -142,6 +149,27 @@ def _show_actions(item: BranchItem, track: Track, place: Location) -> None:
                 view={"source": item.name, "target": MAIN_BRANCH, "how": "ff"},
                 icon=":material/fast_forward:",
             )
+    _show_commands(item)
+
+
+def _show_commands(item: BranchItem) -> None:
+    """Draw what can be done to the branch; each opens a form that tells the consequences first."""
+    with st.container(horizontal=True, gap="small", key="branch-commands"):
+        label, icon = ("Protect", ":material/lock:")
+        if item.protection is not None:
+            label, icon = ("Protection", ":material/lock_open:")
+        offer(Action.PROTECT, label, icon=icon, key="do-protect-branch")
+        if item.name == MAIN_BRANCH:
+            return
+        offer(Action.RENAME, "Rename", icon=":material/edit:", key="do-rename-branch")
+        if item.findings:
+            offer(Action.PIN, "Pin", icon=":material/keep:", key="do-pin-branch")
+        if item.head is not None:
+            offer(
+                Action.REPLACE_MAIN, "Replace main", icon=":material/swap_vert:",
+                key="do-replace-main",
+            )  # fmt: skip
+        offer(Action.DROP, "Drop", icon=":material/delete:", key="do-drop-branch")
 
 
 def show_snapshot_card(

@@ -67,3 +67,8 @@ def typed_name(form: str, name: str) -> bool:
         f"Type {code(name)} to confirm", key=f"typed-{form}", placeholder=name, width=320
     )
     return typed == name
+
+
+def reason_field() -> str | None:
+    """Ask why something is done; None where nobody says."""
+    return st.text_input("Reason", key="do-reason", placeholder="Kept in the ledger") or None

@@ -13,7 +13,14 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.browse_tables import branch_options, unfinished_branches
-from core.procedures.browse_values import BranchItem, Distance, ForkView, Health
+from core.procedures.browse_values import (
+    BranchItem,
+    Distance,
+    DroppedBranch,
+    ForkView,
+    Health,
+)
+from core.procedures.protection import protection_of
 from core.procedures.warehouse import Warehouse
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
@@ -69,6 +76,24 @@ class BranchReader:
         self._check_exists(against)
         return tuple(self._item(state, against) for state in self._states)
 
+    def dropped(self) -> tuple[DroppedBranch, ...]:
+        """The branches that can be restored, the last dropped first."""
+        alive = {state.name for state in self._states}
+        return tuple(
+            DroppedBranch(
+                name=event.branch,
+                rescue_branch=event.receipt.rescue_branch,
+                operation_id=event.operation_id,
+                actor=event.actor,
+                reason=event.reason,
+                time_millis=event.time_millis,
+            )
+            for event in reversed(self.events)
+            if event.kind is LineageKind.DROPPED
+            and event.receipt is not None
+            and event.receipt.rescue_branch in alive
+        )
+
     def history(self, branch: str) -> tuple[Snapshot, ...]:
         """The readable snapshots of a branch, oldest first."""
         if branch not in self._histories:
@@ -91,6 +116,7 @@ class BranchReader:
             created_millis=made.time_millis if made else state.created_millis,
             owner=made.owner if made else None,
             reason=made.reason if made else None,
+            protection=protection_of(self.events, state.name),
             used_by=self._used_by(state.name),
             error=state.error,
         )

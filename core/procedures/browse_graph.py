@@ -65,6 +65,7 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
         nodes=tuple(placed.values()),
         edges=tuple(edges),
         events=reader.events,
+        dropped=reader.dropped(),
     )
 
 

@@ -119,6 +119,7 @@ class BranchItem:
     """A branch in a list; a broken one has an `error` and no head.
 
     Attributes:
+        protection: The rule of the ledger that protects it.
         branch_options: Options of its schema that name a branch, by key.
         used_by: Options of other branches that name this one.
     """
@@ -135,9 +136,22 @@ class BranchItem:
     fork: ForkView | None = None
     versus: Distance | None = None
     is_stale: bool = False
+    protection: LineageEvent | None = None
     branch_options: tuple[tuple[str, str], ...] = ()
     used_by: tuple[str, ...] = ()
     error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedBranch:
+    """A branch that was dropped and can be restored: its rescue branch is still there."""
+
+    name: str
+    rescue_branch: str
+    operation_id: str
+    actor: str
+    reason: str | None
+    time_millis: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,13 +234,18 @@ class GraphLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchGraph:
-    """The lineage of a table: lanes with main first, nodes by lane and id, and the ledger."""
+    """The lineage of a table: lanes with main first, nodes by lane and id, and the ledger.
+
+    Attributes:
+        dropped: Branches that can be restored, the last dropped first.
+    """
 
     identifier: Identifier
     lanes: tuple[GraphLane, ...]
     nodes: tuple[GraphNode, ...]
     edges: tuple[tuple[SnapshotIdentity, SnapshotIdentity], ...]
     events: tuple[LineageEvent, ...]
+    dropped: tuple[DroppedBranch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
     Distance,
+    DroppedBranch,
     FallbackView,
     ForkView,
     GraphLane,
@@ -35,8 +36,11 @@ from core.procedures.browse_values import (
     TableItem,
     TableKind,
     TableSummary,
+    TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.consequence import Consequence, Preview, changes, keeps
+from core.procedures.permissions import Role
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -111,6 +115,8 @@ class PretendBranch:
     reason: str | None = None
     consumers: tuple[tuple[str, int], ...] = ()
     findings: tuple[str, ...] = ()
+    protection: LineageEvent | None = None
+    used_by: tuple[str, ...] = ()
 
     @property
     def head(self) -> Snapshot | None:
@@ -153,6 +159,9 @@ class PretendServices:
     refuses: PaimonError | None = None
     unreachable: PaimonError | None = None
     fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
+    previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
+    asked: list[ProcedureCall] = field(default_factory=list)
+    dropped: tuple[DroppedBranch, ...] = ()
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -212,6 +221,7 @@ class PretendServices:
             nodes=tuple(nodes),
             edges=(),
             events=found.events,
+            dropped=self.dropped,
         )
 
     def fallback(self, table: Identifier) -> FallbackView | None:
@@ -258,6 +268,10 @@ class PretendServices:
             partitions=partitions,
         )
 
+    def tags(self, table: Identifier) -> tuple[TagItem, ...]:
+        found = self._find(table).branch(table.branch)
+        return tuple(TagItem(name=tag.name, tag=tag) for tag in found.tags)
+
     def schemas(self, table: Identifier) -> tuple[SchemaItem, ...]:
         branch = self._find(table).branch(table.branch)
         return tuple(
@@ -285,6 +299,13 @@ class PretendServices:
         return pa.table(
             {"partition": ["{2013, 1}"], "bucket": [0], "file_path": [f"{name}.parquet"]}
         )
+
+    def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
+        self.asked.append(self.call(name, arguments))
+        found = self.previews.get(name, preview(name))
+        if isinstance(found, PaimonError):
+            raise found
+        return found
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         found = self._find(table)
@@ -314,7 +335,7 @@ class PretendServices:
     ) -> ProcedureCall:
         return ProcedureCall(
             name=name,
-            arguments=dict(arguments),
+            arguments={key: value for key, value in arguments.items() if value is not None},
             actor=self.settings.actor,
             role=self.settings.role,
             operation_id=operation_id or "0" * 32,
@@ -444,6 +465,8 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         else None,
         is_stale=branch.is_stale,
         branch_options=_branch_options(branch),
+        protection=branch.protection,
+        used_by=branch.used_by,
     )
 
 
@@ -467,6 +490,24 @@ def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> GraphNo
         schema_changed=False,
         is_head_of=(),
         merged_from=None,
+    )
+
+
+def preview(
+    name: str,
+    *consequences: Consequence,
+    typed_name: str | None = None,
+    role: Role = Role.EDITOR,
+) -> Preview:
+    """What a verb says it would do."""
+    return Preview(
+        procedure=name,
+        title=f"{name} of air.flights",
+        plan_id="5f0c7a",
+        consequences=consequences or (changes("Something changes."), keeps("The rest stays.")),
+        typed_name=typed_name,
+        role=role,
+        undo="Undo brings it back.",
     )
 
 

@@ -5,9 +5,18 @@ from pathlib import Path
 import pytest
 
 from core.format.identifier import Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.procedures.browse_values import FallbackView
 from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import PretendBranch, PretendServices, PretendTable, schema
+from tests.console.pretend import (
+    NOW,
+    PretendBranch,
+    PretendServices,
+    PretendTable,
+    air_warehouse,
+    receipt,
+    schema,
+)
 
 FLIGHTS = {"db": "air", "table": "flights"}
 
@@ -65,12 +74,31 @@ def test_it_says_why_a_fallback_branch_cannot_be_read(page: str, tmp_path: Path)
     assert "Batch reads take" not in text
 
 
-def test_the_ledger_is_shown(tmp_path: Path) -> None:
+def test_the_history_tells_each_operation(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Events")
-    events = page.at.dataframe[0].value
-    assert list(events["What"]) == ["created"]
+    assert "**1 operation**" in page.text
+    assert "created" in page.text
     empty = air_console(tmp_path).open("table", db="air", table="carriers", t_tab="Events")
     assert "The ledger is empty" in empty.text
+
+
+def test_the_history_is_filtered_and_leads_to_receipts(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    flights = services.listed[1]
+    main = flights.branches["main"].snapshots
+    moved = LineageEvent(
+        id="e2", branch="main", operation_id="b" * 32, actor="grace",
+        kind=LineageKind.FAST_FORWARDED, source_branch="backfill", time_millis=NOW,
+        receipt=receipt("b" * 32, main[-2], main[-1]),
+    )  # fmt: skip
+    flights.events = (*flights.events, moved)
+    page = Console(services).open("table", **FLIGHTS, t_tab="Events", hi_q="grace")
+    assert "**1 operation**" in page.text
+    queries = [query for label, query in page.links() if label == "Receipt"]
+    assert len(queries) == 1
+    assert f"id={'b' * 32}" in queries[0]
+    none = Console(services).open("table", **FLIGHTS, t_tab="Events", hi_q="nobody")
+    assert "No operation has these words and kinds." in none.text
 
 
 def test_nobody_reading_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""Dialogs that an address opens: `do` names the action, `what` its subject."""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from app import state
+from app.models.actions import DO, WHAT, Action
+from app.models.wording import code
+
+
+def offer(
+    action: Action, label: str, *, icon: str, key: str, what: str | None = None, **looks: str
+) -> None:
+    """Draw a button that opens the dialog of an action."""
+    st.button(
+        label, icon=icon, key=key, on_click=_open, args=(action, what),
+        type="primary" if looks.get("type") == "primary" else "secondary", help=looks.get("help"),
+    )  # fmt: skip
+
+
+def show_dialog(dialogs: Mapping[Action, tuple[str, Callable[[str | None], None]]]) -> None:
+    """Open the dialog that the address asks for, where the page has it.
+
+    Args:
+        dialogs: Title of each action's dialog, and what draws it from the address's `what`.
+    """
+    wanted = state.parameter(DO)
+    if wanted is None:
+        return
+    found = next((each for each in dialogs if each == wanted), None)
+    if found is None:
+        st.warning(f"The address asks for {code(wanted)}, which this page does not offer.")
+        return
+    title, draw = dialogs[found]
+    st.dialog(title, width="large", on_dismiss=_close)(draw)(state.parameter(WHAT))
+
+
+def _open(action: Action, what: str | None) -> None:
+    state.set_parameter(DO, action)
+    state.set_parameter(WHAT, what)
+
+
+def _close() -> None:
+    state.set_parameter(DO, None)
+    state.set_parameter(WHAT, None)

@@ -1,0 +1,77 @@
+"""A command before it is sent: its consequences, the last check, and the button."""
+
+import streamlit as st
+
+from app import reads
+from app.models.actions import Form
+from app.models.location import Location
+from app.models.wording import code, plain
+from app.services import get_services
+from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.problem import guarded
+from app.widgets.same_as import show_same_as
+from core.procedures.consequence import Consequence, Preview, Weight
+
+_MARKS = {
+    Weight.BLOCKS: ":red[✕] **Stands in the way**",
+    Weight.LOSES: ":orange[\N{MINUS SIGN}] **Goes**",
+    Weight.CHANGES: ":blue[~] **Changes**",
+    Weight.KEEPS: ":green[✓] **Stays**",
+}
+_MOST_DETAILS = 12
+
+
+def show_command(form: Form, place: Location) -> None:
+    """Draw what a filled-in form would do, and the button that does it.
+
+    Args:
+        form: The command.
+        place: The location that the job page keeps.
+    """
+    with guarded("The consequences cannot be told; nothing changed."):
+        with st.skeleton(height=120):
+            preview = reads.preview(form.procedure, form.arguments)
+        show_preview(preview)
+        _show_button(preview, form, place)
+        statement = get_services().call(form.procedure, form.arguments, "same-as").statement
+        show_same_as(sql=f"{statement};")
+
+
+def show_preview(preview: Preview) -> None:
+    """Draw the consequences, the gravest first, each kind under its own glyph and word."""
+    with st.container(border=True, key="card-preview"):
+        st.markdown(f"**{plain(preview.title)}**")
+        for weight in Weight:
+            found = [each for each in preview.consequences if each.weight is weight]
+            if found:
+                with st.container(key=f"sentences-{weight}"):
+                    st.markdown(_MARKS[weight])
+                    for consequence in found:
+                        _show_consequence(consequence)
+        st.caption(f":material/undo: {plain(preview.undo)}")
+
+
+def _show_consequence(consequence: Consequence) -> None:
+    suffix = f" {code(consequence.kind)}" if consequence.kind else ""
+    details = consequence.details
+    shown = ", ".join(code(each) for each in details[:_MOST_DETAILS])
+    more = f" and {len(details) - _MOST_DETAILS} more" if len(details) > _MOST_DETAILS else ""
+    below = f"  \n:small[{shown}{more}]" if details else ""
+    st.markdown(f"{plain(consequence.text)}{suffix}{below}")
+
+
+def _show_button(preview: Preview, form: Form, place: Location) -> None:
+    refused = lacks_role(preview.role)
+    reason = refused
+    if not preview.can_run:
+        reason = refused or "Clear first what stands in the way."
+    elif preview.typed_name is not None and not typed_name(form.procedure, preview.typed_name):
+        reason = refused or "Type the name first."
+    if st.button(
+        form.label, type="primary", icon=form.icon, disabled=reason is not None, help=reason,
+        key=f"run-{form.procedure}",
+    ):  # fmt: skip
+        arguments = {**form.arguments, "plan_id": preview.plan_id}
+        start_once(form.procedure, arguments, place, subject=preview.plan_id)
+    if refused:
+        st.caption(refused)

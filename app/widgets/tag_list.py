@@ -1,0 +1,73 @@
+"""The tags of a branch: what each names, how long it lasts, what stands on it."""
+
+import streamlit as st
+
+from app import reads, state
+from app.models.actions import Action
+from app.models.location import Location, SnapshotPoint
+from app.models.wording import age, code, count, duration, plain, plural, shortened
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.dialogs import offer
+from app.widgets.rows import Column
+from core.format.identifier import Identifier
+from core.procedures.browse_values import TagItem
+
+_PER_PAGE = 12
+_NAME = Column(label="Tag", weight=2.4)
+_SNAPSHOT = Column(label="Snapshot", weight=1.0, align="right")
+_WHEN = Column(label="Committed", weight=1.4)
+_KEPT = Column(label="Kept", weight=1.2)
+_BASE = Column(label="Base of", weight=1.8)
+_DELETE = Column(label="", weight=1.0)
+_COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _DELETE)
+
+
+def show_tags(identifier: Identifier, place: Location) -> None:
+    """Draw the tags of the branch, each with what it keeps."""
+    items = reads.tags(identifier)
+    st.markdown(f"**{plural(len(items), 'tag')}**")
+    if not items:
+        st.caption(f"{code(identifier.branch)} has no tag: its snapshots are kept by age only.")
+        return
+    listed = rows.row_list("tags")
+    visible = rows.page_of_rows("sn_tp", len(items), _PER_PAGE)
+    with listed:
+        rows.head("tags", _COLUMNS)
+        for number, item in enumerate(items[visible]):
+            _show_row(number, item, identifier, place)
+
+
+def kept_words(item: TagItem) -> str:
+    """Say how long a tag lasts."""
+    if item.tag is None:
+        return rows.NOTHING
+    seconds = item.tag.time_retained_seconds
+    if seconds is None:
+        return "for good"
+    days, rest = divmod(int(seconds), 86_400)
+    if days and not rest:
+        return plural(days, "day")
+    return duration(int(seconds * 1000))
+
+
+def _show_row(number: int, item: TagItem, identifier: Identifier, place: Location) -> None:
+    cells = dict(zip(_COLUMNS, rows.row(f"tag-{number}", _COLUMNS), strict=True))
+    rows.text(cells[_NAME], _NAME, f":violet[⚑] {plain(shortened(item.name, 34))}")
+    if item.tag is None:
+        problem = item.error.message if item.error else ""
+        rows.text(cells[_KEPT], _KEPT, ":red-badge[✕ broken]", help=plain(problem))
+        return
+    snapshot = item.tag.snapshot
+    with cells[_SNAPSHOT]:
+        point = SnapshotPoint.of(identifier.branch, snapshot)
+        state.link(PageName.SNAPSHOTS, count(snapshot.id), place.at_snapshot(point))
+    rows.text(cells[_WHEN], _WHEN, age(snapshot.time_millis, state.now_millis()))
+    rows.text(cells[_KEPT], _KEPT, kept_words(item))
+    base = ", ".join(plain(shortened(name, 20)) for name in item.is_base_of)
+    rows.text(cells[_BASE], _BASE, base or rows.NOTHING)
+    with cells[_DELETE]:
+        offer(
+            Action.DELETE_TAG, "Delete", icon=":material/delete:", key=f"delete-tag-{number}",
+            what=item.name,
+        )  # fmt: skip

@@ -1,0 +1,362 @@
+"""The dialogs of the lifecycle: what each opens from, what it sends, and who may send it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import AlreadyExists, ErrorKind
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.procedures.browse_values import DroppedBranch
+from core.procedures.consequence import Consequence, Weight, blocks, changes, keeps, loses
+from core.procedures.permissions import Role
+from tests.console.pages import Console, Page, settings
+from tests.console.pretend import NOW, PretendServices, air_warehouse, preview, receipt
+
+FLIGHTS = {"db": "air", "table": "flights"}
+FIX = {**FLIGHTS, "branch": "fix-delays"}
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> PretendServices:
+    return air_warehouse(settings(tmp_path))
+
+
+def opened(services: PretendServices, do: str, **query: str) -> Page:
+    """A page with the dialog that its address asks for."""
+    page = "snapshots" if do in {"create-tag", "delete-tag", "rollback"} else "branches"
+    return Console(services).open(page, **{**FIX, **query}, do=do)
+
+
+def typed(page: Page, key: str, text: str) -> Page:
+    page.at.text_input(key=key).set_value(text)
+    return page.run()
+
+
+def fill_create(page: Page) -> Page:
+    typed(page, "do-name", "sandbox")
+    typed(page, "do-owner", "ada")
+    return typed(page, "do-reason", "try it out")
+
+
+def fill_rename(page: Page) -> Page:
+    return typed(page, "do-name", "delays")
+
+
+def fill_tag(page: Page) -> Page:
+    return typed(page, "do-name", "q2")
+
+
+def fill_reason(page: Page) -> Page:
+    return typed(page, "do-reason", "not needed")
+
+
+def fill_nothing(page: Page) -> Page:
+    return page
+
+
+Fill = Callable[[Page], Page]
+BRANCH = {"table": "air.flights", "branch": "fix-delays"}
+ON_BRANCH = {"table": "air.flights$branch_fix-delays"}
+COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
+    "create-branch": (
+        "create_branch",
+        {},
+        fill_create,
+        {
+            "table": "air.flights",
+            "branch": "sandbox",
+            "from_branch": "fix-delays",
+            "owner": "ada",
+            "reason": "try it out",
+        },
+    ),
+    "rename-branch": ("rename_branch", {}, fill_rename, {**BRANCH, "to": "delays"}),
+    "protect-branch": (
+        "protect_branch",
+        {},
+        fill_reason,
+        {**BRANCH, "protected": True, "reason": "not needed"},
+    ),
+    "drop-branch": ("drop_branch", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
+    "replace-main": ("replace_main", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
+    "pin-branch": ("pin_branch", {}, fill_nothing, BRANCH),
+    "create-tag": (
+        "create_tag",
+        {"what": "9"},
+        fill_tag,
+        {**ON_BRANCH, "tag": "q2", "snapshot": 9},
+    ),
+    "delete-tag": (
+        "delete_tag",
+        {"what": "2013-q1"},
+        fill_reason,
+        {**ON_BRANCH, "tag": "2013-q1", "reason": "not needed"},
+    ),
+    "rollback": (
+        "rollback",
+        {"what": "9"},
+        fill_reason,
+        {**ON_BRANCH, "snapshot": 9, "reason": "not needed"},
+    ),
+    "undo": (
+        "undo",
+        {"what": "b" * 32},
+        fill_nothing,
+        {"table": "air.flights", "operation": "b" * 32},
+    ),
+}
+
+
+@pytest.mark.parametrize("do", COMMANDS)
+def test_what_was_previewed_is_sent_as_a_job(do: str, services: PretendServices) -> None:
+    name, query, fill, expected = COMMANDS[do]
+    page = fill(opened(services, do, **query))
+    assert "Something changes\\." in page.text
+    assert "Undo brings it back\\." in page.text
+    assert services.sent == []
+    page.click(f"run-{name}")
+    (call,) = services.sent
+    assert call.name == name
+    assert dict(call.arguments) == {**expected, "plan_id": "5f0c7a"}
+    asked = dict(services.asked[-1].arguments)
+    assert asked == expected
+    assert page.at.query_params["id"] == call.operation_id
+
+
+@pytest.mark.parametrize("do", COMMANDS)
+def test_what_is_in_the_way_disables_the_button(do: str, services: PretendServices) -> None:
+    name, query, fill, _ = COMMANDS[do]
+    services.previews[name] = preview(
+        name, blocks("Option x names it.", ErrorKind.FILES_IN_USE, ("a", "b"))
+    )
+    page = fill(opened(services, do, **query))
+    assert ":red[✕] **Stands in the way**" in page.text
+    assert "Option x names it\\. `FILES_IN_USE`" in page.text
+    assert "`a`, `b`" in page.text
+    assert page.at.button(key=f"run-{name}").disabled
+
+
+@pytest.mark.parametrize("do", COMMANDS)
+def test_a_viewer_sees_the_consequences_and_the_role_it_takes(do: str, tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path, role="viewer"))
+    name, query, fill, _ = COMMANDS[do]
+    page = fill(opened(services, do, **query))
+    assert "Something changes\\." in page.text
+    assert "This asks for an editor; you are a viewer." in page.text
+    assert page.at.button(key=f"run-{name}").disabled
+
+
+@pytest.mark.parametrize("do", COMMANDS)
+def test_a_name_that_must_be_typed_is_waited_for(do: str, services: PretendServices) -> None:
+    name, query, fill, _ = COMMANDS[do]
+    services.previews[name] = preview(name, typed_name="fix-delays")
+    page = fill(opened(services, do, **query))
+    assert page.at.button(key=f"run-{name}").disabled
+    typed(page, f"typed-{name}", "fix-delay")
+    assert page.at.button(key=f"run-{name}").disabled
+    typed(page, f"typed-{name}", "fix-delays")
+    assert not page.at.button(key=f"run-{name}").disabled
+
+
+def test_consequences_stand_by_weight_the_gravest_first(services: PretendServices) -> None:
+    services.previews["drop_branch"] = preview(
+        "drop_branch",
+        keeps("Files stay."),
+        changes("A head moves."),
+        loses("3 commits go."),
+        blocks("A job runs.", ErrorKind.BRANCH_IN_USE),
+    )
+    text = opened(services, "drop-branch").text
+    order = [text.index(words) for words in ("**Stands in the way**", "**Goes**", "**Changes**")]
+    assert order == sorted(order)
+    assert text.index("**Changes**") < text.index("**Stays**")
+
+
+def test_a_long_list_of_details_is_cut(services: PretendServices) -> None:
+    many = Consequence(
+        weight=Weight.LOSES, text="Commits go.", details=tuple(f"c{n}" for n in range(40))
+    )
+    services.previews["drop_branch"] = preview("drop_branch", many)
+    text = opened(services, "drop-branch").text
+    assert "`c11` and 28 more" in text
+    assert "`c12`" not in text
+
+
+def test_a_preview_that_fails_is_a_card(services: PretendServices) -> None:
+    services.previews["drop_branch"] = AlreadyExists("There is one.", name="x")
+    page = opened(services, "drop-branch")
+    assert "**The consequences cannot be told; nothing changed.**" in page.text
+    assert not page.has_button("run-drop_branch")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("main", "default branch"),
+        ("123", "only digits"),
+        ("a/b", "may hold only"),
+        ("a$b", "may hold only"),
+        ("a.b", "may hold only"),
+        ("rescue-x", "kept for the console"),
+        ("merge-x", "kept for the console"),
+        ("backfill", "already"),
+    ],
+)
+@pytest.mark.parametrize("do", ["create-branch", "rename-branch"])
+def test_a_name_is_refused_while_it_is_typed(
+    do: str, name: str, reason: str, services: PretendServices
+) -> None:
+    page = typed(opened(services, do), "do-name", name)
+    assert reason in page.text
+    assert ":red[✕" in page.text
+    assert services.asked == []
+
+
+@pytest.mark.parametrize(
+    ("start", "key", "value", "expected"),
+    [
+        ("tag", "do-tag", "2013-q1", {"tag": "2013-q1"}),
+        ("snapshot", "do-snapshot", 7, {"snapshot": 7}),
+        ("empty", None, None, {"empty": True}),
+    ],
+)
+def test_a_branch_begins_where_it_is_asked_to(
+    start: str, key: str | None, value: Any, expected: dict[str, Any], services: PretendServices
+) -> None:
+    page = typed(opened(services, "create-branch"), "do-name", "sandbox")
+    page.at.radio(key="do-start").set_value(start)
+    page.run()
+    if key is not None:
+        assert services.asked[-1].arguments.keys() == {"table", "branch", "from_branch"}
+        page.at.selectbox(key=key).set_value(value)
+        page.run()
+    asked = dict(services.asked[-1].arguments)
+    assert asked == {
+        "table": "air.flights", "branch": "sandbox", "from_branch": "fix-delays", **expected,
+    }  # fmt: skip
+    assert ("An empty branch has no base" in page.text) == (start == "empty")
+
+
+def test_a_time_is_the_one_on_the_clock_of_who_looks(services: PretendServices) -> None:
+    page = typed(opened(services, "create-branch"), "do-name", "sandbox")
+    page.at.radio(key="do-start").set_value("time")
+    page.run()
+    head = services.listed[1].branches["fix-delays"].snapshots[-1]
+    asked = services.asked[-1].arguments["timestamp"]
+    assert isinstance(asked, int)
+    assert 0 <= asked - head.time_millis < 60_000
+
+
+def test_a_snapshot_of_the_address_is_where_the_branch_begins(services: PretendServices) -> None:
+    page = typed(opened(services, "create-branch", what="9"), "do-name", "sandbox")
+    assert services.asked[-1].arguments["snapshot"] == 9
+    assert page.at.selectbox(key="do-snapshot").value == 9
+
+
+def test_a_rename_names_the_options_that_hold_the_old_name(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    branches["fix-delays"] = replace(
+        branches["fix-delays"], used_by=("scan.fallback-branch of 'main'",)
+    )
+    page = typed(opened(services, "rename-branch"), "do-name", "delays")
+    assert "`scan.fallback-branch of 'main'`" in page.text
+    page.at.checkbox(key="do-options").check()
+    page.run()
+    assert services.asked[-1].arguments["update_options"] is True
+
+
+def test_a_protected_branch_says_so_and_offers_to_be_freed(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    rule = LineageEvent(
+        id="p", branch="fix-*", operation_id="c" * 32, actor="grace", kind=LineageKind.PROTECTED,
+        time_millis=NOW,
+    )  # fmt: skip
+    branches["fix-delays"] = replace(branches["fix-delays"], protection=rule)
+    page = Console(services).open("branches", **FIX)
+    assert "protected" in page.text
+    assert page.at.button(key="do-protect-branch").label == "Protection"
+    opened(services, "protect-branch")
+    assert services.asked[-1].arguments["protected"] is False
+
+
+def test_cutting_history_back_is_asked_for(services: PretendServices) -> None:
+    services.previews["rollback"] = preview("rollback", role=Role.OPERATOR)
+    page = opened(services, "rollback", what="9")
+    page.at.radio(key="do-way").set_value("cut the history back")
+    page.run()
+    assert services.asked[-1].arguments["cut"] is True
+
+
+def test_a_tag_that_exists_is_moved_only_when_asked(services: PretendServices) -> None:
+    page = typed(opened(services, "create-tag", what="9"), "do-name", "2013-q1")
+    assert "There is a tag `2013-q1` already" in page.text
+    assert services.asked == []
+    page.at.checkbox(key="do-move").check()
+    page.run()
+    assert services.asked[-1].arguments["replace"] is True
+
+
+def test_a_tag_may_end_by_itself(services: PretendServices) -> None:
+    page = typed(opened(services, "create-tag", what="9"), "do-name", "q2")
+    page.at.selectbox(key="do-kept").set_value("30 days")
+    page.run()
+    assert services.asked[-1].arguments["time_retained"] == "P30D"
+
+
+@pytest.mark.parametrize(
+    ("key", "do"),
+    [
+        ("create-branch", "create-branch"),
+        ("do-protect-branch", "protect-branch"),
+        ("do-rename-branch", "rename-branch"),
+        ("do-replace-main", "replace-main"),
+        ("do-drop-branch", "drop-branch"),
+    ],
+)
+def test_a_button_of_the_page_opens_its_dialog(
+    key: str, do: str, services: PretendServices
+) -> None:
+    page = Console(services).open("branches", **FIX).click(key)
+    assert page.at.query_params["do"] == do
+
+
+def test_main_cannot_be_dropped_or_renamed(services: PretendServices) -> None:
+    page = Console(services).open("branches", **FLIGHTS)
+    assert page.has_button("do-protect-branch")
+    assert not page.has_button("do-drop-branch")
+    assert not page.has_button("do-rename-branch")
+
+
+def test_a_dropped_branch_can_be_restored(services: PretendServices) -> None:
+    services.dropped = (
+        DroppedBranch(
+            name="old-fix", rescue_branch="rescue-0a", operation_id="d" * 32, actor="grace",
+            reason="done with it", time_millis=NOW,
+        ),
+    )  # fmt: skip
+    page = Console(services).open("branches", **FLIGHTS)
+    assert "**1 dropped branch**" in page.text
+    page.click("restore-0")
+    assert page.at.query_params["what"] == "d" * 32
+    page.click("run-undo")
+    (call,) = services.sent
+    assert (call.name, call.arguments["operation"]) == ("undo", "d" * 32)
+
+
+def test_a_receipt_offers_undo_with_what_stands_in_the_way(services: PretendServices) -> None:
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["e" * 32] = receipt("e" * 32, main[-2], main[-1])
+    services.previews["undo"] = preview(
+        "undo", blocks("main has 2 newer commits.", ErrorKind.UNDO_BLOCKED)
+    )
+    page = Console(services).open("receipt", **FLIGHTS, id="e" * 32).click("undo")
+    assert "main has 2 newer commits\\. `UNDO_BLOCKED`" in page.text
+    assert page.at.button(key="run-undo").disabled
+
+
+def test_a_dialog_that_a_page_does_not_have_is_said(services: PretendServices) -> None:
+    page = Console(services).open("branches", **FLIGHTS, do="conquer")
+    assert "The address asks for `conquer`, which this page does not offer." in page.text
