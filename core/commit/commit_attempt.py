@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.commit.commit_changes import Changes, combined_index, count_rows
+from core.commit.commit_message import NO_INDEX_FILES
 from core.commit.commit_store import CommitStore
 from core.commit.manifest_file_merger import ManifestFileMerger, MergePolicy
 from core.commit.manifest_write import NewFiles
@@ -20,7 +21,6 @@ from core.commit.own_commit import CommitId
 from core.commit.row_tracking import grouped_by_partition, track_rows
 from core.errors import ErrorKind, PaimonError, StorageError
 from core.format import options as table_options
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.options import Options
 from core.format.snapshot import Snapshot
@@ -154,21 +154,36 @@ class CommitAttempts:
         """Remember an attempt that was not seen to land: it may yet have, or be late."""
         self._doubtful.append(attempt)
 
-    def close(self, landed: Snapshot | None, head: Snapshot | None) -> None:
+    def close(self, landed: Snapshot | None) -> None:
         """Remove what is not needed: all but the files of what landed or may still appear.
 
-        A snapshot whose id another has can never appear; one whose id is free may only be late.
+        Args:
+            landed: The snapshot of this commit; None where none was seen to land.
         """
         needed: set[str] = set()
         for attempt in self._doubtful:
-            has_landed = landed is not None and attempt.snapshot.identity.same_as(landed.identity)
-            if has_landed or head is None or attempt.snapshot.id > head.id:
+            if landed is None:
+                stands = self._may_stand(attempt)
+            else:
+                # A snapshot whose id is free may only be late.
+                is_it = attempt.snapshot.identity.same_as(landed.identity)
+                stands = is_it or attempt.snapshot.id > landed.id
+            if stands:
                 needed |= attempt.files
         doomed = sorted(self._written - needed)
         try:
             self._store.remover.discard(doomed)
         except PaimonError as error:
             _log.warning("manifests of a lost attempt stay: %s", error)
+
+    def _may_stand(self, attempt: Attempt) -> bool:
+        # Only another snapshot under its id proves an attempt lost (C18): it may have landed while
+        # every answer was lost, and others may have built on it since.
+        try:
+            found = self._table.snapshots.find(attempt.snapshot.id)
+        except PaimonError:
+            return True
+        return found is None or found.identity.same_as(attempt.snapshot.identity)
 
     def _encode_delta(self, changes: Changes, files: NewFiles) -> _Delta:
         known = self._delta
@@ -218,7 +233,7 @@ class CommitAttempts:
             return changes.restored.index_manifest
         if not changes.changes_index:
             return None if head is None else head.index_manifest
-        old = INDEX_MANIFEST_ENTRY.empty_table()
+        old = NO_INDEX_FILES
         if head is not None:
             old = self._table.index_entries(head)
         is_bucketed = schema.bucket_mode is not BucketMode.BUCKET_UNAWARE

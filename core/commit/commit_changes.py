@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
+from core.format.index_manifest import IndexType
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
 
@@ -100,7 +100,7 @@ def replacing(new: Changes, live: pa.Table, index: pa.Table) -> Changes:
     """
     return Changes(
         delta=pa.concat_tables([entries([live], []), new.delta]),
-        changelog=MANIFEST_ENTRY.empty_table(),
+        changelog=NO_FILES,
         new_index=new.new_index,
         deleted_index=index,
     )
@@ -116,9 +116,9 @@ def restoring(then: pa.Table, now: pa.Table, snapshot: Snapshot) -> Changes:
     """
     return Changes(
         delta=entries([_without(now, then)], [_without(then, now)]),
-        changelog=MANIFEST_ENTRY.empty_table(),
-        new_index=INDEX_MANIFEST_ENTRY.empty_table(),
-        deleted_index=INDEX_MANIFEST_ENTRY.empty_table(),
+        changelog=NO_FILES,
+        new_index=NO_INDEX_FILES,
+        deleted_index=NO_INDEX_FILES,
         restored=snapshot,
     )
 
@@ -135,13 +135,11 @@ def without_duplicates(changes: Changes, live: pa.Table) -> Changes:
 
 def entries(deleted: Sequence[pa.Table], added: Sequence[pa.Table]) -> pa.Table:
     """Files as entries: those that go, then those that come, with the columns of MANIFEST_ENTRY."""
-    return pa.concat_tables(
-        [
-            MANIFEST_ENTRY.empty_table(),
-            *(_with_kind(table, FileKind.DELETE) for table in deleted if table.num_rows),
-            *(_with_kind(table, FileKind.ADD) for table in added if table.num_rows),
-        ]
-    )
+    parts = [
+        *(_with_kind(table, FileKind.DELETE) for table in deleted if table.num_rows),
+        *(_with_kind(table, FileKind.ADD) for table in added if table.num_rows),
+    ]
+    return pa.concat_tables(parts) if parts else NO_FILES
 
 
 def count_rows(delta: pa.Table) -> int:
@@ -193,7 +191,8 @@ def _with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
 
 
 def _index(tables: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables([INDEX_MANIFEST_ENTRY.empty_table(), *tables])
+    parts = [table for table in tables if table.num_rows]
+    return pa.concat_tables(parts) if parts else NO_INDEX_FILES
 
 
 def _without(files: pa.Table, others: pa.Table) -> pa.Table:

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from core.commit.commit_changes import Changes
+from core.commit.commit_message import NO_FILES, NO_INDEX_FILES
 from core.commit.conflict_detection import (
     Problem,
     find_conflict,
@@ -14,7 +15,6 @@ from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
-from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.table.file_store_table import FileStoreTable
@@ -63,13 +63,13 @@ class CommitCheck:
         if changes.restored is not None:
             return
         kind = self._commit_id.kind
-        files = MANIFEST_ENTRY.empty_table()
+        files = NO_FILES
         if must_look or needs_live_files(changes, kind, self._bucket_counts(schema)):
             files = live.at(head)
         self._raise(find_conflict(files, changes.delta, kind, schema.key_type))
         if changes.changes_index and schema.bucket_mode is BucketMode.BUCKET_UNAWARE:
             after = live_files(pa.concat_tables([files, changes.delta]))
-            current = changes.new_index.schema.empty_table()
+            current = NO_INDEX_FILES
             if head is not None:
                 current = self._table.index_entries(head)
             self._raise(

@@ -133,6 +133,8 @@ def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:
     columns = ["partition", "total_buckets"]
     both = pa.concat_tables([live.select(columns), added.select(columns)])
     both = both.filter(pc.greater(both["total_buckets"], 0))
+    if pc.count_distinct(both["total_buckets"]).as_py() < 2:
+        return None
     counts = both.group_by("partition").aggregate(
         [("total_buckets", "min"), ("total_buckets", "max")]
     )
@@ -148,6 +150,12 @@ def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:
 
 
 def _dead_or_double(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | None:
+    return (_dead(live, added, deleted) if deleted.num_rows else None) or _double(
+        live, added, deleted
+    )
+
+
+def _dead(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | None:
     known = pa.concat_tables([live.select(["identity"]), added.select(["identity"])])
     dead = deleted.filter(pc.invert(_is_in(deleted, known)))
     if not dead.num_rows and _has_duplicates(deleted):
@@ -158,6 +166,10 @@ def _dead_or_double(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Probl
             message=f"{_files(dead)} to be deleted, but not live: another commit deleted or "
             "compacted it.",
         )
+    return None
+
+
+def _double(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | None:
     double = added.filter(pc.and_(_is_in(added, live), pc.invert(_is_in(added, deleted))))
     if not double.num_rows and _has_duplicates(added):
         double = added.slice(0, 1)

@@ -20,7 +20,7 @@ from core.commit.commit_changes import (
     replacing,
     restoring,
 )
-from core.commit.commit_message import CommitMessage
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.commit.commit_queue import CommitQueue, queue_of
 from core.commit.commit_store import CommitStore
 from core.commit.landing import Landing, Request
@@ -29,7 +29,6 @@ from core.commit.overwrite_upgrade import upgraded
 from core.commit.own_commit import CommitId
 from core.errors import InvalidInput
 from core.format import options as table_options
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.snapshot import (
     BATCH_COMMIT_IDENTIFIER,
     CommitKind,
@@ -277,7 +276,7 @@ class FileStoreCommit:
 
     def _index_files(self, head: Snapshot | None, partitions: frozenset[bytes] | None) -> pa.Table:
         if head is None:
-            return INDEX_MANIFEST_ENTRY.empty_table()
+            return NO_INDEX_FILES
         index = self._table.index_entries(head)
         if partitions is None:
             return index

@@ -5,7 +5,7 @@ After a lost try only the manifests of the commits in between are read (C11, C12
 
 import pyarrow as pa
 
-from core.format.manifest_entry import MANIFEST_ENTRY
+from core.commit.commit_message import NO_FILES
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import ScanFilter, filter_entries, live_files, prune_manifests
@@ -18,7 +18,7 @@ class LiveView:
         self._table = table
         self._partitions = partitions
         self._head: Snapshot | None = None
-        self._files = MANIFEST_ENTRY.empty_table()
+        self._files = NO_FILES
 
     def at(self, head: Snapshot | None) -> pa.Table:
         """The live files at a head, with the columns of MANIFEST_ENTRY; none without a head.
@@ -27,7 +27,7 @@ class LiveView:
             FormatError: A manifest is missing or broken, or they contradict each other.
         """
         if head is None:
-            self._files = MANIFEST_ENTRY.empty_table()
+            self._files = NO_FILES
         elif self._head is None or not head.identity.same_as(self._head.identity):
             steps = self._steps_to(head)
             if steps is None:
