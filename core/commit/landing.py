@@ -78,7 +78,7 @@ class Landing:
         try:
             landed = self._try_all(request, attempts)
         finally:
-            attempts.close(landed, landed or self._table.head())
+            attempts.close(landed)
         for callback in self._callbacks:
             try:
                 callback(landed)

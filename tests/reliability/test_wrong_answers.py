@@ -1,36 +1,26 @@
 """Answers that a store loses or gets wrong, at every change; other writers; forks that are gone."""
 
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from core.commit.journal import Ending, Journal
-from core.errors import CommitConflict, PaimonError
+from core.errors import CommitConflict, PaimonError, StorageError
 from tests.reliability import states
-from tests.reliability.operations import OPERATIONS, Operation, call, recover
+from tests.reliability.operations import COMMITS, OPERATIONS, Operation, call, recover
 from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
 from tests.support.branch_bench import store_of, tree
-from tests.support.faulty_store import At, FaultyStore, Killed, What, When
-
-
-@pytest.fixture(scope="module")
-def built(memory_path: Path) -> dict[World, Path]:
-    """Each world, built once."""
-    found = {}
-    for world in {operation.world for operation in OPERATIONS}:
-        found[world] = memory_path / world.__name__
-        found[world].mkdir()
-        world(found[world])
-    return found
+from tests.support.faulty_store import At, Fault, FaultyStore, Killed, What, When
 
 
 @pytest.mark.parametrize("what", [What.SAY_UNKNOWN, What.SAY_LOST, What.FAIL])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
 def test_answers_that_are_lost_or_wrong_are_looked_up(
-    built: dict[World, Path], operation: Operation, what: What
+    built: Callable[[World], Path], operation: Operation, what: What
 ) -> None:
-    origin = built[operation.world]
+    origin = built(operation.world)
     clean = copy_world(origin, origin.parent / "clean")
     counter = FaultyStore(inner=store_of(clean))
     operation.run(clean, counter.store)
@@ -49,6 +39,27 @@ def test_answers_that_are_lost_or_wrong_are_looked_up(
                 operation.run(root, None)
             assert read(root / TABLE) == expected, where
             assert states.problems(root / TABLE) == [], where
+
+
+@pytest.mark.parametrize("operation", COMMITS, ids=attrgetter("name"))
+def test_a_commit_that_landed_unseen_keeps_its_manifests(
+    built: Callable[[World], Path], operation: Operation
+) -> None:
+    origin = built(operation.world)
+    counter = FaultyStore(inner=store_of(copy_world(origin, origin.parent / "clean")))
+    operation.run(origin.parent / "clean", counter.store)
+    root = copy_world(origin, origin.parent / "unseen")
+    landing = next(i for i, each in enumerate(counter.changes, 1) if "/snapshot-" in each)
+    faulty = FaultyStore(
+        inner=store_of(root), fault=At(call=landing, when=When.AFTER, what=What.SAY_UNKNOWN)
+    )
+    # From then on no listing is answered, so that nobody can tell whether it landed.
+    faulty.draw = lambda kind: Fault(what=What.FAIL) if kind == "list" and faulty.faults else None
+    with pytest.raises(StorageError):
+        operation.run(root, faulty.store)
+    assert states.problems(root / TABLE) == []
+    operation.run(root, None)
+    assert states.meaning(root / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
 
 
 def test_a_writer_in_between_stops_a_fast_forward_and_loses_nothing(memory_path: Path) -> None:
