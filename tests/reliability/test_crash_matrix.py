@@ -61,20 +61,6 @@ def museum(memory_path: Path) -> Museum:
     return Museum(root=root)
 
 
-@pytest.fixture(scope="module")
-def built(memory_path: Path) -> Callable[[World], Path]:
-    """Builds each world once."""
-
-    def build(world: World) -> Path:
-        root = memory_path / world.__name__
-        if not root.exists():
-            root.mkdir()
-            world(root)
-        return root
-
-    return build
-
-
 @dataclass(frozen=True, kw_only=True)
 class Clean:
     """An operation carried out without a fault."""

@@ -1,0 +1,138 @@
+"""R3: stores that fail and lie at random calls. Nothing acknowledged is lost, nothing is broken."""
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from core.errors import PaimonError
+from tests.reliability import states
+from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
+from tests.reliability.worlds import TABLE, World, copy_world
+from tests.support.branch_bench import store_of
+from tests.support.faulty_store import Fault, FaultyStore, Killed, What, When
+
+Examples: TypeAlias = Callable[[int], int]
+
+_SEEDS: Final = 1000
+_CHANGES: Final = (
+    Fault(what=What.FAIL),
+    Fault(what=What.FAIL, when=When.AFTER),
+    Fault(what=What.SAY_UNKNOWN),
+    Fault(what=What.SAY_UNKNOWN, when=When.AFTER),
+    Fault(what=What.SAY_LOST),
+    Fault(what=What.SAY_LOST, when=When.AFTER),
+    Fault(what=What.KILL),
+    Fault(what=What.KILL, when=When.AFTER),
+    Fault(what=What.KILL, when=When.TORN),
+)
+_READS: Final = {
+    "list": (Fault(what=What.FAIL), Fault(what=What.STALE), Fault(what=What.PARTIAL)),
+    "read": (Fault(what=What.FAIL), Fault(what=What.SHORT)),
+    "look": (Fault(what=What.FAIL),),
+}
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
+    part: int, built: Callable[[World], Path], examples: Examples, rng: random.Random
+) -> None:
+    for seed in (rng.randrange(1 << 30) for _ in range(examples(_SEEDS // 4))):
+        chance = random.Random(seed)
+        _weather_one(built, chance.choice(OPERATIONS), chance, seed)
+
+
+def _weather_one(
+    built: Callable[[World], Path], operation: Operation, chance: random.Random, seed: int
+) -> None:
+    origin = built(operation.world)
+    root = copy_world(origin, origin.parent / "stormy")
+    read = states.meaning if operation.is_commit else states.exact
+    old = read(root / TABLE)
+    rate = chance.choice((0.01, 0.05, 0.2))
+    weather = FaultyStore(inner=store_of(root), draw=_weather(chance, rate))
+    tries: list[str] = []
+
+    def where() -> str:
+        told = (*tries, *weather.faults)
+        return f"seed {seed}, {operation.name}:\n" + "\n".join(told)
+
+    for _ in range(chance.randint(1, 3)):
+        try:
+            operation.run(root, weather.store)
+        except Killed:
+            tries.append("killed")
+            weather.is_dead = False
+        except PaimonError as error:
+            tries.append(f"raised {error.message}")
+            if operation.is_commit and not _may_leave_files(weather.faults):
+                assert not states.unreferenced(root / TABLE), f"C17: {where()}"
+        else:
+            tries.append("done")
+            # Acknowledged: nothing may be missing, now or later.
+            _check_done(operation, root, weather.faults, where)
+            break
+        assert _broken(root) == [], where()
+    recovered_twice(root)
+    assert states.problems(root / TABLE) == [], where()
+    _check_nothing_lost(old, read(root / TABLE), where)
+    try:
+        operation.run(root, None)
+    except PaimonError as error:
+        tries.append(f"finally raised {error.message}")
+        # A false answer may stop an operation for good; what stands then is old, and whole.
+        assert _was_lied_to(weather.faults), where()
+    else:
+        _check_done(operation, root, weather.faults, where)
+    assert states.problems(root / TABLE) == [], where()
+    _check_nothing_lost(old, read(root / TABLE), where)
+
+
+def _check_done(
+    operation: Operation, root: Path, faults: list[str], where: Callable[[], str]
+) -> None:
+    clean = copy_world(root.parent / operation.world.__name__, root.parent / "clean")
+    operation.run(clean, None)
+    if _was_lied_to(faults) and not operation.is_commit:
+        return  # what was asked for depends on what a listing said
+    read = states.meaning if operation.is_commit else states.exact
+    assert read(root / TABLE) == read(clean / TABLE), where()
+
+
+def _weather(chance: random.Random, rate: float) -> Callable[[str], Fault | None]:
+    def draw(kind: str) -> Fault | None:
+        if chance.random() >= rate:
+            return None
+        return chance.choice(_READS.get(kind, _CHANGES))
+
+    return draw
+
+
+def _check_nothing_lost(
+    old: Mapping[str, object], new: Mapping[str, object], where: Callable[[], str]
+) -> None:
+    """I12: whatever a branch held it holds, or its rescue branch does."""
+    for name, held in old.items():
+        kept = (name, name.replace("main ", "rescue-op ", 1))
+        assert any(new.get(each) == held for each in kept), f"{name} is gone: {where()}"
+
+
+def _broken(root: Path) -> list[str]:
+    """What is broken before recovery: not a branch that was not there and is half made."""
+    unfinished = ("new: ", "rescue-op: ")
+    return [each for each in states.problems(root / TABLE) if not each.startswith(unfinished)]
+
+
+def _may_leave_files(faults: list[str]) -> bool:
+    """Whether orphan cleaning has to help: a clean-up failed, too, or the outcome is unknown."""
+    return _was_lied_to(faults) or any(
+        " remove " in each or "/snapshot/snapshot-" in each or each.startswith(str(What.KILL))
+        for each in faults
+    )
+
+
+def _was_lied_to(faults: list[str]) -> bool:
+    lies = (What.STALE, What.PARTIAL, What.SHORT)
+    return any(each.startswith(lies) for each in faults)
