@@ -30,7 +30,8 @@ from app.cli.output import (
     short_user,
 )
 from app.services import Services
-from core.diff.fast_forward import Arrivals, FastForwardPlan, Removals, Verdict, WayOut
+from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from core.diff.history_move import Arrivals, Removals
 from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt

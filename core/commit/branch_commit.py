@@ -222,7 +222,10 @@ def remove_history(
     target = table.on(copy.target)
     paths = target.paths
     # A LATEST hint that points past the head misleads Paimon; without hints it lists.
-    store.remover.remove([paths.latest_hint])
+    doomed = [paths.latest_hint]
+    if copy.new_head_id is None:
+        doomed.append(paths.earliest_hint)
+    store.remover.remove(doomed)
     for snapshot_id in sorted(copy.remove_snapshot_ids, reverse=True):
         newest = target.snapshots.latest_id()
         if newest is not None and newest > snapshot_id:

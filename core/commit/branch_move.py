@@ -90,7 +90,9 @@ def move_branch(
         if between is None and _moved_at_once(store, source, target, move):
             return
         _check_source(store, source, target, move)
-        copy_files(store, _pairs(store.files, source.paths, target.paths))
+        is_broken = move.head is None and move.head_id is not None
+        pairs = _pairs(store.files, source.paths, target.paths)
+        copy_files(store, pairs, only_whole=not is_broken)
         journal.mark(operation_id, _COPIED)
     if between is not None:
         between()

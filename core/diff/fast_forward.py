@@ -6,15 +6,28 @@ target's head is part of the source's history, so that nothing has to go.
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.diff.history_move import (
+    Arrivals,
+    BranchHistory,
+    Removals,
+    after,
+    arrivals,
+    clashing_schemas,
+    clashing_tags,
+    count,
+    find_fork,
+    id_range,
+    is_same,
+    removals,
+    replaced_fork,
+    stands_in,
+)
 from core.errors import ErrorKind
 from core.format.receipt import identity_to
-from core.format.snapshot import Snapshot, SnapshotIdentity
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from core.format.snapshot import Snapshot
 
 
 class Verdict(StrEnum):
@@ -32,70 +45,6 @@ class WayOut(StrEnum):
     UPDATE = "update"
     COMPARE = "compare"
     REPLACE = "replace"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchHistory:
-    """All that a decision needs to know of one branch.
-
-    Attributes:
-        snapshots: By id, oldest first, without those that expired.
-        consumers: Streaming consumers and the snapshot id each reads next.
-    """
-
-    branch: str
-    snapshots: tuple[Snapshot, ...]
-    schemas: tuple[TableSchema, ...]
-    tags: tuple[Tag, ...]
-    consumers: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def head(self) -> Snapshot | None:
-        """The newest snapshot."""
-        return self.snapshots[-1] if self.snapshots else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
-    """What a fast-forward brings to the target."""
-
-    snapshots: tuple[Snapshot, ...] = ()
-    schema_ids: tuple[int, ...] = ()
-    tags: tuple[Tag, ...] = ()
-
-    @property
-    def row_count(self) -> int:
-        """Rows that the arriving snapshots added, less those they removed."""
-        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing arrives."""
-        return not (self.snapshots or self.schema_ids or self.tags)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removals:
-    """What taking over the source's state would take from the target.
-
-    Attributes:
-        consumers: Consumers that would have to read again, with the id each reads next.
-    """
-
-    snapshots: tuple[Snapshot, ...] = ()
-    schema_ids: tuple[int, ...] = ()
-    tags: tuple[Tag, ...] = ()
-    consumers: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def row_count(self) -> int:
-        """Rows that the snapshots added, less those they removed."""
-        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing would go."""
-        return not (self.snapshots or self.schema_ids or self.tags or self.consumers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,15 +127,16 @@ class FastForwardPlan:
 
 def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) -> FastForwardPlan:
     """Decide whether `target` may be moved to the head of `source`, and what that would do."""
-    fork, fork_is_known = _find_fork(source, target)
+    fork, fork_is_known = find_fork(source, target)
     reasons = _reasons(source, target, fork, fork_is_known)
-    is_behind = not reasons and _stands_in(source.head, target) and not _same(source, target)
-    arrives = Arrivals() if is_behind else _arrivals(source, target, fork)
-    if reasons:
-        verdict = Verdict.REFUSED
+    would_remove, refused = Removals(), bool(reasons)
+    is_behind = not reasons and stands_in(source.head, target) and not is_same(source, target)
+    arrives = Arrivals() if is_behind else arrivals(source, target, fork)
+    if refused:
+        verdict, kept = Verdict.REFUSED, replaced_fork(source, target)
+        arrives, would_remove = arrivals(source, target, kept), removals(source, target, kept)
     else:
         verdict = Verdict.UP_TO_DATE if arrives.is_empty else Verdict.FAST_FORWARD
-    refused = verdict is Verdict.REFUSED
     return FastForwardPlan(
         id=plan_id(table, source, target),
         table=table,
@@ -198,55 +148,14 @@ def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) 
         fork_is_known=fork_is_known,
         verdict=verdict,
         arrives=arrives,
-        would_remove=_removals(source, target, fork) if refused else Removals(),
+        would_remove=would_remove,
         reasons=reasons,
         ways_out=_ways_out(source, fork_is_known) if refused else (),
-        notes=_notes(source, target, arrives, is_behind=is_behind),
+        notes=(
+            *_notes(source, target, arrives, is_behind=is_behind),
+            *kept_tag_notes(target.branch, would_remove),
+        ),
     )
-
-
-class _Known:
-    """Which snapshots a branch knows, by identity: ids of two branches collide by design."""
-
-    def __init__(self, snapshots: Iterable[Snapshot]) -> None:
-        self._uuids: set[str] = set()
-        self._lists: dict[tuple[str, str], str | None] = {}
-        for snapshot in snapshots:
-            identity = snapshot.identity
-            self._lists[identity.manifest_lists] = identity.uuid
-            if identity.uuid is not None:
-                self._uuids.add(identity.uuid)
-
-    def __contains__(self, identity: SnapshotIdentity) -> bool:
-        if identity.uuid is not None and identity.uuid in self._uuids:
-            return True
-        uuid = self._lists.get(identity.manifest_lists, "")
-        return uuid is None or (uuid != "" and identity.uuid is None)
-
-
-def _known(history: BranchHistory) -> _Known:
-    # A tag keeps a snapshot readable, and provable, after its file has expired.
-    return _Known([*history.snapshots, *(tag.snapshot for tag in history.tags)])
-
-
-def _stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:
-    return snapshot is not None and snapshot.identity in _known(history)
-
-
-def _same(left: BranchHistory, right: BranchHistory) -> bool:
-    if left.head is None or right.head is None:
-        return left.head is right.head
-    return left.head.identity.same_as(right.head.identity)
-
-
-def _find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | None, bool]:
-    """Return the newest snapshot of the target that the source knows, and whether they relate."""
-    known = _known(source)
-    for snapshot in reversed(target.snapshots):
-        if snapshot.identity in known:
-            return snapshot, True
-    # An empty history is a beginning of every history.
-    return None, target.head is None
 
 
 def _reasons(
@@ -261,7 +170,7 @@ def _reasons(
         )
     if not fork_is_known:
         return (_no_common_history(source, target), *_name_clashes(source, target))
-    if _stands_in(source.head, target):
+    if stands_in(source.head, target):
         return ()
     moved = _target_moved(source, target, fork)
     return (
@@ -284,14 +193,14 @@ def _no_common_history(source: BranchHistory, target: BranchHistory) -> Reason:
 def _target_moved(
     source: BranchHistory, target: BranchHistory, fork: Snapshot | None
 ) -> Reason | None:
-    commits = _after(target, fork)
+    commits = after(target, fork)
     if not commits:
         return None
     users = ", ".join(sorted({snapshot.commit_user for snapshot in commits}))
     since = "" if fork is None else f" since the shared snapshot {fork.id}"
     return Reason(
         kind=ErrorKind.TARGET_MOVED,
-        text=f"Branch {target.branch!r} has {_count(len(commits), 'commit')} of its own{since} "
+        text=f"Branch {target.branch!r} has {count(len(commits), 'commit')} of its own{since} "
         f"(by {users}) that {source.branch!r} does not hold.",
     )
 
@@ -307,7 +216,7 @@ def _gap(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) ->
     return (
         Reason(
             kind=ErrorKind.SNAPSHOT_NOT_FOUND,
-            text=f"Snapshots {_range(missing)} of {source.branch!r} have expired; without them "
+            text=f"Snapshots {id_range(missing)} of {source.branch!r} have expired; without them "
             f"the history of {target.branch!r} would have a hole.",
         ),
     )
@@ -325,21 +234,21 @@ def _own_schemas(
     return (
         Reason(
             kind=ErrorKind.TARGET_MOVED,
-            text=f"Branch {target.branch!r} has schema {_range(own)} of its own, which "
+            text=f"Branch {target.branch!r} has schema {id_range(own)} of its own, which "
             f"{source.branch!r} does not hold: the table was altered after the fork.",
         ),
     )
 
 
 def _name_clashes(source: BranchHistory, target: BranchHistory) -> tuple[Reason, ...]:
-    schemas = _clashing_schemas(source, target)
-    tags = _clashing_tags(source, target)
+    schemas = clashing_schemas(source, target)
+    tags = clashing_tags(source, target)
     reasons = []
     if schemas:
         reasons.append(
             Reason(
                 kind=ErrorKind.TARGET_MOVED,
-                text=f"Schema {_range(schemas)} is one thing on {source.branch!r} and another on "
+                text=f"Schema {id_range(schemas)} is one thing on {source.branch!r} and another on "
                 f"{target.branch!r}: both were altered.",
             )
         )
@@ -353,71 +262,6 @@ def _name_clashes(source: BranchHistory, target: BranchHistory) -> tuple[Reason,
             )
         )
     return tuple(reasons)
-
-
-def _clashing_schemas(source: BranchHistory, target: BranchHistory) -> list[int]:
-    ours = {schema.id: schema.fingerprint for schema in target.schemas}
-    return [
-        schema.id
-        for schema in source.schemas
-        if ours.get(schema.id, schema.fingerprint) != schema.fingerprint
-    ]
-
-
-def _clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
-    theirs = {tag.name: tag.snapshot.identity for tag in source.tags}
-    return [
-        tag
-        for tag in target.tags
-        if tag.name in theirs and not tag.snapshot.identity.same_as(theirs[tag.name])
-    ]
-
-
-def _arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
-    """List what comes from the source; what clashes comes only where the target is replaced."""
-    known = _known(target)
-    schemas = {schema.id: schema.fingerprint for schema in target.schemas}
-    tags = {tag.name: tag.snapshot.identity for tag in target.tags}
-    return Arrivals(
-        snapshots=tuple(each for each in _after(source, fork) if each.identity not in known),
-        schema_ids=tuple(
-            each.id for each in source.schemas if schemas.get(each.id) != each.fingerprint
-        ),
-        tags=tuple(
-            tag
-            for tag in source.tags
-            if tag.name not in tags or not tags[tag.name].same_as(tag.snapshot.identity)
-        ),
-    )
-
-
-def _removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Removals:
-    known = _known(source)
-    theirs = {schema.id: schema.fingerprint for schema in source.schemas}
-    shared = -1 if fork is None else fork.schema_id
-    clashing = set(_clashing_schemas(source, target))
-    clashing_tags = {tag.name for tag in _clashing_tags(source, target)}
-    kept_id = 0 if fork is None else fork.id
-    return Removals(
-        snapshots=_after(target, fork),
-        schema_ids=tuple(
-            schema.id
-            for schema in target.schemas
-            if schema.id in clashing or (schema.id > shared and schema.id not in theirs)
-        ),
-        tags=tuple(
-            tag
-            for tag in target.tags
-            if tag.name in clashing_tags
-            or (tag.snapshot.id > kept_id and tag.snapshot.identity not in known)
-        ),
-        consumers=tuple(each for each in target.consumers if each[1] > kept_id + 1),
-    )
-
-
-def _after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:
-    first = 0 if fork is None else fork.id
-    return tuple(snapshot for snapshot in history.snapshots if snapshot.id > first)
 
 
 def _ways_out(source: BranchHistory, fork_is_known: bool) -> tuple[WayOut, ...]:
@@ -437,8 +281,17 @@ def _notes(
         return ()
     return (
         f"Afterwards {source.branch!r} and {target.branch!r} share "
-        f"{_count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
+        f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
         "looking at one branch: keep their automatic expiry off, or keep a tag on main.",
+    )
+
+
+def kept_tag_notes(target: str, removed: Removals) -> tuple[str, ...]:
+    """Say which tags stay on a target that is replaced, and why."""
+    return tuple(
+        f"Tag {tag.name!r} stays on {target!r} though snapshot {tag.snapshot.id} leaves: another "
+        "branch stands on it."
+        for tag in removed.kept_tags
     )
 
 
@@ -473,14 +326,3 @@ def _snapshot_object(snapshot: Snapshot | None) -> dict[str, object] | None:
         "time_millis": snapshot.time_millis,
         "rows": snapshot.delta_record_count,
     }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _range(ids: list[int]) -> str:
-    """Write ids for people: `3`, `3, 5` or `3-9`."""
-    if len(ids) > 2 and ids[-1] - ids[0] == len(ids) - 1:
-        return f"{ids[0]}-{ids[-1]}"
-    return ", ".join(str(each) for each in ids)

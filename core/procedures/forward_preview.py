@@ -1,15 +1,16 @@
 """The plan of a fast-forward as the preview that all verbs have."""
 
 from core.diff.fast_forward import FastForwardPlan
+from core.diff.history_move import Arrivals, Removals, count
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, loses
 from core.procedures.permissions import Role
-from core.procedures.protection import protection_of, rule_text
+from core.procedures.protection import owner_blocks, protection_of, rule_text
 
 
 def preview_of_forward(
-    plan: FastForwardPlan, events: tuple[LineageEvent, ...], *, force: bool
+    plan: FastForwardPlan, events: tuple[LineageEvent, ...], *, force: bool, actor: str
 ) -> Preview:
     """Tell the consequences of a fast-forward, or of replacing the target.
 
@@ -17,6 +18,7 @@ def preview_of_forward(
         plan: The decision.
         events: The ledger under the names of today, for the protection of the target.
         force: Whether the target is replaced where it moved.
+        actor: Who asks; a protected target is replaced by its owner only.
     """
     replaces = force and plan.can_replace
     rule = protection_of(events, plan.target)
@@ -24,14 +26,16 @@ def preview_of_forward(
     told: list[Consequence] = []
     if not replaces:
         told += [blocks(each.text, each.kind) for each in plan.reasons]
-    if plan.can_run or replaces:
-        told.append(_arrivals(plan))
     if replaces:
-        told += _removals(plan)
+        told += owner_blocks(events, plan.target, actor)
+    if plan.can_run or replaces:
+        told.append(arrival_of(plan.source, plan.target, plan.arrives))
+    if replaces:
+        told += removals_of(plan.target, plan.would_remove)
     if not (plan.can_run or replaces or plan.reasons):
         told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
     told += [changes(note) for note in plan.notes]
-    if rule is not None:
+    if rule is not None and not replaces:
         told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
     verb = "Replace" if replaces else "Fast-forward"
     return Preview(
@@ -45,8 +49,8 @@ def preview_of_forward(
     )
 
 
-def _arrivals(plan: FastForwardPlan) -> Consequence:
-    arrives = plan.arrives
+def arrival_of(source: str, target: str, arrives: Arrivals) -> Consequence:
+    """Tell what comes to a target."""
     parts = [
         count(number, noun)
         for number, noun in (
@@ -57,19 +61,19 @@ def _arrivals(plan: FastForwardPlan) -> Consequence:
         if number
     ]
     return changes(
-        f"{plan.target!r} gets {', '.join(parts) or 'nothing'} of {plan.source!r}: "
+        f"{target!r} gets {', '.join(parts) or 'nothing'} of {source!r}: "
         f"{arrives.row_count:+,} rows.",
         tuple(f"snapshot {each.id}" for each in arrives.snapshots),
     )
 
 
-def _removals(plan: FastForwardPlan) -> list[Consequence]:
-    removed = plan.would_remove
+def removals_of(target: str, removed: Removals) -> list[Consequence]:
+    """Tell what leaves a target."""
     told = []
     if removed.snapshots:
         told.append(
             loses(
-                f"{count(len(removed.snapshots), 'commit')} of {plan.target!r} "
+                f"{count(len(removed.snapshots), 'commit')} of {target!r} "
                 f"leave its history: {-removed.row_count:+,} rows.",
                 tuple(f"snapshot {each.id} by {each.commit_user}" for each in removed.snapshots),
             )
@@ -77,29 +81,24 @@ def _removals(plan: FastForwardPlan) -> list[Consequence]:
     if removed.schema_ids:
         told.append(
             loses(
-                f"{count(len(removed.schema_ids), 'schema')} of {plan.target!r} go.",
+                f"{count(len(removed.schema_ids), 'schema')} of {target!r} go.",
                 tuple(f"schema {each}" for each in removed.schema_ids),
             )
         )
     if removed.tags:
         told.append(
             loses(
-                f"{count(len(removed.tags), 'tag')} of {plan.target!r} go.",
+                f"{count(len(removed.tags), 'tag')} of {target!r} go.",
                 tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
             )
         )
     if removed.consumers:
         told.append(
             loses(
-                f"{count(len(removed.consumers), 'consumer')} of {plan.target!r} would read "
+                f"{count(len(removed.consumers), 'consumer')} of {target!r} would read "
                 "snapshots of another history.",
                 tuple(f"consumer {name} reads {number} next" for name, number in removed.consumers),
             )
         )
     told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
     return told
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -7,10 +7,21 @@ from typing import Final
 from core.procedures.drop_branch import DROP_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
 from core.procedures.rename_branch import RENAME_BRANCH
+from core.procedures.replace_main import REPLACE_MAIN
+from core.procedures.rollback import ROLLBACK
 from core.procedures.tags import CREATE_TAG, DELETE_TAG
 from core.procedures.undo import UNDO
 from core.procedures.verb import Verb
 
-_ALL: Final = (CREATE_TAG, DELETE_TAG, DROP_BRANCH, PROTECT_BRANCH, RENAME_BRANCH, UNDO)
+_ALL: Final = (
+    CREATE_TAG,
+    DELETE_TAG,
+    DROP_BRANCH,
+    PROTECT_BRANCH,
+    RENAME_BRANCH,
+    REPLACE_MAIN,
+    ROLLBACK,
+    UNDO,
+)
 
 VERBS: Final[Mapping[str, Verb]] = MappingProxyType({verb.name: verb for verb in _ALL})

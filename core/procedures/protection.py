@@ -59,3 +59,31 @@ def protection_blocks(
             ErrorKind.PROTECTED,
         ),
     )
+
+
+def owner_blocks(
+    events: Iterable[LineageEvent], branch: str, actor: str
+) -> tuple[Consequence, ...]:
+    """Return what stands in the way of replacing a protected branch: not being its owner.
+
+    Args:
+        events: See `protection_of`.
+        branch: The branch.
+        actor: Who asks.
+    """
+    known = tuple(events)
+    rule = protection_of(known, branch)
+    if rule is None:
+        return ()
+    owners = [event.owner for event in known if event.branch == branch and event.owner is not None]
+    # A branch without a recorded owner, such as main, answers to whoever protected it.
+    owner = owners[-1] if owners else rule.actor
+    if owner == actor:
+        return ()
+    return (
+        blocks(
+            f"Branch {branch!r} is protected by {rule_text(rule)}: only {owner} may replace it. "
+            f"Ask {owner}, or remove the protection first.",
+            ErrorKind.PROTECTED,
+        ),
+    )

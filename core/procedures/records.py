@@ -1,5 +1,7 @@
 """Events and receipts, as the verbs of the lifecycle write them."""
 
+from collections.abc import Mapping
+
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot, SnapshotIdentity
@@ -78,11 +80,17 @@ def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> Hea
 
 def text_of(plan: object, key: str) -> str | None:
     """Return a text of a journalled plan, None where there is none."""
-    value = plan.get(key) if isinstance(plan, dict) else None
+    value = plan.get(key) if isinstance(plan, Mapping) else None
     return value if isinstance(value, str) else None
 
 
 def texts_of(plan: object, key: str) -> tuple[str, ...]:
     """Return a list of texts of a journalled plan."""
-    value = plan.get(key) if isinstance(plan, dict) else None
+    value = plan.get(key) if isinstance(plan, Mapping) else None
     return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def number_of(plan: object, key: str) -> int:
+    """Return a number of a journalled plan, 0 where there is none."""
+    value = plan.get(key) if isinstance(plan, Mapping) else None
+    return value if isinstance(value, int) else 0

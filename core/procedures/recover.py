@@ -7,13 +7,14 @@ from core.commit.journal import End, Ending, Journal
 from core.errors import ErrorKind, NotFound, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
-from core.procedures import branches, fast_forward
+from core.procedures import branches
 from core.procedures.call import ProcedureCall
 from core.procedures.lifecycle import VERBS
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.take_over import finish_take_over
 from core.procedures.verb import finish_verb
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -101,7 +102,7 @@ def _finish(operation: Operation) -> End:
                 # What the branch was to stand on is gone: nothing of it may stay.
                 branches.undo_creation(operation, error.message)
         case "fast_forward":
-            fast_forward.finish_fast_forward(operation, lambda _done, _all: None)
+            finish_take_over(operation)
         case name if name in VERBS:
             finish_verb(VERBS[name], operation)
         case other:

@@ -21,7 +21,7 @@ Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], R
 
 
 def _procedure(verb: Verb) -> Procedure:
-    return lambda warehouse, _rows, call, stages: run_verb(verb, warehouse, call, stages)
+    return lambda warehouse, rows, call, stages: run_verb(verb, warehouse, rows, call, stages)
 
 
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(

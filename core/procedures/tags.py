@@ -14,7 +14,7 @@ from core.commit.tag_commit import (
 from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
-from core.format.lineage_event import LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
 from core.procedures.call import ProcedureCall
@@ -39,7 +39,7 @@ def create_tag(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
     """Create or move a tag; the arguments and errors are those of `plan_tag`."""
-    return run_verb(CREATE_TAG, warehouse, call, stages)
+    return run_verb(CREATE_TAG, warehouse, rows, call, stages)
 
 
 def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -80,7 +80,7 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if old is not None and not is_same:
         consequences += (
             changes(f"It names snapshot {old.snapshot.id} until then."),
-            *_vital(table, name, "moved"),
+            *vital_blocks(table, name, "moved"),
         )
     if seconds is not None:
         consequences += (
@@ -135,7 +135,7 @@ def finish_tag(operation: Operation) -> Receipt:
         counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
         notes=(f"Tag {name!r} names snapshot {number} of {table.branch!r}.",),
     )
-    return operation.complete(event_of(operation, LineageKind.TAGGED, receipt, tag=name))
+    return operation.complete(_event(operation, LineageKind.TAGGED, receipt))
 
 
 def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -152,7 +152,7 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     is_kept = in_history is not None and in_history.identity.same_as(tag.snapshot.identity)
     consequences = [
         changes(f"The name {name!r} is gone from {table.branch!r}: it meant {tag.snapshot.id}."),
-        *_vital(table, name, "deleted"),
+        *vital_blocks(table, name, "deleted"),
         keeps("No data file is deleted. What only the tag kept is found by a search for orphans."),
     ]
     if not is_kept:
@@ -200,7 +200,7 @@ def finish_tag_deletion(operation: Operation) -> Receipt:
         counts=Counts(tags_removed=1),
         notes=(f"Tag {name!r} of {table.branch!r} is deleted.",),
     )
-    return operation.complete(event_of(operation, LineageKind.UNTAGGED, receipt, tag=name))
+    return operation.complete(_event(operation, LineageKind.UNTAGGED, receipt))
 
 
 CREATE_TAG = Verb(name="create_tag", what="make a tag", plan=plan_tag, finish=finish_tag)
@@ -232,8 +232,14 @@ def retention_seconds(text: str) -> float:
     return float(seconds)
 
 
-def _vital(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:
-    """Refuse to take a tag from under a branch."""
+def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:
+    """Refuse to take a tag from under a branch.
+
+    Args:
+        table: The table on the branch of the tag.
+        name: The tag.
+        what: What is not done to it, such as `deleted`.
+    """
     standing = standing_on(table, table.ledger.events(), readable_tags(table)).get(name, ())
     needing = [each for each in standing if each.is_vital]
     if not needing:
@@ -252,6 +258,13 @@ def _vital(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ..
             ErrorKind.FILES_IN_USE,
             tuple(each.branch for each in needing),
         ),
+    )
+
+
+def _event(operation: Operation, kind: LineageKind, receipt: Receipt) -> LineageEvent:
+    plan = operation.intent.plan
+    return event_of(
+        operation, kind, receipt, tag=text_of(plan, "tag"), undoes=text_of(plan, "undoes")
     )
 
 

@@ -7,6 +7,8 @@ that. So a preview, a run, a repeated click and a recovery all speak of one thin
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from core.commit.journal import Ending
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -15,7 +17,10 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
+from core.procedures.records import number_of
+from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.verify_files import verify
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -48,15 +53,20 @@ class Verb:
         plan: Decides; never writes.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             where somebody else came in between, and has then taken back what it did.
+        arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
+            are looked at before anything is changed. None where no file does.
     """
 
     name: str
     what: str
     plan: Callable[[Warehouse, ProcedureCall], Planned]
     finish: Callable[[Operation], Receipt]
+    arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
 
 
-def run_verb(verb: Verb, warehouse: Warehouse, call: ProcedureCall, stages: Stages) -> Receipt:
+def run_verb(
+    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
     """Run a verb to its receipt; a call that ran before returns the receipt of then.
 
     Raises:
@@ -64,9 +74,26 @@ def run_verb(verb: Verb, warehouse: Warehouse, call: ProcedureCall, stages: Stag
         Refused: Something stands in the way, or the heads are not those of the preview.
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
+    agreed, files_verified = call.find_text("plan_id"), 0
+    if verb.arriving is not None:
+        checked = stages.run(
+            "check heads",
+            lambda _: _check(verb, warehouse, call),
+            message="Looking at what there is.",
+        )
+        if "receipt" in checked:
+            return Receipt.from_json(str(checked["receipt"]))
+        if "plan_id" in checked:
+            agreed = str(checked["plan_id"])
+            found = stages.run(
+                "verify files",
+                lambda progress: _verify(verb, warehouse, rows, call, progress),
+                message="Checking that the data files which arrive are there and whole.",
+            )
+            files_verified = number_of(found, "files")
     facts = stages.run(
         verb.name.replace("_", " "),
-        lambda _: _carry_out(verb, warehouse, call),
+        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified),
         message=f"Running {verb.name}.",
         publishes=True,
     )
@@ -102,19 +129,48 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.text("table")))
 
 
-def _carry_out(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
+def _check(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
+    """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
+    warehouse.check_writable()
+    if _begun(warehouse, call) is not None:
+        return {}
+    planned = _planned(verb, warehouse, call, call.find_text("plan_id"))
+    if planned.already is not None:
+        return {"receipt": planned.already.to_json()}
+    return {"plan_id": planned.preview.plan_id}
+
+
+def _verify(
+    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    assert verb.arriving is not None
+    return {"files": verify(rows, verb.arriving(warehouse, call), call.text("table"), progress)}
+
+
+def _carry_out(
+    verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None, files_verified: int
+) -> Facts:
     warehouse.check_writable()
     operation = _begun(warehouse, call)
     if operation is None:
-        planned = verb.plan(warehouse, call)
-        check_role(call.role, planned.preview.role, verb.what)
+        planned = _planned(verb, warehouse, call, agreed)
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
-        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        journal = planned.journal
+        if files_verified:
+            journal = {**journal, "filesVerified": files_verified}
         operation = Operation.begin(
-            warehouse, planned.table, call, branch=planned.branch, plan=planned.journal
+            warehouse, planned.table, call, branch=planned.branch, plan=journal
         )
     return {"receipt": finish_verb(verb, operation).to_json()}
+
+
+def _planned(verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None) -> Planned:
+    planned = verb.plan(warehouse, call)
+    check_role(call.role, planned.preview.role, verb.what)
+    if planned.already is None:
+        planned.preview.raise_unless_runnable(agreed)
+    return planned
 
 
 def _begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:

@@ -5,13 +5,8 @@ from operator import attrgetter
 
 import pytest
 
-from core.diff.fast_forward import (
-    BranchHistory,
-    FastForwardPlan,
-    Verdict,
-    WayOut,
-    plan_fast_forward,
-)
+from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut, plan_fast_forward
+from core.diff.history_move import BranchHistory
 from core.errors import ErrorKind
 from core.format.data_types import INT, DataField
 from core.format.options import Options
@@ -225,6 +220,8 @@ CASES = [
         verdict=Verdict.REFUSED,
         reasons=(ErrorKind.SNAPSHOT_NOT_FOUND,),
         arrives=(5, 6),
+        # Replaced, the target must not have a hole between 2 and 5.
+        removes=(1, 2),
     ),
     Case(
         name="a tag with two meanings",

@@ -1,0 +1,226 @@
+"""What moves when one branch takes over the history of another: what arrives, and what has to go.
+
+Snapshots are compared by identity, never by id: ids of two branches collide by design.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
+from core.format.tag import Tag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchHistory:
+    """All that a decision needs to know of one branch.
+
+    Attributes:
+        snapshots: By id, oldest first, without those that expired.
+        consumers: Streaming consumers and the snapshot id each reads next.
+        vital_tags: Tags that other branches stand on; they never leave.
+    """
+
+    branch: str
+    snapshots: tuple[Snapshot, ...]
+    schemas: tuple[TableSchema, ...]
+    tags: tuple[Tag, ...]
+    consumers: tuple[tuple[str, int], ...] = ()
+    vital_tags: frozenset[str] = frozenset()
+
+    @property
+    def head(self) -> Snapshot | None:
+        """The newest snapshot."""
+        return self.snapshots[-1] if self.snapshots else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """What a fast-forward brings to the target."""
+
+    snapshots: tuple[Snapshot, ...] = ()
+    schema_ids: tuple[int, ...] = ()
+    tags: tuple[Tag, ...] = ()
+
+    @property
+    def row_count(self) -> int:
+        """Rows that the arriving snapshots added, less those they removed."""
+        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing arrives."""
+        return not (self.snapshots or self.schema_ids or self.tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removals:
+    """What taking over the source's state would take from the target.
+
+    Attributes:
+        kept_tags: Tags that stay although their snapshots go: other branches stand on them.
+        consumers: Consumers that would have to read again, with the id each reads next.
+    """
+
+    snapshots: tuple[Snapshot, ...] = ()
+    schema_ids: tuple[int, ...] = ()
+    tags: tuple[Tag, ...] = ()
+    kept_tags: tuple[Tag, ...] = ()
+    consumers: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def row_count(self) -> int:
+        """Rows that the snapshots added, less those they removed."""
+        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would go."""
+        return not (self.snapshots or self.schema_ids or self.tags or self.consumers)
+
+
+class Known:
+    """Which snapshots a branch knows, by identity: ids of two branches collide by design."""
+
+    def __init__(self, snapshots: Iterable[Snapshot]) -> None:
+        self._uuids: set[str] = set()
+        self._lists: dict[tuple[str, str], str | None] = {}
+        for snapshot in snapshots:
+            identity = snapshot.identity
+            self._lists[identity.manifest_lists] = identity.uuid
+            if identity.uuid is not None:
+                self._uuids.add(identity.uuid)
+
+    def __contains__(self, identity: SnapshotIdentity) -> bool:
+        if identity.uuid is not None and identity.uuid in self._uuids:
+            return True
+        uuid = self._lists.get(identity.manifest_lists, "")
+        return uuid is None or (uuid != "" and identity.uuid is None)
+
+
+def known_of(history: BranchHistory) -> Known:
+    """Return what a branch can prove to have held."""
+    # A tag keeps a snapshot readable, and provable, after its file has expired.
+    return Known([*history.snapshots, *(tag.snapshot for tag in history.tags)])
+
+
+def stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:
+    """Whether a branch knows a snapshot."""
+    return snapshot is not None and snapshot.identity in known_of(history)
+
+
+def is_same(left: BranchHistory, right: BranchHistory) -> bool:
+    """Whether two branches have the same head."""
+    if left.head is None or right.head is None:
+        return left.head is right.head
+    return left.head.identity.same_as(right.head.identity)
+
+
+def find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | None, bool]:
+    """Return the newest snapshot of the target that the source knows, and whether they relate."""
+    known = known_of(source)
+    for snapshot in reversed(target.snapshots):
+        if snapshot.identity in known:
+            return snapshot, True
+    # An empty history is a beginning of every history.
+    return None, target.head is None
+
+
+def replaced_fork(source: BranchHistory, target: BranchHistory) -> Snapshot | None:
+    """Return the newest snapshot that stays where the target is replaced, None if none does.
+
+    Where the source's own snapshots behind the shared one have expired, nothing stays: the history
+    would have a hole.
+    """
+    fork, _ = find_fork(source, target)
+    if fork is None or source.head is None:
+        return None
+    present = {snapshot.id for snapshot in source.snapshots}
+    if all(each in present for each in range(fork.id + 1, source.head.id + 1)):
+        return fork
+    return None
+
+
+def clashing_schemas(source: BranchHistory, target: BranchHistory) -> list[int]:
+    """Ids that mean one schema here and another there."""
+    ours = {schema.id: schema.fingerprint for schema in target.schemas}
+    return [
+        schema.id
+        for schema in source.schemas
+        if ours.get(schema.id, schema.fingerprint) != schema.fingerprint
+    ]
+
+
+def clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
+    """Tags of the target whose names mean other snapshots on the source."""
+    theirs = {tag.name: tag.snapshot.identity for tag in source.tags}
+    return [
+        tag
+        for tag in target.tags
+        if tag.name in theirs and not tag.snapshot.identity.same_as(theirs[tag.name])
+    ]
+
+
+def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
+    """List what comes from the source; what clashes comes only where the target is replaced."""
+    # Not what a tag alone keeps: the history would get a hole where that snapshot belongs.
+    known = Known(target.snapshots)
+    schemas = {schema.id: schema.fingerprint for schema in target.schemas}
+    tags = {tag.name: tag.snapshot.identity for tag in target.tags}
+    return Arrivals(
+        snapshots=tuple(each for each in after(source, fork) if each.identity not in known),
+        schema_ids=tuple(
+            each.id for each in source.schemas if schemas.get(each.id) != each.fingerprint
+        ),
+        tags=tuple(
+            tag
+            for tag in source.tags
+            if tag.name not in target.vital_tags
+            and not (tag.name in tags and tags[tag.name].same_as(tag.snapshot.identity))
+        ),
+    )
+
+
+def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Removals:
+    """List what has to leave the target before the source's history is all it holds."""
+    known = known_of(source)
+    theirs = {schema.id: schema.fingerprint for schema in source.schemas}
+    shared = -1 if fork is None else fork.schema_id
+    clashing = set(clashing_schemas(source, target))
+    clashing_names = {tag.name for tag in clashing_tags(source, target)}
+    kept_id = 0 if fork is None else fork.id
+    leaving = [
+        tag
+        for tag in target.tags
+        if tag.name in clashing_names
+        or (tag.snapshot.id > kept_id and tag.snapshot.identity not in known)
+    ]
+    return Removals(
+        snapshots=after(target, fork),
+        schema_ids=tuple(
+            schema.id
+            for schema in target.schemas
+            if schema.id in clashing or (schema.id > shared and schema.id not in theirs)
+        ),
+        tags=tuple(tag for tag in leaving if tag.name not in target.vital_tags),
+        kept_tags=tuple(tag for tag in leaving if tag.name in target.vital_tags),
+        consumers=tuple(each for each in target.consumers if each[1] > kept_id + 1),
+    )
+
+
+def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:
+    """Return the snapshots behind the fork; all of them where there is none."""
+    first = 0 if fork is None else fork.id
+    return tuple(snapshot for snapshot in history.snapshots if snapshot.id > first)
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def id_range(ids: list[int]) -> str:
+    """Write ids for people: `3`, `3, 5` or `3-9`."""
+    if len(ids) > 2 and ids[-1] - ids[0] == len(ids) - 1:
+        return f"{ids[0]}-{ids[-1]}"
+    return ", ".join(str(each) for each in ids)

@@ -1,0 +1,112 @@
+"""Replacing main by a branch, whose history it becomes; a rescue branch keeps what main was."""
+
+import pyarrow as pa
+
+from core.commit.branch_commit import HistoryCopy
+from core.commit.rescue import RESCUE_PREFIX, rescue_name
+from core.diff.replacement import Replacement, plan_replacement
+from core.errors import ErrorKind
+from core.format.identifier import MAIN_BRANCH
+from core.format.json_text import without_nulls
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Preview, blocks, changes, keeps
+from core.procedures.drop_branch import existing_branch, open_operations
+from core.procedures.forward_preview import arrival_of, removals_of
+from core.procedures.histories import history_of, schema_id_after
+from core.procedures.permissions import Role
+from core.procedures.protection import owner_blocks
+from core.procedures.take_over import finish_take_over
+from core.procedures.verb import Planned, Verb, table_of
+from core.procedures.verify_files import arriving_files
+from core.procedures.warehouse import Warehouse
+
+
+def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide what comes to main and what leaves it.
+
+    Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: The branch is main.
+        NotFound: There is no such table or branch.
+        FormatError: A snapshot, schema or tag of either cannot be decoded.
+    """
+    table = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = existing_branch(table, call.text("branch"), "replaced by itself")
+    plan = plan_replacement(table.identifier.table_name, history_of(branch), history_of(table))
+    copy = _copy_of(plan, call)
+    told = [
+        *owner_blocks(table.ledger.events(), MAIN_BRANCH, call.actor),
+        *open_operations(warehouse, table),
+    ]
+    if plan.source_head is None:
+        text = f"Branch {plan.source!r} has no snapshot, so main would be left with none."
+        told.append(blocks(text, ErrorKind.BRANCH_EMPTY))
+    elif plan.is_empty:
+        text = f"Main is the history of {plan.source!r} already."
+        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+    else:
+        told.append(arrival_of(plan.source, MAIN_BRANCH, plan.arrives))
+        told += removals_of(MAIN_BRANCH, plan.removes)
+        told.append(keeps(f"Branch {plan.source!r} stays as it is."))
+        told += [changes(note) for note in plan.notes]
+    preview = Preview(
+        procedure=call.name,
+        title=f"Replace main of {table.identifier.table_name} by {plan.source!r}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=MAIN_BRANCH,
+        role=Role.OPERATOR,
+        undo=f"Undo works until main moves; all of it is kept on {RESCUE_PREFIX}… until then.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=MAIN_BRANCH,
+        journal=without_nulls(
+            {
+                **copy.to_object(),
+                "makes": [copy.rescue_branch],
+                "planId": plan.id,
+                "reason": call.find_text("reason"),
+                "rows": plan.arrives.row_count,
+                "notes": list(plan.notes),
+                "schemaIdAfter": schema_id_after(table, copy),
+            }
+        ),
+    )
+
+
+def files_for_main(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files of the branch that main does not hold, with the columns of FILES_TO_VERIFY."""
+    main = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = main.on(call.text("branch"))
+    return arriving_files(branch, branch.head(), main)
+
+
+REPLACE_MAIN = Verb(
+    name="replace_main",
+    what="replace main",
+    plan=plan_replace_main,
+    finish=finish_take_over,
+    arriving=files_for_main,
+)
+
+
+def _copy_of(plan: Replacement, call: ProcedureCall) -> HistoryCopy:
+    source, target, removed = plan.source_head, plan.target_head, plan.removes
+    return HistoryCopy(
+        source=plan.source,
+        target=plan.target,
+        expected_head=None if target is None else target.identity,
+        expected_head_id=None if target is None else target.id,
+        new_head=None if source is None else source.identity,
+        new_head_id=None if source is None else source.id,
+        schema_ids=plan.arrives.schema_ids,
+        tags=tuple(tag.name for tag in plan.arrives.tags),
+        snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
+        remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
+        remove_schema_ids=removed.schema_ids,
+        remove_tags=tuple(tag.name for tag in removed.tags),
+        rescue_branch=rescue_name(call.operation_id),
+    )

@@ -1,0 +1,309 @@
+"""Going back to an earlier snapshot: by a new snapshot, or by cutting the history."""
+
+import hashlib
+
+import pyarrow as pa
+
+from core.commit.branch_commit import HistoryCopy
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.rescue import rescue_name
+from core.errors import CommitConflict, ErrorKind, InvalidInput
+from core.format.json_text import JsonObject, without_nulls
+from core.format.lineage_event import LineageKind
+from core.format.receipt import Counts, Receipt, identity_from, identity_to
+from core.format.snapshot import Snapshot
+from core.format.tag import Tag
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from core.procedures.dependents import readable_tags, standing_on
+from core.procedures.drop_branch import open_operations
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.protection import protection_of, rule_text
+from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of
+from core.procedures.take_over import finish_take_over
+from core.procedures.verb import Planned, Verb, table_of
+from core.procedures.verify_files import arriving_files
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+
+def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on going back, and say what that takes out of sight.
+
+    Arguments of the call: `table` (with its branch), `snapshot` or `tag`, `cut` (move the history
+    back instead of adding a snapshot), `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: Not one place is named, but none or two.
+        NotFound: There is no such table, branch, snapshot or tag.
+    """
+    table, cut = table_of(warehouse, call), call.flag("cut")
+    then, tag = _place(table, call)
+    head = table.head()
+    rule = protection_of(table.ledger.events(), table.branch)
+    told: list[Consequence] = [*open_operations(warehouse, table)]
+    if head is not None and head.identity.same_as(then.identity):
+        text = f"Snapshot {then.id} is the head of {table.branch!r} already."
+        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+    journal: dict[str, object] = {"way": "cut" if cut else "restore"}
+    if cut:
+        copy, expired = _cut(table, head, then, tag, call)
+        told += _cut_told(table, then, copy, expired)
+        journal |= {
+            **copy.to_object(),
+            "makes": [copy.rescue_branch],
+            "event": str(LineageKind.ROLLED_BACK),
+            "expiredTag": tag.name if expired and tag is not None else None,
+            "notes": [f"Branch {table.branch!r} is cut back to snapshot {then.id}."],
+        }
+    else:
+        told += _restore_told(table, head, then)
+        journal |= {
+            "snapshotId": then.id,
+            "then": identity_to(then.identity),
+            "tag": None if tag is None else tag.name,
+            "expectedHead": None if head is None else identity_to(head.identity),
+            "expectedHeadId": None if head is None else head.id,
+        }
+    if rule is not None:
+        told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
+    least = Role.EDITOR if rule is None else Role.APPROVER
+    place = f"tag {tag.name!r}" if tag is not None else f"snapshot {then.id}"
+    preview = Preview(
+        procedure=call.name,
+        title=f"{'Cut' if cut else 'Roll'} {table.identifier} back to {place}",
+        plan_id=plan_digest(call, str(then.identity), str(head and head.identity)),
+        consequences=tuple(told),
+        typed_name=table.branch if cut else None,
+        role=Role.OPERATOR if cut else least,
+        undo=f"Undo works until {table.branch!r} moves; it brings back every byte.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=without_nulls(
+            {**journal, "planId": preview.plan_id, "reason": call.find_text("reason")}
+        ),
+    )
+
+
+def finish_rollback(operation: Operation) -> Receipt:
+    """Go back as the journal says.
+
+    Raises:
+        CommitConflict: Another writer came in between; what was there stays.
+    """
+    if operation.intent.plan.get("way") == "cut":
+        return finish_take_over(operation)
+    return _finish_restore(operation)
+
+
+def files_that_return(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files of then that the head does not hold, with the columns of FILES_TO_VERIFY."""
+    table = table_of(warehouse, call)
+    return arriving_files(table, _place(table, call)[0], table)
+
+
+ROLLBACK = Verb(
+    name="rollback",
+    what="roll a branch back",
+    plan=plan_rollback,
+    finish=finish_rollback,
+    arriving=files_that_return,
+)
+
+
+def _place(table: FileStoreTable, call: ProcedureCall) -> tuple[Snapshot, Tag | None]:
+    snapshot_id, name = call.find_number("snapshot"), call.find_text("tag")
+    if (snapshot_id is None) == (name is None):
+        raise InvalidInput(
+            "A rollback goes to one place: give a snapshot or a tag.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    if name is not None:
+        tag = table.tags.get(name)
+        return tag.snapshot, tag
+    assert snapshot_id is not None
+    return table.snapshots.get(snapshot_id), None
+
+
+def _restore_told(
+    table: FileStoreTable, head: Snapshot | None, then: Snapshot
+) -> list[Consequence]:
+    now = 0 if head is None else head.total_record_count or 0
+    rows = (then.total_record_count or 0) - now
+    number = 1 if head is None else head.id + 1
+    told = [
+        changes(
+            f"Snapshot {number} of {table.branch!r} holds again what snapshot {then.id} held: "
+            f"{rows:+,} rows."
+        ),
+        keeps(f"The history stays: every snapshot up to {number - 1} can be read as before."),
+    ]
+    latest = table.schema().id
+    if latest != then.schema_id:
+        told.append(
+            keeps(
+                f"The schema stays {latest}; snapshot {then.id} was written with {then.schema_id}."
+            )
+        )
+    return told
+
+
+def _cut(
+    table: FileStoreTable,
+    head: Snapshot | None,
+    then: Snapshot,
+    tag: Tag | None,
+    call: ProcedureCall,
+) -> tuple[HistoryCopy, bool]:
+    """What leaves, and whether the snapshot has to be made again from its tag."""
+    ids = table.snapshots.ids()
+    found = table.snapshots.find(then.id)
+    expired = found is None and (not ids or then.id < ids[0])
+    if found is None and not expired:
+        raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
+    if found is not None and not found.identity.same_as(then.identity):
+        raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
+    tags = readable_tags(table)
+    standing = standing_on(table, table.ledger.events(), tags)
+    leaving = [
+        each.name
+        for each in tags
+        if each.snapshot.id > then.id
+        and each is not tag
+        and not any(one.is_vital for one in standing.get(each.name, ()))
+    ]
+    copy = HistoryCopy(
+        source=table.branch,
+        target=table.branch,
+        expected_head=None if head is None else head.identity,
+        expected_head_id=None if head is None else head.id,
+        new_head=then.identity,
+        new_head_id=then.id,
+        schema_ids=(),
+        tags=(),
+        snapshot_ids=(),
+        remove_snapshot_ids=tuple(each for each in ids if each > then.id),
+        remove_tags=tuple(leaving),
+        rescue_branch=rescue_name(call.operation_id),
+    )
+    return copy, expired
+
+
+def _foreign(table: FileStoreTable, then: Snapshot) -> str:
+    return (
+        f"Snapshot {then.id} is none of the history of {table.branch!r}, so that cannot be cut "
+        "back to it. Roll back by a new snapshot instead."
+    )
+
+
+def _cut_told(
+    table: FileStoreTable, then: Snapshot, copy: HistoryCopy, expired: bool
+) -> list[Consequence]:
+    ids = copy.remove_snapshot_ids
+    told = (
+        [
+            loses(
+                f"Snapshots {ids[0]} to {ids[-1]} leave the history of {table.branch!r}."
+                if len(ids) > 1
+                else f"Snapshot {ids[0]} leaves the history of {table.branch!r}."
+            )
+        ]
+        if ids
+        else []
+    )
+    if copy.remove_tags:
+        told.append(loses("Tags on them go.", tuple(f"tag {name}" for name in copy.remove_tags)))
+    consumers = [each for each in table.consumers.all() if each.next_snapshot_id > then.id + 1]
+    if consumers:
+        told.append(
+            loses(
+                "Streaming readers wait for snapshots that are gone; reset them.",
+                tuple(f"{each.id} reads {each.next_snapshot_id} next" for each in consumers),
+            )
+        )
+    kept = [
+        tag.name
+        for tag in readable_tags(table)
+        if tag.snapshot.id > then.id and tag.name not in copy.remove_tags
+    ]
+    if kept:
+        told.append(keeps("Tags stay that other branches stand on.", tuple(kept)))
+    if expired:
+        told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
+    told.append(keeps("The schema stays the newest one."))
+    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return told
+
+
+def _finish_restore(operation: Operation) -> Receipt:
+    plan = operation.intent.plan
+    table = operation.table.on(operation.intent.branch)
+    raw = JsonObject(plan, "journal of a rollback")
+    then = _journalled(table, raw)
+    landed = FileStoreCommit(table, operation.warehouse.store).restore(
+        then,
+        user=operation.intent.actor,
+        identifier=_identifier(operation.intent.operation_id),
+        guard=identity_from(raw.find("expectedHead", dict), raw.what),
+        properties={
+            "branch.operation": "rollback",
+            "branch.operation-id": operation.intent.operation_id,
+        },
+        seen_id=number_of(plan, "expectedHeadId"),
+    )
+    before = table.snapshots.find(landed.id - 1)
+    receipt = receipt_of(
+        operation,
+        moves=(move_of(table.branch, before, landed),),
+        counts=Counts(
+            snapshots_added=1,
+            files_verified=number_of(plan, "filesVerified"),
+            rows_added=landed.delta_record_count or 0,
+        ),
+        notes=(f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",),
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            LineageKind.ROLLED_BACK,
+            receipt,
+            branch=table.branch,
+            before=None if before is None else before.identity,
+            after=landed.identity,
+            parents=() if before is None else (before.identity,),
+        )
+    )
+
+
+def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:
+    """The snapshot to go back to, which must still be the one that was decided on."""
+    name = text_of(raw.values, "tag")
+    number = number_of(raw.values, "snapshotId")
+    wanted = identity_from(raw.find("then", dict), raw.what)
+    tag = None if name is None else table.tags.find(name)
+    found = table.snapshots.find(number) if tag is None else tag.snapshot
+    if found is None or wanted is None or not found.identity.same_as(wanted):
+        raise CommitConflict(
+            f"Snapshot {number} of {table.branch!r} is gone in the meantime. Nothing was changed; "
+            "plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+        )
+    return found
+
+
+def _identifier(operation_id: str) -> int:
+    """A number that no other commit of the actor has, the same one for a repeated try."""
+    return int.from_bytes(hashlib.sha256(operation_id.encode()).digest()[:7])

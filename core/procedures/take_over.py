@@ -1,0 +1,128 @@
+"""Carrying out a journalled move of history: what is copied to a branch, and what leaves it.
+
+Fast-forward, replacing, cutting back and the undo of all of them end here.
+"""
+
+from core.commit.branch_commit import HistoryCopy, check_head, copy_history, remove_history
+from core.commit.journal import Ending
+from core.commit.metadata_copy import publish_files
+from core.commit.rescue import keep_state
+from core.commit.tag_commit import without_retention
+from core.errors import CommitConflict
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import Counts, HeadMove, Receipt
+from core.procedures.operation import Operation
+from core.procedures.records import event_of, number_of, receipt_of, text_of, texts_of
+from core.procedures.row_engine import Progress
+
+
+def finish_take_over(
+    operation: Operation, progress: Progress = lambda _done, _all: None
+) -> Receipt:
+    """Carry out the journalled plan of an operation, from wherever it was cut off.
+
+    Raises:
+        CommitConflict: Another writer came in between.
+    """
+    done = operation.receipt()
+    if done is not None:
+        operation.end(Ending.DONE)
+        return done
+    copy = HistoryCopy.from_object(operation.intent.plan)
+    store, table = operation.warehouse.store, operation.table
+    try:
+        if copy.rescue_branch is not None:
+            _replace(operation, copy, copy.rescue_branch)
+        elif not set(copy.snapshot_ids) & set(table.on(copy.target).snapshots.ids()):
+            check_head(table.on(copy.target), copy.expected_head)
+        copy_history(table, store, copy, progress)
+    except CommitConflict as error:
+        operation.end(Ending.STOPPED, error.message)
+        raise
+    return operation.complete(*_events(operation, copy))
+
+
+def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> None:
+    """Keep the target's state on a rescue branch, then take away what stands in the way."""
+    store, table, journal = operation.warehouse.store, operation.table, operation.journal
+    operation_id = operation.intent.operation_id
+    if journal.has_reached(operation_id, "removed"):
+        return
+    if not journal.has_reached(operation_id, "rescued"):
+        check_head(table.on(copy.target), copy.expected_head)
+        keep_state(table.on(copy.target), store, rescue_branch)
+        journal.mark(operation_id, "rescued")
+    _put_expired(operation, copy)
+    remove_history(table, store, copy, table.on(rescue_branch))
+    journal.mark(operation_id, "removed")
+
+
+def _put_expired(operation: Operation, copy: HistoryCopy) -> None:
+    """Make the file of a snapshot that only a tag keeps, before what is newer leaves."""
+    tag = text_of(operation.intent.plan, "expiredTag")
+    if tag is None or copy.new_head_id is None:
+        return
+    paths, files = operation.table.on(copy.target).paths, operation.warehouse.store.files
+    data = without_retention(files.read(paths.tag(tag)))
+    publish_files(operation.warehouse.store, [(paths.snapshot(copy.new_head_id), data)])
+
+
+def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]:
+    intent = operation.intent
+    kind = LineageKind.REPLACED if copy.rescue_branch else LineageKind.FAST_FORWARDED
+    named = text_of(intent.plan, "event")
+    # What replaces a history does not build on it.
+    builds_on = None if copy.rescue_branch else copy.expected_head
+    main = event_of(
+        operation,
+        kind if named is None else LineageKind(named),
+        _receipt(operation, copy),
+        branch=copy.target,
+        source_branch=None if copy.source == copy.target else copy.source,
+        before=copy.expected_head,
+        after=copy.new_head,
+        parents=() if builds_on is None else (builds_on,),
+        undoes=text_of(intent.plan, "undoes"),
+    )
+    if copy.rescue_branch is None:
+        return (main,)
+    rescue = LineageEvent(
+        id=f"{intent.operation_id}-rescue",
+        branch=copy.rescue_branch,
+        operation_id=intent.operation_id,
+        actor=intent.actor,
+        kind=LineageKind.RESCUED,
+        source_branch=copy.target,
+        time_millis=intent.event_millis,
+        after=copy.expected_head,
+        parents=() if copy.expected_head is None else (copy.expected_head,),
+    )
+    return (rescue, main)
+
+
+def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
+    plan = operation.intent.plan
+    return receipt_of(
+        operation,
+        rescue_branch=copy.rescue_branch,
+        moves=(
+            HeadMove(
+                branch=copy.target,
+                before=copy.expected_head,
+                before_id=copy.expected_head_id,
+                after=copy.new_head,
+                after_id=copy.new_head_id,
+            ),
+        ),
+        counts=Counts(
+            snapshots_added=len(copy.snapshot_ids),
+            snapshots_removed=len(copy.remove_snapshot_ids),
+            schemas_added=len(copy.schema_ids),
+            schemas_removed=len(copy.remove_schema_ids),
+            tags_added=len(copy.tags),
+            tags_removed=len(copy.remove_tags),
+            files_verified=number_of(plan, "filesVerified"),
+            rows_added=number_of(plan, "rows"),
+        ),
+        notes=texts_of(plan, "notes"),
+    )

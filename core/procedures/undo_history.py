@@ -1,0 +1,199 @@
+"""Undoing what moved the head of a branch: a fast-forward, a replacement, a rollback.
+
+What was added leaves again, kept by a rescue branch of its own; what had left comes back from the
+rescue branch of then, byte for byte.
+"""
+
+from collections.abc import Mapping
+
+from core.commit.branch_commit import HistoryCopy
+from core.commit.journal import Intent, Journal
+from core.commit.rescue import rescue_name
+from core.errors import ErrorKind, NotFound
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import HeadMove
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
+from core.procedures.dependents import readable_tags
+from core.procedures.drop_branch import open_operations
+from core.procedures.permissions import Role
+from core.procedures.protection import protection_of
+from core.procedures.records import text_of
+from core.procedures.undo_plan import gone, planned_undo
+from core.procedures.verb import Planned
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+_SHOWN = 20
+
+
+def plan_way_back(
+    warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> Planned:
+    """Decide whether a branch can be what it was before an operation.
+
+    Raises:
+        NotFound: The journal of the operation is gone.
+    """
+    intent = Journal(warehouse.store, table.paths).find(event.operation_id)
+    assert event.receipt is not None
+    if intent is None:
+        raise NotFound(
+            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=event.operation_id,
+        )
+    target = table.on(event.branch)
+    move = event.receipt.moves[0]
+    copy = _inverse(intent, move, rescue_name(call.operation_id))
+    told = [
+        *_head_blocks(target, move),
+        *_schema_blocks(target, intent.plan, copy),
+        *_rescue_blocks(table, copy),
+        *open_operations(warehouse, target),
+        *_told(target, copy),
+    ]
+    role = Role.EDITOR
+    if protection_of(table.ledger.events(), event.branch) is not None:
+        role = Role.APPROVER
+    was_operators = event.kind is LineageKind.REPLACED or intent.plan.get("way") == "cut"
+    return planned_undo(
+        call,
+        table,
+        event,
+        told,
+        branch=event.branch,
+        journal={
+            **copy.to_object(),
+            "way": "history",
+            "makes": [copy.rescue_branch],
+            "event": str(LineageKind.UNDONE),
+            "notes": [f"Operation {event.operation_id} ({intent.procedure}) is undone."],
+        },
+        role=Role.OPERATOR if was_operators else role,
+    )
+
+
+def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
+    """Turn what an operation did around."""
+    if intent.procedure == "rollback" and intent.plan.get("way") != "cut":
+        # It added one snapshot, whose number only its end knows.
+        added = () if move.after_id is None else (move.after_id,)
+        return _between(move, source=move.branch, removed=added, rescue_branch=rescue_branch)
+    done = HistoryCopy.from_object(intent.plan)
+    removed = done.snapshot_ids
+    if text_of(intent.plan, "expiredTag") is not None and done.new_head_id is not None:
+        removed = (done.new_head_id, *removed)
+    return HistoryCopy(
+        source=done.rescue_branch or done.target,
+        target=done.target,
+        expected_head=done.new_head,
+        expected_head_id=done.new_head_id,
+        new_head=done.expected_head,
+        new_head_id=done.expected_head_id,
+        schema_ids=done.remove_schema_ids,
+        tags=done.remove_tags,
+        snapshot_ids=tuple(sorted(done.remove_snapshot_ids)),
+        remove_snapshot_ids=removed,
+        remove_schema_ids=done.schema_ids,
+        remove_tags=done.tags,
+        rescue_branch=rescue_branch,
+    )
+
+
+def _between(
+    move: HeadMove, *, source: str, removed: tuple[int, ...], rescue_branch: str
+) -> HistoryCopy:
+    return HistoryCopy(
+        source=source,
+        target=move.branch,
+        expected_head=move.after,
+        expected_head_id=move.after_id,
+        new_head=move.before,
+        new_head_id=move.before_id,
+        schema_ids=(),
+        tags=(),
+        snapshot_ids=(),
+        remove_snapshot_ids=removed,
+        rescue_branch=rescue_branch,
+    )
+
+
+def _head_blocks(target: FileStoreTable, move: HeadMove) -> tuple[Consequence, ...]:
+    """Refuse where something was built on the result."""
+    head = target.head()
+    if _is(head, move.after):
+        return ()
+    newer: list[Snapshot] = []
+    for snapshot in target.snapshots.walk():
+        if _is(snapshot, move.after) or len(newer) == _SHOWN:
+            break
+        newer.append(snapshot)
+    now = "has no snapshot" if head is None else f"is at snapshot {head.id}"
+    return (
+        blocks(
+            f"Undo is not possible: {target.branch!r} moved since, and {now}.",
+            ErrorKind.UNDO_BLOCKED,
+            tuple(f"snapshot {each.id} by {each.commit_user}" for each in newer),
+        ),
+    )
+
+
+def _schema_blocks(
+    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy
+) -> tuple[Consequence, ...]:
+    """Refuse where the table was altered since, so that schemas in the middle would leave."""
+    expected, latest = plan.get("schemaIdAfter"), max(target.schemas.ids(), default=None)
+    if not (copy.schema_ids or copy.remove_schema_ids) or expected in (None, latest):
+        return ()
+    return (
+        blocks(
+            f"Undo is not possible: {target.branch!r} was altered since; its schema is {latest}.",
+            ErrorKind.UNDO_BLOCKED,
+        ),
+    )
+
+
+def _rescue_blocks(table: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
+    if copy.source == copy.target:
+        return ()
+    if not table.branches.exists(copy.source):
+        return (gone(copy.source),)
+    if _is(table.on(copy.source).head(), copy.new_head):
+        return ()
+    return (
+        blocks(
+            f"Undo is not possible: branch {copy.source!r} is not what was kept then; somebody "
+            "wrote to it.",
+            ErrorKind.UNDO_BLOCKED,
+        ),
+    )
+
+
+def _told(target: FileStoreTable, copy: HistoryCopy) -> list[Consequence]:
+    back = "empty" if copy.new_head_id is None else f"at snapshot {copy.new_head_id}"
+    told = [changes(f"Branch {target.branch!r} is {back} again, with every byte of then.")]
+    if copy.remove_snapshot_ids:
+        told.append(
+            loses(
+                f"What the operation brought leaves {target.branch!r}.",
+                tuple(f"snapshot {each}" for each in sorted(copy.remove_snapshot_ids)[:_SHOWN]),
+            )
+        )
+    leaving = set(copy.remove_snapshot_ids) - set(copy.snapshot_ids)
+    staying = tuple(
+        tag.name
+        for tag in readable_tags(target)
+        if tag.snapshot.id in leaving and tag.name not in copy.remove_tags
+    )
+    if staying:
+        told.append(changes("Tags that were made since stay, and name what leaves.", staying))
+    told.append(keeps("A rescue branch keeps what leaves, byte for byte."))
+    return told
+
+
+def _is(snapshot: Snapshot | None, identity: SnapshotIdentity | None) -> bool:
+    if snapshot is None or identity is None:
+        return snapshot is None and identity is None
+    return snapshot.identity.same_as(identity)

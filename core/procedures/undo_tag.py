@@ -1,0 +1,66 @@
+"""Undoing what was done to a tag."""
+
+from core.commit.journal import Journal
+from core.errors import ErrorKind, NotFound
+from core.format.lineage_event import LineageEvent
+from core.format.tag import Tag
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Consequence, blocks, changes
+from core.procedures.records import text_of
+from core.procedures.tags import vital_blocks
+from core.procedures.undo_plan import planned_undo
+from core.procedures.verb import Planned
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+
+def plan_tag_back(
+    warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> Planned:
+    """Decide whether a name can mean again what it meant, or nothing.
+
+    Raises:
+        NotFound: The journal of the operation is gone.
+    """
+    intent = Journal(warehouse.store, table.paths).find(event.operation_id)
+    if intent is None or event.tag is None:
+        raise NotFound(
+            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=event.operation_id,
+        )
+    branch, name = table.on(event.branch), event.tag
+    content = str(intent.plan["content"])
+    was_deleted = intent.procedure == "delete_tag"
+    before = content if was_deleted else text_of(intent.plan, "replaces")
+    after = None if was_deleted else content
+    told: list[Consequence] = []
+    if _bytes_of(branch, name) != (None if after is None else after.encode()):
+        told.append(
+            blocks(
+                f"Undo is not possible: tag {name!r} of {branch.branch!r} was changed since.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    if before is None:
+        told += vital_blocks(branch, name, "deleted")
+        told.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
+        journal: dict[str, object] = {"way": "delete tag", "tag": name, "content": content}
+    else:
+        number = Tag.from_json(name, before).snapshot.id
+        if after is not None:
+            told += vital_blocks(branch, name, "moved")
+        told.append(changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again."))
+        journal = {
+            "way": "tag",
+            "tag": name,
+            "content": before,
+            "replaces": after,
+            "snapshotId": number,
+        }
+    return planned_undo(call, table, event, told, branch=event.branch, journal=journal)
+
+
+def _bytes_of(table: FileStoreTable, name: str) -> bytes | None:
+    files, path = table.reader.files, table.paths.tag(name)
+    return files.read(path) if files.exists(path) else None

@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import InvalidInput, NotAllowed, NotFound, Refused
+from core.format.lineage_event import LineageKind
+from tests.support.branch_bench import BranchBench
+from tests.support.lifecycle import metadata, preview, run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.tag("first")
+    bench.append("b")
+    bench.tag("second")
+    bench.append("c")
+    return bench
+
+
+def test_going_back_adds_a_snapshot_and_keeps_the_history(bench: BranchBench) -> None:
+    before = metadata(bench)
+    receipt = run(bench, "rollback", snapshot=1, reason="bad load")
+    assert bench.live_names() == {"data-a.parquet"}
+    assert bench.table().snapshots.ids() == (1, 2, 3, 4)
+    head = bench.table().head()
+    assert head is not None
+    assert str(head.commit_kind) == "OVERWRITE"
+    assert head.properties["branch.operation-id"] == "op"
+    hints = ("LATEST", "EARLIEST")
+    after = metadata(bench)
+    assert all(after[name] == before[name] for name in before if not name.endswith(hints))
+    assert (receipt.moves[0].before_id, receipt.moves[0].after_id) == (3, 4)
+    event = bench.table().ledger.events()[-1]
+    assert (event.kind, event.reason) == (LineageKind.ROLLED_BACK, "bad load")
+
+
+def test_the_undo_of_an_undone_rollback_is_the_rollback_again(bench: BranchBench) -> None:
+    run(bench, "rollback", tag="second")
+    run(bench, "undo", "back", operation="op")
+    assert bench.live_names() == {"data-a.parquet", "data-b.parquet", "data-c.parquet"}
+    run(bench, "rollback", "again", tag="second")
+    assert bench.live_names() == {"data-a.parquet", "data-b.parquet"}
+
+
+def test_cutting_moves_the_head_and_a_rescue_keeps_the_rest(bench: BranchBench) -> None:
+    bench.branch("dev")
+    found = preview(bench, "rollback", snapshot=1, cut=True)
+    assert (found.typed_name, str(found.role)) == ("main", "operator")
+    texts = [each.text for each in found.consequences]
+    assert "Snapshots 2 to 3 leave the history of 'main'." in texts
+    assert ("branch-base-dev",) in [each.details for each in found.consequences]
+    run(bench, "rollback", snapshot=1, cut=True)
+    main = bench.table()
+    assert main.snapshots.ids() == (1,)
+    assert main.tags.names() == ("branch-base-dev", "first")
+    assert bench.table("rescue-op").snapshots.ids() == (1, 2, 3)
+    assert bench.table("rescue-op").tags.names() == ("branch-base-dev", "first", "second")
+    assert bench.live_names("dev") == {"data-a.parquet", "data-b.parquet", "data-c.parquet"}
+    assert bench.append("d").id == 2
+
+
+def test_cutting_to_a_tag_whose_snapshot_has_expired(bench: BranchBench) -> None:
+    paths = bench.table().paths
+    content = Path(paths.snapshot(1)).read_bytes()
+    bench.store.remover.remove([paths.snapshot(1), paths.earliest_hint])
+    before = metadata(bench)
+    run(bench, "rollback", tag="first", cut=True)
+    assert bench.table().snapshots.ids() == (1,)
+    assert Path(paths.snapshot(1)).read_bytes() == content
+    run(bench, "undo", "back", operation="op")
+    after = metadata(bench)
+    assert {name: after[name] for name in before} == before
+    assert paths.snapshot(1).removeprefix(bench.file_io.root + "/") not in after
+
+
+def test_a_branch_is_rolled_back_alone(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=2)
+    bench.append("x", branch="dev")
+    main = bench.live_names()
+    run(bench, "rollback", table="db.t$branch_dev", snapshot=2)
+    assert bench.live_names("dev") == {"data-a.parquet", "data-b.parquet"}
+    assert bench.live_names() == main
+
+
+def test_places_that_cannot_be_gone_back_to(bench: BranchBench) -> None:
+    with pytest.raises(InvalidInput, match="a snapshot or a tag"):
+        run(bench, "rollback")
+    with pytest.raises(InvalidInput, match="a snapshot or a tag"):
+        run(bench, "rollback", snapshot=1, tag="first")
+    with pytest.raises(NotFound):
+        run(bench, "rollback", snapshot=9)
+    with pytest.raises(Refused, match="is the head of 'main' already") as caught:
+        run(bench, "rollback", snapshot=3)
+    assert caught.value.kind == "NOTHING_TO_DO"
+
+
+def test_who_may_go_back(bench: BranchBench) -> None:
+    with pytest.raises(NotAllowed, match="asks for operator"):
+        run(bench, "rollback", snapshot=1, cut=True, role="approver")
+    run(bench, "protect_branch", "on", branch="main")
+    with pytest.raises(NotAllowed, match="asks for approver"):
+        run(bench, "rollback", snapshot=1, role="editor")
+    run(bench, "rollback", snapshot=1, role="approver")
+
+
+def test_a_commit_since_the_preview_stops_it(bench: BranchBench) -> None:
+    found = preview(bench, "rollback", snapshot=1)
+    bench.append("etl")
+    before = metadata(bench)
+    with pytest.raises(Refused, match="preview is out of date"):
+        run(bench, "rollback", snapshot=1, plan_id=found.plan_id)
+    assert metadata(bench) == before

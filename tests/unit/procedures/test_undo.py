@@ -1,0 +1,200 @@
+"""What moved a head is taken back to the byte, or refused with what stands in the way."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.errors import InvalidInput, NotAllowed, NotFound, Refused
+from core.format.lineage_event import LineageKind
+from core.format.receipt import Receipt
+from tests.support.branch_bench import BranchBench, store_of
+from tests.support.lifecycle import metadata, preview, run, without_renames
+
+StoreOf = Callable[[Path], CommitStore]
+
+
+@pytest.fixture(params=[store_of, without_renames], ids=["renames", "copies"])
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> BranchBench:
+    """Main at 2, dev ahead by two commits, a schema and a tag; `kept` stands on main's 2."""
+    bench = BranchBench(tmp_path, store=request.param(tmp_path))
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    bench.alter("dev")
+    bench.tag("v1", "dev")
+    bench.append("c", branch="dev")
+    return bench
+
+
+def diverge(bench: BranchBench) -> None:
+    """Main gets a commit, a schema and a tag that mean something else on dev."""
+    bench.append("x", user="etl")
+    bench.alter("main", "other")
+    bench.tag("v1")
+    bench.branch("kept")
+    bench.append("y", user="etl")
+
+
+def fast_forward(bench: BranchBench) -> Receipt:
+    return run(bench, "fast_forward", branch="dev")
+
+
+def force(bench: BranchBench) -> Receipt:
+    return run(bench, "fast_forward", branch="dev", force=True)
+
+
+def replace_main(bench: BranchBench) -> Receipt:
+    return run(bench, "replace_main", branch="dev")
+
+
+def roll_back(bench: BranchBench) -> Receipt:
+    return run(bench, "rollback", snapshot=1)
+
+
+def cut_back(bench: BranchBench) -> Receipt:
+    return run(bench, "rollback", snapshot=1, cut=True)
+
+
+@pytest.mark.parametrize("verb", [fast_forward, force, replace_main, roll_back, cut_back])
+def test_undo_brings_back_every_byte(
+    bench: BranchBench, verb: Callable[[BranchBench], Receipt]
+) -> None:
+    if verb is not fast_forward:
+        diverge(bench)
+    before = metadata(bench)
+    done = verb(bench)
+    assert metadata(bench) != before
+    undone = run(bench, "undo", "back", operation="op")
+    after = metadata(bench)
+    rescues = ("/branch-rescue-", "/manifest/")
+    more = {name for name in after if name not in before}
+    assert all(any(part in name for part in rescues) for name in more)
+    assert {name: after[name] for name in before} == before
+    assert undone.moves[0].after == done.moves[0].before
+    event = bench.table().ledger.events()[-1]
+    assert LineageKind.UNDONE in {event.kind, bench.table().ledger.events()[-2].kind}
+    assert run(bench, "undo", "twice", operation="op") == undone
+    assert metadata(bench) == after
+
+
+@pytest.mark.parametrize("verb", [force, replace_main])
+def test_what_another_branch_stands_on_never_leaves_main(
+    bench: BranchBench, verb: Callable[[BranchBench], Receipt]
+) -> None:
+    diverge(bench)
+    base = Path(bench.table().paths.tag("branch-base-kept")).read_bytes()
+    receipt = verb(bench)
+    assert Path(bench.table().paths.tag("branch-base-kept")).read_bytes() == base
+    assert any("'branch-base-kept' stays on 'main'" in note for note in receipt.notes)
+    assert bench.table().tags.get("v1").snapshot.id == 2
+    assert bench.live_names("kept") == {"data-a.parquet", "data-x.parquet"}
+
+
+def test_main_becomes_the_branch_and_the_old_one_is_kept(bench: BranchBench) -> None:
+    diverge(bench)
+    found = preview(bench, "replace_main", branch="dev")
+    assert (found.typed_name, str(found.role)) == ("main", "operator")
+    old, live = bench.live_names(), bench.live_names("dev")
+    receipt = run(bench, "replace_main", branch="dev", plan_id=found.plan_id)
+    assert bench.live_names() == live
+    assert bench.table().snapshots.ids() == bench.table("dev").snapshots.ids() == (1, 2, 3)
+    assert bench.live_names("rescue-op") == old
+    assert (receipt.counts.snapshots_removed, receipt.counts.files_verified) == (2, 2)
+
+
+def test_main_may_be_replaced_by_what_it_once_was(bench: BranchBench) -> None:
+    run(bench, "create_branch", "make", branch="old")
+    bench.append("x")
+    run(bench, "replace_main", branch="old")
+    assert bench.table().snapshots.ids() == (1,)
+    assert bench.live_names("rescue-op") == {"data-a.parquet", "data-x.parquet"}
+    with pytest.raises(Refused, match="the history of 'old' already"):
+        run(bench, "replace_main", "again", branch="old")
+
+
+def test_replacing_is_for_operators_and_of_a_protected_main_for_its_owner(
+    bench: BranchBench,
+) -> None:
+    with pytest.raises(NotAllowed, match="asks for operator"):
+        run(bench, "replace_main", branch="dev", role="approver")
+    run(bench, "protect_branch", "on", branch="main", actor="bob")
+    with pytest.raises(Refused, match="only bob may replace it") as caught:
+        run(bench, "replace_main", branch="dev")
+    assert caught.value.kind == "PROTECTED"
+    with pytest.raises(NotAllowed, match="asks for approver"):
+        run(bench, "fast_forward", branch="dev", role="editor")
+    run(bench, "replace_main", "his", branch="dev", actor="bob")
+
+
+def test_a_branch_without_snapshots_replaces_nothing(bench: BranchBench) -> None:
+    run(bench, "create_branch", "make", branch="bare", empty=True)
+    with pytest.raises(Refused, match="'bare' has no snapshot"):
+        run(bench, "replace_main", branch="bare")
+
+
+def test_a_newer_commit_blocks_the_undo_and_is_named(bench: BranchBench) -> None:
+    run(bench, "fast_forward", branch="dev")
+    bench.append("z", user="etl")
+    found = preview(bench, "undo", "back", operation="op")
+    assert [each.details for each in found.blocks] == [("snapshot 4 by etl",)]
+    before = metadata(bench)
+    with pytest.raises(Refused, match="'main' moved since, and is at snapshot 4") as caught:
+        run(bench, "undo", "back", operation="op")
+    assert caught.value.kind == "UNDO_BLOCKED"
+    assert metadata(bench) == before
+
+
+def test_an_altered_table_blocks_the_undo(bench: BranchBench) -> None:
+    run(bench, "fast_forward", branch="dev")
+    bench.alter("main", "later")
+    with pytest.raises(Refused, match="was altered since"):
+        run(bench, "undo", "back", operation="op")
+
+
+def test_a_rescue_that_is_dropped_blocks_the_undo_until_it_is_back(bench: BranchBench) -> None:
+    diverge(bench)
+    run(bench, "replace_main", branch="dev")
+    found = preview(bench, "drop_branch", branch="rescue-op")
+    assert any("Operation op can then not be undone" in each.text for each in found.consequences)
+    run(bench, "drop_branch", "gone", branch="rescue-op")
+    with pytest.raises(Refused, match="branch 'rescue-op' is gone"):
+        run(bench, "undo", "back", operation="op")
+
+
+def test_tags_made_since_stay(bench: BranchBench) -> None:
+    run(bench, "fast_forward", branch="dev")
+    bench.tag("mine")
+    found = preview(bench, "undo", "back", operation="op")
+    assert ("mine",) in [each.details for each in found.consequences]
+    run(bench, "undo", "back", operation="op")
+    assert bench.table().tags.get("mine").snapshot.id == 3
+
+
+def test_an_undo_asks_for_the_role_of_what_it_undoes(bench: BranchBench) -> None:
+    diverge(bench)
+    run(bench, "replace_main", branch="dev")
+    with pytest.raises(NotAllowed, match="asks for operator"):
+        run(bench, "undo", "back", operation="op", role="approver")
+
+
+def test_what_cannot_be_undone_says_what_to_do(bench: BranchBench) -> None:
+    with pytest.raises(InvalidInput, match="drop the branch instead"):
+        run(bench, "undo", operation="make-dev")
+    with pytest.raises(NotFound, match="no operation 'nope'"):
+        run(bench, "undo", operation="nope")
+
+
+def test_tags_come_back_and_go_again(bench: BranchBench) -> None:
+    run(bench, "create_tag", "make", tag="t", snapshot=1)
+    run(bench, "fast_forward", "ff", branch="dev")
+    first = metadata(bench)
+    run(bench, "create_tag", "move", tag="t", snapshot=2, replace=True)
+    run(bench, "undo", "unmove", operation="move")
+    assert metadata(bench) == first
+    run(bench, "delete_tag", "delete", tag="t")
+    run(bench, "undo", "undelete", operation="delete")
+    assert metadata(bench) == first
+    run(bench, "undo", "unmake", operation="make")
+    assert "t" not in bench.table().tags.names()
