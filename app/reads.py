@@ -5,7 +5,7 @@ fixes never changes and is kept until there is no room for it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
@@ -50,6 +50,7 @@ class Reading:
 def forget() -> None:
     """Read everything that may have moved again."""
     _read_heads.clear()
+    _known_tables.clear()
 
 
 def databases() -> tuple[str, ...]:
@@ -62,6 +63,27 @@ def tables() -> tuple[TableItem, ...]:
     """Return the tables of the warehouse, broken ones with their error."""
     found: tuple[TableItem, ...] = _heads("tables")
     return found
+
+
+def table_names() -> tuple[Identifier, ...]:
+    """Return the names of all tables; none of them is opened."""
+    found: tuple[Identifier, ...] = _heads("table_names")
+    return found
+
+
+def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
+    """Return some tables as a list shows them, and remember them for lists to come."""
+    found: tuple[TableItem, ...] = _heads("table_items", *identifiers)
+    known = _known_tables(*_reader())
+    for item in found:
+        # Of ten thousand schemas nobody looks at more than the page that is open.
+        known[item.identifier.on_branch(MAIN_BRANCH)] = replace(item, schema=None)
+    return found
+
+
+def known_tables() -> Mapping[Identifier, TableItem]:
+    """Return the tables that were read so far, as they were then, without their schemas."""
+    return _known_tables(*_reader())
 
 
 def table(identifier: Identifier) -> TableSummary:
@@ -174,6 +196,11 @@ def _heads(method: str, *arguments: Identifier | str) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
+    return {}
 
 
 @st.cache_data(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)

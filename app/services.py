@@ -32,10 +32,12 @@ from core.procedures.browse_history import (
 )
 from core.procedures.browse_tables import (
     list_databases,
+    list_table_names,
     list_tables,
     read_receipt,
     read_system_table,
     read_table,
+    read_table_items,
 )
 from core.procedures.browse_values import (
     BranchGraph,
@@ -128,6 +130,14 @@ class Services:
     def tables(self, database: str | None = None) -> tuple[TableItem, ...]:
         """Return the tables of one database or of all, broken ones with their error."""
         return list_tables(self.warehouse, database)
+
+    def table_names(self) -> tuple[Identifier, ...]:
+        """Return the names of all tables; none of them is opened."""
+        return list_table_names(self.warehouse)
+
+    def table_items(self, *tables: Identifier) -> tuple[TableItem, ...]:
+        """Return some tables as a list shows them, broken ones with their error."""
+        return read_table_items(self.warehouse, tables)
 
     def table(self, table: Identifier) -> TableSummary:
         """Return a table on one branch."""

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
+from core.procedures.browse_values import TableItem
 
 
 class Order(StrEnum):
@@ -40,19 +41,51 @@ class Listed(Protocol):
 
 T = TypeVar("T", bound=Listed)
 
+READ_AT_ONCE: Final = 200
+"""Up to so many tables are read before the page appears; of more, those that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLine:
+    """A table by its name, with what is known of it so far."""
+
+    identifier: Identifier
+    item: TableItem | None
+
+    @property
+    def head(self) -> Snapshot | None:
+        """The newest snapshot of main."""
+        return None if self.item is None else self.item.head
+
+    @property
+    def branch_count(self) -> int | None:
+        """Branches besides main."""
+        return None if self.item is None else self.item.branch_count
+
+    @property
+    def broken_branches(self) -> tuple[str, ...]:
+        """Branches that cannot be read."""
+        return () if self.item is None else self.item.broken_branches
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The figures on top; what not every table told is None."""
+    """The figures on top; what no table told is None.
+
+    Attributes:
+        tables: All tables.
+        unread: Those of them that the other figures leave out: they are lower bounds then.
+    """
 
     tables: int
+    unread: int
     branches: int | None
     rows: int | None
     broken: int
 
     @classmethod
-    def of(cls, items: Sequence[Listed], broken: int) -> "Totals":
-        """Sum the tables up."""
+    def of(cls, items: Sequence[Listed], broken: int, *, unread: int = 0) -> "Totals":
+        """Sum up the tables that were read."""
         branches = [item.branch_count for item in items if item.branch_count is not None]
         rows = [
             item.head.total_record_count
@@ -60,7 +93,8 @@ class Totals:
             if item.head and item.head.total_record_count is not None
         ]
         return cls(
-            tables=len(items),
+            tables=len(items) + unread,
+            unread=unread,
             branches=sum(branches) if branches else None,
             rows=sum(rows) if rows else None,
             broken=broken,

@@ -1,10 +1,12 @@
 """Overview: the tables of the warehouse, what needs attention, what happened last."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import reads, state
 from app.models.location import Location
-from app.models.overview import Order, Totals, choose_tables
+from app.models.overview import READ_AT_ONCE, Order, TableLine, Totals, choose_tables
 from app.models.wording import age, code, count, full_count, plain, plural, shortened
 from app.services import get_services
 from app.state import PageName
@@ -13,9 +15,11 @@ from app.widgets.location import show_location
 from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.procedures.browse_values import Health, TableItem, TableKind
 
 _PER_PAGE = 25
+_READ_A_SECOND = 150
 _TABLE = Column(label="Table", weight=3.2)
 _KIND = Column(label="Kind", weight=1.5)
 _BRANCHES = Column(label="Branches", weight=1.0, align="right")
@@ -32,17 +36,52 @@ def show() -> None:
     if not is_open_warehouse(place):
         return
     with st.skeleton(height=320):
-        items = reads.tables()
+        names = reads.table_names()
+        if len(names) <= READ_AT_ONCE:
+            items = reads.tables()
+            lines = [TableLine(identifier=item.identifier, item=item) for item in items]
+        else:
+            lines = _known_lines(names)
+            items = tuple(line.item for line in lines if line.item is not None)
     show_location(Location(warehouse=place.warehouse))
-    if not items:
+    if not lines:
         _show_empty()
         return
-    attention = [item for item in items if item.health is not Health.HEALTHY]
-    _show_totals(Totals.of(items, len(attention)))
-    _show_attention(attention, place)
-    _show_tables(items, place)
+    unread = len(lines) - len(items)
+    st.fragment(_show_figures, run_every=1.0 if unread else None)(names, items, place, unread > 0)
+    _show_tables(lines, place)
     _show_activity(items, place)
     show_same_as("tables")
+
+
+def _known_lines(names: Sequence[Identifier]) -> list[TableLine]:
+    known = reads.known_tables()
+    return [TableLine(identifier=name, item=known.get(name)) for name in names]
+
+
+def _show_figures(
+    names: Sequence[Identifier], items: Sequence[TableItem], place: Location, is_reading: bool
+) -> None:
+    """Draw the sums; of a large warehouse they grow while the page is open."""
+    unread: list[Identifier] = []
+    if is_reading:
+        known = reads.known_tables()
+        unread = [name for name in names if name not in known]
+        if unread:
+            reads.table_items(*unread[:_READ_A_SECOND])
+            unread = [name for name in unread if name not in known]
+        items = list(known.values())
+    attention = [item for item in items if item.health is not Health.HEALTHY]
+    _show_totals(Totals.of(items, len(attention), unread=len(unread)))
+    if unread:
+        st.caption(
+            f"{count(len(names) - len(unread))} of {count(len(names))} tables read; the figures "
+            "above are of these."
+        )
+    _show_attention(attention, place)
+    if is_reading and not unread:
+        # The list around this part can now be sorted by every column: draw it anew, once.
+        st.rerun()
 
 
 def _show_empty() -> None:
@@ -54,20 +93,21 @@ def _show_empty() -> None:
 
 def _show_totals(totals: Totals) -> None:
     active = reads.active_jobs()
+    bound = "≥ " if totals.unread else ""
     with st.container(horizontal=True, gap="small", key="totals"):
         st.metric("Tables", count(totals.tables), border=True)
-        st.metric("Branches besides main", count(totals.branches), border=True)
+        st.metric("Branches besides main", bound + count(totals.branches), border=True)
         st.metric(
             "Rows at the heads of main",
-            count(totals.rows),
+            bound + count(totals.rows),
             border=True,
             help=f"{full_count(totals.rows)}, before merging on read",
         )
         st.metric("Jobs running", count(active), border=True)
-        st.metric("Tables that need attention", count(totals.broken), border=True)
+        st.metric("Tables that need attention", bound + count(totals.broken), border=True)
 
 
-def _show_attention(items: list[TableItem], place: Location) -> None:
+def _show_attention(items: Sequence[TableItem], place: Location) -> None:
     if not items:
         return
     with st.container(border=True, key="card-attention"):
@@ -97,8 +137,8 @@ def _show_finding(item: TableItem, place: Location) -> None:
     st.markdown(f"{words} cannot be read: {broken}" if broken else "is at risk", width="content")
 
 
-def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
-    databases = sorted({item.identifier.database for item in items})
+def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
+    databases = sorted({line.identifier.database for line in lines})
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         words = st.text_input(
             "Find a table", key="ov_q", bind="query-params", type="search", width=280,
@@ -119,26 +159,52 @@ def _show_tables(items: tuple[TableItem, ...], place: Location) -> None:
             "Sort by", orders, key="ov_sort", bind="query-params", width=180,
             label_visibility="collapsed", icon=":material/sort:",
         )  # fmt: skip
-    wanted = [item for item in items if health is None or item.health is health]
+    read = [line for line in lines if line.item is not None]
+    wanted = [
+        line for line in lines if health is None or (line.item and line.item.health is health)
+    ]
     chosen = choose_tables(wanted, words=words, database=database, order=order)
+    if len(read) < len(lines) and (health is not None or order is not Order.NAME):
+        st.caption(f"{count(len(read))} of {count(len(lines))} tables read: only these are sorted.")
     if not chosen:
-        st.info(f"None of {plural(len(items), 'table')} is like that. Change the filters above.")
+        st.info(f"None of {plural(len(lines), 'table')} is like that. Change the filters above.")
         return
     listed = rows.row_list("tables")
     visible = rows.page_of_rows("ov_p", len(chosen), _PER_PAGE)
     with listed:
         rows.head("tables", _COLUMNS)
-        for number, item in enumerate(chosen[visible]):
-            _show_row(number, item, place)
+        is_large = len(lines) > READ_AT_ONCE
+        shown = _read_page(chosen[visible]) if is_large else chosen[visible]
+        for number, line in enumerate(shown):
+            _show_row(number, line, place)
 
 
-def _show_row(number: int, item: TableItem, place: Location) -> None:
+def _read_page(lines: Sequence[TableLine]) -> list[TableLine]:
+    """Return the lines of the visible page as their tables are now."""
+    found: dict[Identifier, list[TableItem]] = {}
+    for item in reads.table_items(*(line.identifier for line in lines)):
+        found.setdefault(item.identifier.on_branch(MAIN_BRANCH), []).append(item)
+    return [
+        full
+        for line in lines
+        for full in (
+            [TableLine(identifier=item.identifier, item=item) for item in found[line.identifier]]
+            if line.identifier in found
+            else [line]
+        )
+    ]
+
+
+def _show_row(number: int, line: TableLine, place: Location) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"table-{number}", _COLUMNS), strict=True))
-    name, head = item.identifier, item.head
+    name, item, head = line.identifier, line.item, line.head
     target = place.at_table(name.database, name.table)
     with cells[_TABLE]:
         label = f":gray[{plain(name.database)}.]{plain(shortened(name.table, 36))}"
-        state.link(PageName.TABLE, label, target, help=plain(item.comment or "") or None)
+        comment = item.comment if item else None
+        state.link(PageName.TABLE, label, target, help=plain(comment or "") or None)
+    if item is None:
+        return
     now = state.now_millis()
     rows.text(cells[_KIND], _KIND, kind_words(item))
     rows.text(cells[_BRANCHES], _BRANCHES, count(item.branch_count))
@@ -173,7 +239,7 @@ def health_badge(health: Health) -> str:
             return ":red-badge[✕ broken]"
 
 
-def _show_activity(items: tuple[TableItem, ...], place: Location) -> None:
+def _show_activity(items: Sequence[TableItem], place: Location) -> None:
     events = [(item.identifier, item.last_event) for item in items if item.last_event]
     if not events:
         return

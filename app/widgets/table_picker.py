@@ -145,18 +145,17 @@ def _offer_tables(page: PageName, place: Location) -> None:
     """Draw the tables to choose from: this page is about one."""
     show_location(place)
     st.subheader("Choose a table", anchor=False)
-    items = [item for item in reads.tables() if item.error is None]
-    if not items:
+    names = reads.table_names()
+    if not names:
         st.info(f"No tables under {code(get_services().settings.get_warehouse())}.")
         return
     st.caption("This page is about one table.")
-    for item in items[:_LISTED_TABLES]:
-        name = item.identifier
+    for name in names[:_LISTED_TABLES]:
         target = place.at_table(name.database, name.table)
         state.link(page, code(name.table_name), target, icon=":material/table:")
-    if len(items) > _LISTED_TABLES:
+    if len(names) > _LISTED_TABLES:
         home = Location(warehouse=place.warehouse)
-        state.link(PageName.OVERVIEW, f"Search all {plural(len(items), 'table')}", home)
+        state.link(PageName.OVERVIEW, f"Search all {plural(len(names), 'table')}", home)
 
 
 def _explain(page: PageName, place: Location, error: PaimonError) -> None:
@@ -165,8 +164,8 @@ def _explain(page: PageName, place: Location, error: PaimonError) -> None:
     name = f"{place.database}.{place.table}"
     match error.kind:
         case ErrorKind.TABLE_NOT_FOUND | ErrorKind.DATABASE_NOT_FOUND:
-            items = [item.identifier for item in reads.tables()]
-            places = {each.table_name: place.at_table(each.database, each.table) for each in items}
+            known = reads.table_names()
+            places = {each.table_name: place.at_table(each.database, each.table) for each in known}
             show_not_found("Table", name, list(places), page=page, places=places)
         case ErrorKind.BRANCH_NOT_FOUND:
             _explain_branch(page, place, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,8 +33,19 @@ class Catalog(Protocol):
     def databases(self) -> tuple[str, ...]:
         """The names of all databases, sorted."""
 
-    def tables(self, database: str) -> tuple[TableEntry, ...]:
+    def tables(self, database: str, names: Collection[str] | None = None) -> tuple[TableEntry, ...]:
         """The tables of a database by name, broken ones with their error.
+
+        Args:
+            database: The database.
+            names: The wanted tables; None for all.
+
+        Raises:
+            NotFound: There is no such database.
+        """
+
+    def table_names(self, database: str) -> tuple[str, ...]:
+        """The names of a database's tables, sorted; none of them is opened.
 
         Raises:
             NotFound: There is no such database.

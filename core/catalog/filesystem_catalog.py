@@ -5,6 +5,7 @@ Hive and JDBC catalogs keep the same layout by default, so their warehouses open
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from core.catalog.catalog import TableEntry
@@ -45,13 +46,25 @@ class FilesystemCatalog:
             name.removesuffix(_DATABASE_SUFFIX) for name in names if name != _DATABASE_SUFFIX
         )
 
-    def tables(self, database: str) -> tuple[TableEntry, ...]:
+    def tables(self, database: str, names: Collection[str] | None = None) -> tuple[TableEntry, ...]:
         """The tables of a database by name, broken ones with their error; raises NotFound."""
-        folders = self._folders(self._database_path(database))
+        path = self._database_path(database)
+        if names is None:
+            folders = self._folders(path)
+        else:
+            found_folders = (self._reader.files.status(f"{path}/{each}") for each in sorted(names))
+            folders = [each for each in found_folders if each is not None and each.is_directory]
         if not folders:
             self._check_database(database)
         found = self._reader.each(lambda folder: self._entries(database, folder), folders)
         return tuple(entry for entries in found for entry in entries)
+
+    def table_names(self, database: str) -> tuple[str, ...]:
+        """The names of a database's tables, sorted, from one listing; raises NotFound."""
+        folders = self._folders(self._database_path(database))
+        if not folders:
+            self._check_database(database)
+        return tuple(sorted(folder.name for folder in folders))
 
     def open(self, identifier: Identifier) -> FileStoreTable:
         """A handle on a table and branch; raises NotFound or InvalidInput."""

@@ -1,5 +1,6 @@
 """Tables as lists and pages read them: what each is, where it stands, what happened to it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -32,6 +33,27 @@ def list_tables(warehouse: Warehouse, database: str | None = None) -> tuple[Tabl
         _table_item(warehouse, entry)
         for name in databases
         for entry in warehouse.catalog.tables(name)
+    )
+
+
+def list_table_names(warehouse: Warehouse) -> tuple[Identifier, ...]:
+    """Return the tables of all databases by name, at the cost of a listing a database."""
+    return tuple(
+        Identifier(database=database, table=name)
+        for database in warehouse.catalog.databases()
+        for name in warehouse.catalog.table_names(database)
+    )
+
+
+def read_table_items(warehouse: Warehouse, tables: Sequence[Identifier]) -> tuple[TableItem, ...]:
+    """Return some tables as a list shows them; one that is gone is left out."""
+    wanted: dict[str, set[str]] = {}
+    for table in tables:
+        wanted.setdefault(table.database, set()).add(table.table)
+    return tuple(
+        _table_item(warehouse, entry)
+        for database, names in wanted.items()
+        for entry in warehouse.catalog.tables(database, names)
     )
 
 

@@ -162,6 +162,7 @@ class PretendServices:
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
+    opened: list[Identifier] = field(default_factory=list)
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -170,6 +171,13 @@ class PretendServices:
         if self.unreachable is not None:
             raise self.unreachable
         return tuple(_item(table) for table in self.listed)
+
+    def table_names(self) -> tuple[Identifier, ...]:
+        return tuple(item.identifier for item in self.tables())
+
+    def table_items(self, *tables: Identifier) -> tuple[TableItem, ...]:
+        self.opened += tables
+        return tuple(item for item in self.tables() if item.identifier in tables)
 
     def table(self, table: Identifier) -> TableSummary:
         found = self._find(table)

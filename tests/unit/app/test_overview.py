@@ -48,8 +48,9 @@ def test_what_was_not_read_sorts_last() -> None:
 
 
 def test_totals_leave_out_what_no_table_told() -> None:
-    assert Totals.of(ITEMS, broken=1) == Totals(tables=3, branches=4, rows=1400, broken=1)
-    assert Totals.of([ITEMS[2]], broken=0) == Totals(tables=1, branches=None, rows=None, broken=0)
+    assert Totals.of(ITEMS, broken=1) == Totals(tables=3, unread=0, branches=4, rows=1400, broken=1)
+    nothing = Totals.of([ITEMS[2]], broken=0, unread=9)
+    assert nothing == Totals(tables=10, unread=9, branches=None, rows=None, broken=0)
 
 
 def test_ten_thousand_tables_are_searched_by_their_last_name() -> None:
