@@ -4,16 +4,20 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from core.catalog.catalog import Catalog
 from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.commit.commit_store import CommitStore
 from core.errors import ErrorKind, NotAllowed
 from core.format.identifier import Identifier
+from core.storage.database_claims import DatabaseClaims
 from core.storage.file_io import FileIO
 from core.storage.metadata_cache import MetadataCache
 from core.storage.store_probe import StoreVerdict, probe
 from core.table.file_store_table import FileStoreTable
+
+_CLAIMS: Final = "claims"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +51,9 @@ class Warehouse:
 
         Args:
             url: A folder, or a URL that fsspec knows.
-            store_options: Options of the store, such as endpoint and keys.
+            store_options: Options of the store, such as endpoint and keys. `claims` is ours: the
+                URL of a database in which writers claim what they publish, for a store that
+                cannot create a file only where there is none.
             cache_dir: Where fetched metadata is kept; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
             clock: Milliseconds since the epoch.
@@ -55,12 +61,19 @@ class Warehouse:
         Raises:
             InvalidInput: The URL cannot be opened.
         """
-        file_io = FileIO.for_url(url, store_options)
-        store = CommitStore.of(file_io)
+        options = dict(store_options or {})
+        database = options.pop(_CLAIMS, None)
+        file_io = FileIO.for_url(url, options)
+        claims = (
+            None
+            if database is None or read_only
+            else DatabaseClaims(str(database), file_io.url(file_io.root))
+        )
+        store = CommitStore.of(file_io, claims)
         verdict = (
             StoreVerdict(can_write=False, reason="The warehouse was opened for reading only.")
             if read_only
-            else probe(file_io, store.publisher, file_io.root)
+            else probe(file_io, store.publisher, file_io.root, claims)
         )
         cache = None if cache_dir is None else MetadataCache(cache_dir)
         return cls(

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 import fsspec
 
@@ -48,6 +49,11 @@ _EXTRAS: Final = {
 _CREATES_EXCLUSIVELY: Final = frozenset(
     {"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"},
 )
+# HDFS renames a file in one step of the name node, which refuses a taken name. Its other client,
+# Arrow's behind hdfs://, removes what is in the way and tries again, and so is of no use here.
+_RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
+# Their URLs have a host before the path; those of other stores have it in the path.
+_HAVE_A_HOST: Final = frozenset({"hdfs", "viewfs", "webhdfs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +115,10 @@ class FileIO:
     may be read, as data files can lie outside the warehouse; changes stay below `root`.
     """
 
-    def __init__(self, filesystem: Any, scheme: str, root: str) -> None:
+    def __init__(self, filesystem: Any, scheme: str, root: str, host: str = "") -> None:
         self._filesystem = filesystem
         self._scheme = scheme
+        self._host = host
         self.root = root
 
     @staticmethod
@@ -137,7 +144,8 @@ class FileIO:
         filesystem = _open_filesystem(scheme, url, options or {})
         root = str(filesystem._strip_protocol(url)).rstrip("/")
         kind = MemoryFileIO if scheme == "memory" else FileIO
-        return kind(filesystem, scheme, root)
+        host = urlsplit(url).netloc if scheme in _HAVE_A_HOST else ""
+        return kind(filesystem, scheme, root, host)
 
     @property
     def scheme(self) -> str:
@@ -154,13 +162,18 @@ class FileIO:
         """Whether `create` is one request that an existing file makes fail."""
         return self._scheme in _CREATES_EXCLUSIVELY
 
+    @property
+    def renames_exclusively(self) -> bool:
+        """Whether `rename` is one step that an existing file makes fail."""
+        return self._scheme in _RENAMES_EXCLUSIVELY
+
     def native_path(self, path: str) -> str:
         """The path as the operating system takes it; only for a local store."""
         raise InvalidInput(f"{self.url(path)} is not on this machine. Fetch it first.", path=path)
 
     def url(self, path: str) -> str:
         """The path with its scheme, as Spark and Arrow take it."""
-        return f"{self._scheme}://{path}"
+        return f"{self._scheme}://{self._host}{path}"
 
     def path_of(self, location: str) -> str:
         """The path of a URL that a table's metadata holds, such as an external data file."""
@@ -220,6 +233,12 @@ class FileIO:
                 is not there. Any other error leaves open what happened.
         """
         self.check_inside(path)
+        if not self.creates_exclusively:
+            # Good enough for data files, whose names nobody else makes; commits are published.
+            if self.exists(path):
+                raise FileExistsError(path)
+            self.replace(path, data)
+            return
         try:
             self._filesystem.pipe_file(_checked(path), data, mode="create")
         except Exception as error:  # a store's package raises its own classes
@@ -233,6 +252,12 @@ class FileIO:
         """Write a file, in place of another if there is one."""
         self.check_inside(path)
         self._ask(path, lambda: self._filesystem.pipe_file(_checked(path), data))
+
+    def rename(self, from_path: str, to_path: str) -> None:
+        """Give a file another name; what a taken one does is up to the store."""
+        self.check_inside(from_path)
+        self.check_inside(to_path)
+        self._ask(from_path, lambda: self._filesystem.mv(_checked(from_path), _checked(to_path)))
 
     def remove(self, path: str) -> bool:
         """Remove one file; False if the store tells that there was none."""
@@ -414,8 +439,13 @@ def _read_local(path: str) -> bytes:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """A name beside `path` that every Paimon reader ignores."""
-    return path.with_name(f".{path.name}.{uuid.uuid4()}.tmp")
+    """A path beside `path` that every Paimon reader ignores."""
+    return path.with_name(temporary_name(path.name))
+
+
+def temporary_name(name: str) -> str:
+    """A name like `name` that nobody else makes and every Paimon reader ignores."""
+    return f".{name}.{uuid.uuid4()}.tmp"
 
 
 def _checked(path: str) -> str:
@@ -443,8 +473,9 @@ def _local_root(url: str) -> str:
 def _open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any:
     extra = _EXTRAS.get(scheme)
     try:
+        of_url = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(url)
         # A cached listing would hide what other writers published.
-        return fsspec.filesystem(scheme, use_listings_cache=False, **options)
+        return fsspec.filesystem(scheme, use_listings_cache=False, **{**of_url, **options})
     except ImportError as error:
         remedy = f'pip install "paimon-branch-console[{extra}]"' if extra else str(error)
         raise InvalidInput(

@@ -17,10 +17,12 @@ from typing import Final, Protocol
 
 from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
 from core.storage.durable import make_directory, sync_path, write_synced
-from core.storage.file_io import FileIO, temporary_sibling
+from core.storage.file_io import FileIO, temporary_name, temporary_sibling
 
 _log = logging.getLogger(__name__)
 _PARALLEL_SYNCS: Final = 16
+# Starting a thread takes about as long as syncing so many small files.
+_FILES_PER_THREAD: Final = 4
 
 
 class Published(StrEnum):
@@ -87,19 +89,19 @@ class LocalPublisher:
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
-        return _replace_hint(self._file_io, path, data)
+        return write_hint(self._file_io, path, data)
 
     def _write_all(self, temporaries: list[Path], contents: list[bytes]) -> None:
         try:
-            if len(temporaries) == 1:
-                write_synced(temporaries[0], contents[0])
+            files = list(zip(temporaries, contents, strict=True))
+            threads = min(_PARALLEL_SYNCS, len(files) // _FILES_PER_THREAD)
+            if threads <= 1:
+                _write_share(files)
                 return
             # Syncs wait for the disk: many at once are one wait. A thread gets its share in one go,
             # as handing over each file costs as much as writing it.
-            files = list(zip(temporaries, contents, strict=True))
-            shares = [files[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS)]
-            with ThreadPoolExecutor(_PARALLEL_SYNCS) as pool:
-                list(pool.map(_write_share, shares))
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(_write_share, [files[start::threads] for start in range(threads)]))
         except OSError as error:
             raise StorageError(
                 f"{temporaries[0].parent} cannot be written: {error}. Nothing was published.",
@@ -151,16 +153,50 @@ class ExclusiveCreatePublisher:
 
     def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON."""
-        outcomes: list[Published] = []
-        for path, data in files:
-            outcomes.append(self.publish(path, data))
-            if outcomes[-1] is not Published.WON:
-                break
-        return outcomes
+        return in_order(self.publish, files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
-        return _replace_hint(self._file_io, path, data)
+        return write_hint(self._file_io, path, data)
+
+
+class RenamePublisher:
+    """Publishes by renaming a finished file, on a store whose rename refuses a taken name.
+
+    What the store answers to the rename is not asked: WebHDFS says yes and no in a body that its
+    client drops. The finished file tells, as its name is ours alone: it is gone once it moved.
+    """
+
+    def __init__(self, file_io: FileIO) -> None:
+        self._file_io = file_io
+
+    def publish(self, path: str, data: bytes) -> Published:
+        """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
+        folder, _, name = path.rpartition("/")
+        temporary = f"{folder}/{temporary_name(name)}"
+        self._file_io.replace(temporary, data)
+        try:
+            self._file_io.rename(temporary, path)
+        except PaimonError as error:
+            _log.warning("rename to %s failed: %s", path, error)
+        try:
+            if not self._file_io.exists(temporary):
+                return Published.WON if self._file_io.exists(path) else Published.UNKNOWN
+            outcome = Published.LOST if self._file_io.exists(path) else Published.UNKNOWN
+            # A rename that is still on its way finds nothing to move any more.
+            self._file_io.remove(temporary)
+        except StorageError as error:
+            _log.warning("publish of %s: outcome unknown: %s", path, error)
+            return Published.UNKNOWN
+        return outcome
+
+    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        """Publish files one after the other, up to and with the first that is not WON."""
+        return in_order(self.publish, files)
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write a hint over what is there; False if it could not be written, which is no harm."""
+        return write_hint(self._file_io, path, data)
 
 
 class RefusingPublisher:
@@ -193,10 +229,36 @@ def publisher_for(file_io: FileIO) -> FilePublisher:
         return LocalPublisher(file_io)
     if file_io.creates_exclusively:
         return ExclusiveCreatePublisher(file_io)
+    if file_io.renames_exclusively:
+        return RenamePublisher(file_io)
+    is_hdfs = file_io.scheme in ("hdfs", "viewfs")
     return RefusingPublisher(
         f"no way is known to create a file on {file_io.scheme}:// without overwriting another. "
-        "Open the warehouse for reading, or through a store with conditional writes."
+        + ("Open it as webhdfs://, or give" if is_hdfs else "Give")
+        + " the store option claims=URL of a database that all writers share."
     )
+
+
+def in_order(
+    publish: Callable[[str, bytes], Published], files: Sequence[tuple[str, bytes]]
+) -> list[Published]:
+    """Publish files one after the other, up to and with the first that is not WON."""
+    outcomes: list[Published] = []
+    for path, data in files:
+        outcomes.append(publish(path, data))
+        if outcomes[-1] is not Published.WON:
+            break
+    return outcomes
+
+
+def write_hint(file_io: FileIO, path: str, data: bytes) -> bool:
+    """Write a hint over what is there; False if it could not be written."""
+    try:
+        file_io.replace(path, data)
+    except StorageError as error:
+        _log.warning("hint %s was not written: %s", path, error)
+        return False
+    return True
 
 
 def _has_two_names(temporary: Path) -> bool:
@@ -226,12 +288,3 @@ def _sync_directories(targets: list[Path], outcomes: list[Published]) -> list[Pu
         _log.warning("sync of the folder of %s failed: %s", won[0], error)
         return [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
     return outcomes
-
-
-def _replace_hint(file_io: FileIO, path: str, data: bytes) -> bool:
-    try:
-        file_io.replace(path, data)
-    except StorageError as error:
-        _log.warning("hint %s was not written: %s", path, error)
-        return False
-    return True

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from core.errors import PaimonError
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import FilePublisher, Published
+from core.storage.publish_claims import ClaimRegister, check_register
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,16 +22,25 @@ class StoreVerdict:
     reason: str | None = None
 
 
-def probe(file_io: FileIO, publisher: FilePublisher, folder: str) -> StoreVerdict:
+def probe(
+    file_io: FileIO, publisher: FilePublisher, folder: str, claims: ClaimRegister | None = None
+) -> StoreVerdict:
     """Publish one name twice in a folder and see that the second try is refused.
 
     The probe's file is removed again; its name starts with a dot, so no Paimon reader sees it.
+
+    Args:
+        file_io: The store.
+        publisher: How commits are published in it.
+        folder: The warehouse.
+        claims: The register that the publisher asks, if it asks one.
     """
     path = f"{folder}/.branch-console-probe-{uuid.uuid4()}"
     try:
         # Object stores have no empty folders, so only a local one can be missing.
         if file_io.is_local and not file_io.exists(folder):
             return _cannot(f"There is no folder {file_io.url(folder)}.")
+        check_register(file_io, claims)
         return _try_twice(file_io, publisher, path)
     except PaimonError as error:
         return _cannot(error.message)

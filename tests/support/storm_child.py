@@ -21,6 +21,7 @@ from core.storage.file_io import FileIO
 from core.storage.file_publisher import FilePublisher, Published
 from core.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import data_files, message
+import tests.support.plain_store  # noqa: F401 - its scheme
 from tests.support.storm import Task
 
 

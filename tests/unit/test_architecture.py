@@ -25,7 +25,7 @@ HOMES = {
     "fastavro": ("core.format",),
     "pyroaring": ("core.format",),
     "dbos": ("core.jobs",),
-    "sqlalchemy": ("core.jobs",),
+    "sqlalchemy": ("core.jobs", "core.storage"),
     "sqlglot": ("core.sql", "core.quality"),
     "typer": ("app.cli",),
     "rich": ("app.cli",),

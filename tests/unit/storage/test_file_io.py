@@ -125,6 +125,12 @@ def test_only_a_local_store_has_native_paths(tmp_path: Path) -> None:
         memory.native_path("/w/x")
 
 
+def test_the_host_of_hdfs_is_no_part_of_its_paths() -> None:
+    store = FileIO.for_url("webhdfs://node:9870/warehouse/", {"user": "ann"})
+    assert store.root == "/warehouse"
+    assert store.url(f"{store.root}/x") == "webhdfs://node:9870/warehouse/x"
+
+
 def test_a_url_in_metadata_is_turned_into_a_path(tmp_path: Path) -> None:
     assert FileIO.for_url(str(tmp_path)).path_of("file:/data/x.parquet") == "/data/x.parquet"
 
