@@ -174,7 +174,8 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
     if table.branches.exists(branch):
         raise _taken(table, branch)
     fork = resolve_fork(table, call)
-    base_tag = None if fork.snapshot is None else _base_tag(table.on(fork.source), branch, fork)
+    source, snapshot = table.on(fork.source), fork.snapshot
+    base_tag = None if snapshot is None else free_base_tag(source, branch, snapshot)
     return BranchCreation(
         branch=branch,
         source=fork.source,
@@ -185,17 +186,26 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
     )
 
 
-def _base_tag(source: FileStoreTable, branch: str, fork: Fork) -> str:
-    """Return a free name for the base tag, or one that names this very snapshot already."""
-    assert fork.snapshot is not None
-    name, number = f"{BASE_TAG_PREFIX}{branch}", 1
-    while (found := source.tags.find(name)) is not None:
+def free_base_tag(
+    holder: FileStoreTable, branch: str, snapshot: Snapshot, *, wanted: str | None = None
+) -> str:
+    """Return a free name for the base tag of a branch, or one that names this very snapshot.
+
+    Args:
+        holder: The table on the branch that is to hold the tag.
+        branch: The branch that stands on it.
+        snapshot: What it names.
+        wanted: The name to begin with; one made of the branch's where left out.
+    """
+    first = wanted or f"{BASE_TAG_PREFIX}{branch}"
+    name, number = first, 1
+    while (found := holder.tags.find(name)) is not None:
         # A tag that expires by itself would take the fork with it.
         lasts = found.time_retained_seconds is None
-        if lasts and found.snapshot.identity.same_as(fork.snapshot.identity):
+        if lasts and found.snapshot.identity.same_as(snapshot.identity):
             return name
         number += 1
-        name = f"{BASE_TAG_PREFIX}{branch}-{number}"
+        name = f"{first}-{number}"
     return name
 
 

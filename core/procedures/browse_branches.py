@@ -185,7 +185,8 @@ class BranchReader:
         if ref.is_main or ref.head is None or fork is None:
             return ()
         if ref.base_tag is not None:
-            if self._has_tag(fork.parent, ref.base_tag):
+            # A pin stands on main, wherever the branch was made from.
+            if any(self._has_tag(each, ref.base_tag) for each in (fork.parent, MAIN_BRANCH)):
                 return ()
             return (
                 f"Its base tag {ref.base_tag!r} is gone from {fork.parent!r}: expiry there may "

@@ -104,7 +104,7 @@ def standing_on(
         if event is not None and event.kind is LineageKind.RESCUED:
             continue  # it holds a whole history of its own
         base_tag = base_tag_of(events, branch)
-        fork = _fork(table.on(branch), event)
+        fork = fork_of(table.on(branch), event)
         if fork is None:
             continue
         same = [tag for tag in wanted if tag.snapshot.identity.same_as(fork)]
@@ -182,7 +182,7 @@ def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:
     return found is not None and found.identity.same_as(snapshot.identity)
 
 
-def _fork(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdentity | None:
+def fork_of(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdentity | None:
     """The snapshot that a branch began at: as recorded, else its oldest one."""
     if event is not None:
         return event.after

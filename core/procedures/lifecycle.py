@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from core.procedures.drop_branch import DROP_BRANCH
+from core.procedures.pin_branch import PIN_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
 from core.procedures.rename_branch import RENAME_BRANCH
 from core.procedures.replace_main import REPLACE_MAIN
@@ -17,6 +18,7 @@ _ALL: Final = (
     CREATE_TAG,
     DELETE_TAG,
     DROP_BRANCH,
+    PIN_BRANCH,
     PROTECT_BRANCH,
     RENAME_BRANCH,
     REPLACE_MAIN,

@@ -16,7 +16,7 @@ from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 
 _OWN_FOLDERS = frozenset({"schema", "snapshot", "tag", "changelog", "consumer"})
-_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED})
+_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,6 +130,10 @@ def test_a_branch_that_another_was_made_from_stays_until_that_is_pinned(bench: B
     with pytest.raises(Refused, match="'child' was made from it") as caught:
         run(bench, "drop_branch", branch="dev")
     assert caught.value.kind == "FILES_IN_USE"
+    run(bench, "pin_branch", "pin", branch="child")
+    run(bench, "drop_branch", "now", branch="dev")
+    child = item(bench, "child")
+    assert (child.base_tag, child.findings) == ("branch-base-child", ())
 
 
 def test_a_protected_branch_is_neither_dropped_nor_renamed(bench: BranchBench) -> None:

@@ -1,0 +1,100 @@
+"""Pinning a branch: the tag on main that keeps what it began at."""
+
+from core.commit.pins import fork_bytes
+from core.commit.tag_commit import put_tag
+from core.errors import ErrorKind, Refused
+from core.format.identifier import MAIN_BRANCH
+from core.format.lineage_event import LineageKind
+from core.format.receipt import Counts, Receipt
+from core.format.snapshot import Snapshot
+from core.procedures.branches import free_base_tag
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
+from core.procedures.dependents import base_tag_of, born, fork_of
+from core.procedures.drop_branch import existing_branch
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.records import event_of, number_of, receipt_of
+from core.procedures.verb import Planned, Verb, table_of
+from core.procedures.warehouse import Warehouse
+
+
+def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide which tag on main keeps the fork of a branch.
+
+    Arguments of the call: `table`, `branch`.
+
+    Raises:
+        InvalidInput: It is main.
+        NotFound: There is no such table or branch, or the fork is nowhere any more.
+        Refused: The branch began empty.
+    """
+    table = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = existing_branch(table, call.text("branch"), "pinned")
+    events = table.ledger.events()
+    event = born(events, branch.branch)
+    fork = fork_of(branch, event)
+    if fork is None:
+        raise Refused(
+            f"Branch {branch.branch!r} began empty: it stands on nothing that could be pinned.",
+            kind=ErrorKind.NOTHING_TO_DO,
+            branch=branch.branch,
+        )
+    parent = MAIN_BRANCH if event is None else event.source_branch or MAIN_BRANCH
+    content = fork_bytes(table, branch.branch, fork, (branch.branch, parent, MAIN_BRANCH))
+    snapshot = Snapshot.from_json(content)
+    recorded = base_tag_of(events, branch.branch)
+    tag = free_base_tag(table, branch.branch, snapshot, wanted=recorded)
+    told: list[Consequence] = []
+    if table.tags.find(tag) is not None:
+        text = f"Tag {tag!r} on main keeps snapshot {snapshot.id} already, and for good."
+        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+    else:
+        told.append(
+            changes(
+                f"Tag {tag!r} on main keeps snapshot {snapshot.id}, at which branch "
+                f"{branch.branch!r} began."
+            )
+        )
+        told.append(keeps("Expiry by other engines looks at the tags of main, and leaves it."))
+    preview = Preview(
+        procedure=call.name,
+        title=f"Pin branch {branch.branch!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(call, tag, str(fork)),
+        consequences=tuple(told),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Drop the branch, then delete the tag.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=branch.branch,
+        journal={
+            "planId": preview.plan_id,
+            "tag": tag,
+            "content": content.decode(),
+            "snapshotId": snapshot.id,
+        },
+    )
+
+
+def finish_pin(operation: Operation) -> Receipt:
+    """Make the tag, and record it as the base tag of the branch.
+
+    Raises:
+        CommitConflict: The tag got another meaning in the meantime.
+    """
+    plan, branch = operation.intent.plan, operation.intent.branch
+    tag, content = str(plan["tag"]), str(plan["content"]).encode()
+    main = operation.table.on(MAIN_BRANCH)
+    put_tag(main, operation.warehouse.store, tag, content, replaces=None)
+    receipt = receipt_of(
+        operation,
+        counts=Counts(tags_added=1),
+        notes=(f"Tag {tag!r} keeps snapshot {number_of(plan, 'snapshotId')} for {branch!r}.",),
+    )
+    return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=tag))
+
+
+PIN_BRANCH = Verb(name="pin_branch", what="pin a branch", plan=plan_pin, finish=finish_pin)

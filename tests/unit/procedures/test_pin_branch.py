@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from core.errors import NotFound, Refused
+from core.format.lineage_event import LineageKind
+from core.procedures.browse_branches import list_branches
+from tests.support.branch_bench import BranchBench
+from tests.support.lifecycle import metadata, run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return bench
+
+
+def findings(bench: BranchBench, branch: str) -> tuple[str, ...]:
+    items = list_branches(bench.warehouse(), bench.identifier)
+    return next(each.findings for each in items if each.name == branch)
+
+
+def test_a_lost_base_tag_is_made_again_byte_for_byte(bench: BranchBench) -> None:
+    before = metadata(bench)
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
+    assert findings(bench, "dev")
+    run(bench, "pin_branch", branch="dev")
+    assert metadata(bench) == before
+    assert findings(bench, "dev") == ()
+    event = bench.table().ledger.events()[-1]
+    assert (event.kind, event.branch, event.base_tag) == (
+        LineageKind.PINNED,
+        "dev",
+        "branch-base-dev",
+    )
+
+
+def test_a_pin_that_stands_is_said(bench: BranchBench) -> None:
+    before = metadata(bench)
+    with pytest.raises(Refused, match="keeps snapshot 1 already") as caught:
+        run(bench, "pin_branch", branch="dev")
+    assert caught.value.kind == "NOTHING_TO_DO"
+    assert metadata(bench) == before
+
+
+def test_a_name_that_means_something_else_is_left_alone(bench: BranchBench) -> None:
+    bench.append("x")
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
+    bench.tag("branch-base-dev")
+    run(bench, "pin_branch", branch="dev")
+    tags = bench.table().tags
+    assert tags.get("branch-base-dev").snapshot.id == 2
+    assert tags.get("branch-base-dev-2").snapshot.id == 1
+    with pytest.raises(Refused, match="it is the base tag of branch 'dev'"):
+        run(bench, "delete_tag", "away", tag="branch-base-dev-2")
+
+
+def test_a_branch_made_elsewhere_is_pinned_where_it_began(bench: BranchBench) -> None:
+    main, other = bench.table().paths, bench.table("other").paths
+    for source, target in (
+        (main.schema(0), other.schema(0)),
+        (main.snapshot(1), other.snapshot(1)),
+    ):
+        bench.store.publisher.publish(target, Path(source).read_bytes())
+    bench.store.remover.remove([main.tag("branch-base-dev")])
+    run(bench, "pin_branch", branch="other")
+    assert bench.table().tags.get("branch-base-other").snapshot.id == 1
+
+
+def test_what_cannot_be_pinned(bench: BranchBench) -> None:
+    run(bench, "create_branch", "bare", branch="bare", empty=True)
+    with pytest.raises(Refused, match="began empty"):
+        run(bench, "pin_branch", branch="bare")
+    with pytest.raises(NotFound):
+        run(bench, "pin_branch", branch="nope")
