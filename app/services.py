@@ -53,6 +53,7 @@ from core.procedures.browse_values import (
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
+from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
 from core.procedures.preview import preview_call
 from core.procedures.warehouse import Warehouse
@@ -190,6 +191,10 @@ class Services:
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""
         return read_receipt(self.warehouse, operation_id)
+
+    def table_of_operation(self, operation_id: str) -> Identifier:
+        """Return the table that an operation changed."""
+        return table_of_operation(self.warehouse, operation_id)
 
     def call(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import typer
 
 from app.cli.arguments import (
-    BranchOption,
     JsonOption,
     TableArgument,
     WarehouseOption,
@@ -82,29 +81,6 @@ def create_branch(
     }
     services = open_services(warehouse)
     return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
-
-
-@branches.command("create-tag")
-def create_tag(
-    table: TableArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new tag.")],
-    branch: BranchOption = None,
-    snapshot: Annotated[
-        int | None, typer.Option("--snapshot", metavar="ID", help="The head if left out.")
-    ] = None,
-    background: BackgroundOption = False,
-    warehouse: WarehouseOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Create a tag that is kept for ever."""
-    identifier = named_table(table, branch)
-    arguments: dict[str, Argument] = {
-        "table": identifier.full_name,
-        "tag": name,
-        "snapshot": snapshot,
-    }
-    services = open_services(warehouse)
-    return run_call(services, "create_tag", arguments, background=background, as_json=as_json)
 
 
 @branches.command("fast-forward")

@@ -15,6 +15,7 @@ from app.cli.branches import branches
 from app.cli.browse import browse
 from app.cli.console import console
 from app.cli.jobs import jobs
+from app.cli.lifecycle import lifecycle
 from app.cli.output import print_error
 from app.settings import Settings
 from core.errors import (
@@ -41,7 +42,7 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-for commands in (console, browse, branches):
+for commands in (console, browse, branches, lifecycle):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 

@@ -136,7 +136,13 @@ def finish_drop(operation: Operation) -> Receipt:
     )
 
 
-DROP_BRANCH = Verb(name="drop_branch", what="drop a branch", plan=plan_drop, finish=finish_drop)
+DROP_BRANCH = Verb(
+    name="drop_branch",
+    what="drop a branch",
+    doing="Moving the branch out of the way.",
+    plan=plan_drop,
+    finish=finish_drop,
+)
 
 
 def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTable:

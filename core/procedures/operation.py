@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.commit.journal import End, Ending, Intent, Journal
+from core.errors import ErrorKind, NotFound
+from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -82,3 +84,24 @@ def find_receipt(table: FileStoreTable, operation_id: str) -> Receipt | None:
         if event.operation_id == operation_id and event.receipt is not None:
             return event.receipt
     return None
+
+
+def table_of_operation(warehouse: Warehouse, operation_id: str) -> Identifier:
+    """Return the table that an operation changed, from the journals of all tables.
+
+    Raises:
+        NotFound: No journal knows it.
+    """
+    for database in warehouse.catalog.databases():
+        for entry in warehouse.catalog.tables(database):
+            if entry.error is not None:
+                continue
+            table = warehouse.table(entry.identifier)
+            if Journal(warehouse.store, table.paths).find(operation_id) is not None:
+                return entry.identifier
+    raise NotFound(
+        f"No table of this warehouse has an operation {operation_id!r}. Look at the history of "
+        "the table, or name the table.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )

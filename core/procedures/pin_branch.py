@@ -97,4 +97,10 @@ def finish_pin(operation: Operation) -> Receipt:
     return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=tag))
 
 
-PIN_BRANCH = Verb(name="pin_branch", what="pin a branch", plan=plan_pin, finish=finish_pin)
+PIN_BRANCH = Verb(
+    name="pin_branch",
+    what="pin a branch",
+    doing="Pinning the branch.",
+    plan=plan_pin,
+    finish=finish_pin,
+)

@@ -90,6 +90,7 @@ def finish_protection(operation: Operation) -> Receipt:
 PROTECT_BRANCH = Verb(
     name="protect_branch",
     what="change what is protected",
+    doing="Recording the rule.",
     plan=plan_protection,
     finish=finish_protection,
 )

@@ -178,7 +178,11 @@ def option_uses(operation: Operation) -> tuple[OptionUse, ...]:
 
 
 RENAME_BRANCH = Verb(
-    name="rename_branch", what="rename a branch", plan=plan_rename, finish=finish_rename
+    name="rename_branch",
+    what="rename a branch",
+    doing="Moving the branch to its new name.",
+    plan=plan_rename,
+    finish=finish_rename,
 )
 
 

@@ -87,6 +87,7 @@ def files_for_main(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
 REPLACE_MAIN = Verb(
     name="replace_main",
     what="replace main",
+    doing="Keeping main on a rescue branch, then replacing it.",
     plan=plan_replace_main,
     finish=finish_take_over,
     arriving=files_for_main,

@@ -117,6 +117,7 @@ def files_that_return(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
 ROLLBACK = Verb(
     name="rollback",
     what="roll a branch back",
+    doing="Going back.",
     plan=plan_rollback,
     finish=finish_rollback,
     arriving=files_that_return,

@@ -203,10 +203,13 @@ def finish_tag_deletion(operation: Operation) -> Receipt:
     return operation.complete(_event(operation, LineageKind.UNTAGGED, receipt))
 
 
-CREATE_TAG = Verb(name="create_tag", what="make a tag", plan=plan_tag, finish=finish_tag)
+CREATE_TAG = Verb(
+    name="create_tag", what="make a tag", doing="Making the tag.", plan=plan_tag, finish=finish_tag
+)
 DELETE_TAG = Verb(
     name="delete_tag",
     what="delete a tag",
+    doing="Deleting the tag.",
     plan=plan_tag_deletion,
     finish=finish_tag_deletion,
 )

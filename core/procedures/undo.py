@@ -98,7 +98,13 @@ def finish_undo(operation: Operation) -> Receipt:
     return _FINISHES[str(operation.intent.plan["way"])](operation)
 
 
-UNDO = Verb(name="undo", what="undo this operation", plan=plan_undo, finish=finish_undo)
+UNDO = Verb(
+    name="undo",
+    what="undo this operation",
+    doing="Taking the operation back.",
+    plan=plan_undo,
+    finish=finish_undo,
+)
 
 
 def _already(

@@ -33,10 +33,12 @@ def planned_undo(
         journal: All that is needed to finish; its `way` says how.
         role: The least role that may.
     """
+    # The rescue branch is named after the operation, which a preview has none of.
+    decided = {key: each for key, each in journal.items() if key not in ("rescueBranch", "makes")}
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {event.operation_id} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, journal, [each.text for each in told]),
+        plan_id=plan_digest(call, decided, [each.text for each in told]),
         consequences=tuple(told),
         typed_name=None,
         role=role,

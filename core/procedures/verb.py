@@ -50,6 +50,7 @@ class Verb:
     Attributes:
         name: The procedure, as a call names it.
         what: What a role may do, as it completes "You may not …".
+        doing: What goes on while it changes something, as a sentence.
         plan: Decides; never writes.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             where somebody else came in between, and has then taken back what it did.
@@ -59,6 +60,7 @@ class Verb:
 
     name: str
     what: str
+    doing: str
     plan: Callable[[Warehouse, ProcedureCall], Planned]
     finish: Callable[[Operation], Receipt]
     arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
@@ -94,7 +96,7 @@ def run_verb(
     facts = stages.run(
         verb.name.replace("_", " "),
         lambda _: _carry_out(verb, warehouse, call, agreed, files_verified),
-        message=f"Running {verb.name}.",
+        message=verb.doing,
         publishes=True,
     )
     return Receipt.from_json(str(facts["receipt"]))

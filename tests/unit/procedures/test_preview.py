@@ -6,6 +6,7 @@ from core.errors import InvalidInput, NotAllowed, Refused
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.preview import Preview, Weight, preview_call
 from tests.support.branch_bench import BranchBench, tree
+from tests.support.lifecycle import run
 
 
 def preview(bench: BranchBench, name: str, **arguments: Argument) -> Preview:
@@ -79,3 +80,43 @@ def test_a_viewer_may_look_and_not_run(bench: BranchBench) -> None:
 def test_what_has_no_preview(bench: BranchBench) -> None:
     with pytest.raises(InvalidInput, match="no preview of 'build_demo'"):
         preview(bench, "build_demo")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("create_branch", {"branch": "fix"}),
+        ("create_tag", {"tag": "v1"}),
+        ("delete_tag", {"tag": "old"}),
+        ("drop_branch", {"branch": "dev"}),
+        ("fast_forward", {"branch": "dev"}),
+        ("pin_branch", {"branch": "loose"}),
+        ("protect_branch", {"branch": "dev*"}),
+        ("rename_branch", {"branch": "dev", "to": "fix"}),
+        ("replace_main", {"branch": "dev"}),
+        ("rollback", {"table": "db.t$branch_dev", "snapshot": 1}),
+        ("rollback", {"table": "db.t$branch_dev", "snapshot": 1, "cut": True}),
+        ("undo", {"operation": "dropped"}),
+        ("undo", {"operation": "renamed"}),
+        ("undo", {"operation": "cut"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
+)
+def test_every_verb_runs_by_the_plan_of_its_preview(
+    bench: BranchBench, name: str, arguments: dict[str, Argument]
+) -> None:
+    bench.tag("old")
+    for branch in ("gone", "was", "loose", "long"):
+        bench.branch(branch)
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-loose")])
+    bench.append("c", branch="long")
+    run(bench, "drop_branch", "dropped", branch="gone")
+    run(bench, "rename_branch", "renamed", branch="was", to="is")
+    run(bench, "rollback", "cut", table="db.t$branch_long", snapshot=1, cut=True)
+    found = preview(bench, name, **arguments)
+    assert found.can_run, found
+    assert found.to_object()["plan_id"] == found.plan_id
+    receipt = run(bench, name, "another", plan_id=found.plan_id, **arguments)
+    assert receipt.operation_id == "another"
+    recorded = [each for each in bench.table().ledger.events() if each.operation_id == "another"]
+    assert receipt in [each.receipt for each in recorded]

@@ -1,0 +1,373 @@
+"""The commands of the lifecycle: each tells its consequences first, and can stop there."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import typer
+
+from app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+)
+from app.cli.branches import BackgroundOption, run_call
+from app.cli.output import print_error, print_json, print_line
+from core.errors import ErrorKind, PaimonError, Refused
+from core.procedures.call import Argument
+from core.procedures.preview import Preview
+
+lifecycle = typer.Typer()
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Tell the consequences; change nothing.")
+]
+ConfirmOption = Annotated[
+    str | None,
+    typer.Option("--confirm", metavar="NAME", help="The name that the consequences ask for."),
+]
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
+]
+BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH")]
+
+_REFUSED: Final = 1
+_DETAILS_SHOWN: Final = 20
+
+
+@lifecycle.command("rename-branch")
+def rename_branch(
+    table: TableArgument,
+    branch: BranchArgument,
+    to: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    update_options: Annotated[
+        bool,
+        typer.Option("--update-options", help="Change the options that name the branch, too."),
+    ] = False,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Give a branch another name; owner, protection, fork and history follow it."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "to": to,
+        "update_options": update_options or None,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "rename_branch",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("protect-branch")
+def protect_branch(
+    table: TableArgument,
+    branch: Annotated[
+        str, typer.Argument(metavar="BRANCH", help="A name, or a pattern such as 'release-*'.")
+    ],
+    remove: Annotated[bool, typer.Option("--remove", help="Take the protection back.")] = False,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Keep branches from being dropped, renamed or moved by anybody."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "protected": False if remove else None,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "protect_branch",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("drop-branch")
+def drop_branch(
+    table: TableArgument,
+    branch: BranchArgument,
+    reason: ReasonOption = None,
+    confirm: ConfirmOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Drop a branch; a rescue branch keeps it, so that it can be brought back."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "drop_branch",
+        arguments,
+        confirm=confirm,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("replace-main")
+def replace_main(
+    table: TableArgument,
+    branch: BranchArgument,
+    reason: ReasonOption = None,
+    confirm: ConfirmOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Make main the history of a branch; a rescue branch keeps what main was."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "replace_main",
+        arguments,
+        confirm=confirm,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command()
+def rollback(
+    table: TableArgument,
+    branch: BranchOption = None,
+    snapshot: Annotated[int | None, typer.Option("--snapshot", metavar="ID")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG")] = None,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="Move the history back instead of adding a snapshot.")
+    ] = False,
+    reason: ReasonOption = None,
+    confirm: ConfirmOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Go back to an earlier snapshot or tag, by a new snapshot that holds what it held."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table, branch).full_name,
+        "snapshot": snapshot,
+        "tag": tag,
+        "cut": cut or None,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "rollback",
+        arguments,
+        confirm=confirm,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("create-tag")
+def create_tag(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
+    branch: BranchOption = None,
+    snapshot: Annotated[
+        int | None, typer.Option("--snapshot", metavar="ID", help="The head if left out.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Move the tag where there is one.")
+    ] = False,
+    time_retained: Annotated[
+        str | None,
+        typer.Option(
+            "--time-retained", metavar="DURATION", help="P7D or PT12H; for ever if left out."
+        ),
+    ] = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Name a snapshot, for ever or for a time."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table, branch).full_name,
+        "tag": name,
+        "snapshot": snapshot,
+        "replace": replace or None,
+        "time_retained": time_retained,
+    }
+    return _run(
+        warehouse,
+        "create_tag",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("delete-tag")
+def delete_tag(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    branch: BranchOption = None,
+    reason: ReasonOption = None,
+    confirm: ConfirmOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Delete a tag that no branch stands on."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table, branch).full_name,
+        "tag": name,
+        "reason": reason,
+    }
+    return _run(
+        warehouse,
+        "delete_tag",
+        arguments,
+        confirm=confirm,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("pin-branch")
+def pin_branch(
+    table: TableArgument,
+    branch: BranchArgument,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Make the tag on main that keeps what a branch began at."""
+    arguments: dict[str, Argument] = {"table": named_table(table).table_name, "branch": branch}
+    return _run(
+        warehouse,
+        "pin_branch",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command()
+def undo(
+    operation_id: Annotated[str, typer.Argument(metavar="OPERATION_ID")],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="TABLE", help="Whose; looked for if left out."),
+    ] = None,
+    confirm: ConfirmOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Take an operation back, while nothing builds on what it did."""
+    name = (
+        named_table(table).table_name
+        if table
+        else open_services(warehouse).table_of_operation(operation_id).table_name
+    )
+    arguments: dict[str, Argument] = {"table": name, "operation": operation_id}
+    return _run(
+        warehouse,
+        "undo",
+        arguments,
+        confirm=confirm,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+def print_preview(preview: Preview) -> None:
+    """Print what a call would do."""
+    print_line(preview.title)
+    for each in preview.consequences:
+        print_line(f"  {each.weight:<8} {each.text}")
+        for detail in each.details[:_DETAILS_SHOWN]:
+            print_line(f"           {detail}")
+        if len(each.details) > _DETAILS_SHOWN:
+            print_line(f"           … {len(each.details) - _DETAILS_SHOWN:,} more")
+    print_line(f"  {'role':<8} {preview.role}")
+    print_line(f"  {'undo':<8} {preview.undo}")
+
+
+def _run(
+    warehouse: str | None,
+    name: str,
+    arguments: Mapping[str, Argument],
+    *,
+    dry_run: bool,
+    background: bool,
+    as_json: bool,
+    confirm: str | None = None,
+) -> int:
+    """Tell the consequences and, unless that is all or something stands in the way, run."""
+    services = open_services(warehouse)
+    preview = services.preview(name, arguments)
+    refusal = _refusal(preview, confirm, dry_run=dry_run)
+    beside = {"preview": preview.to_object()}
+    if not as_json:
+        print_preview(preview)
+    if dry_run or refusal is not None:
+        if as_json:
+            print_json(beside)
+        if refusal is None:
+            return 0
+        if not as_json:
+            print_error(refusal, as_json=False)
+        return _REFUSED
+    return run_call(
+        services,
+        name,
+        {**arguments, "plan_id": preview.plan_id},
+        background=background,
+        as_json=as_json,
+        beside=beside,
+    )
+
+
+def _refusal(preview: Preview, confirm: str | None, *, dry_run: bool) -> PaimonError | None:
+    if preview.blocks:
+        texts = " ".join(each.text for each in preview.blocks)
+        return Refused(f"{preview.title} is refused. {texts}", kind=preview.blocks[0].kind)
+    if dry_run or preview.typed_name in (None, confirm):
+        return None
+    return Refused(
+        f"{preview.title}: nothing was changed. Where the consequences are right, add "
+        f"--confirm {preview.typed_name}.",
+        kind=ErrorKind.INVALID_ARGUMENT,
+    )

@@ -1,0 +1,149 @@
+"""The commands of the lifecycle, with the work done in this process instead of a worker's."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from app.services import Services, new_operation_id
+from core.errors import PaimonError
+from core.jobs.progress import JobState, JobView
+from core.procedures.call import Argument
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from tests.support.branch_bench import BranchBench, TrustingRows
+from tests.support.command_line import CommandLine
+from tests.support.lifecycle import metadata
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path / "warehouse")
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return bench
+
+
+@pytest.fixture
+def console(
+    bench: BranchBench,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> CommandLine:
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
+    jobs: dict[str, JobView] = {}
+
+    def start(
+        services: Services,
+        name: str,
+        arguments: Mapping[str, Argument],
+        operation_id: str | None = None,
+    ) -> str:
+        call = services.call(name, arguments, operation_id or new_operation_id())
+        warehouse = bench.warehouse()
+        state, message, error, receipt_id = JobState.DONE, "", None, None
+        try:
+            receipt_id = run_call(warehouse, TrustingRows(), call, InlineStages()).operation_id
+        except PaimonError as caught:
+            state, message, error = JobState.REFUSED, caught.message, caught.kind
+        jobs[call.operation_id] = JobView(
+            id=call.operation_id,
+            name=name,
+            statement=call.statement,
+            actor=call.actor,
+            table="db.t",
+            state=state,
+            step="",
+            message=message,
+            error=error,
+            done=0,
+            total=None,
+            created_millis=0,
+            started_millis=0,
+            finished_millis=0,
+            receipt_id=receipt_id,
+        )
+        return call.operation_id
+
+    monkeypatch.setattr(Services, "start", start)
+    monkeypatch.setattr(Services, "job", lambda _, job_id: jobs[job_id])
+    return CommandLine(tmp_path / "warehouse", capsys)
+
+
+def test_a_dry_run_tells_and_changes_nothing(console: CommandLine, bench: BranchBench) -> None:
+    before = metadata(bench)
+    answer = console("drop-branch", "db.t", "dev", "--dry-run")
+    assert answer.code == 0
+    assert answer.lines[0] == "Drop branch 'dev' of db.t"
+    assert any("1 commit is in no other branch." in line for line in answer.lines)
+    assert metadata(bench) == before
+
+
+def test_what_asks_for_a_name_is_not_done_without_it(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    before = metadata(bench)
+    for more in ((), ("--confirm", "other")):
+        answer = console("drop-branch", "db.t", "dev", *more)
+        assert answer.code == 1
+        assert "add --confirm dev" in answer.err
+    assert metadata(bench) == before
+    answer = console("drop-branch", "db.t", "dev", "--confirm", "dev")
+    assert answer.code == 0, answer
+    assert "rescue branch" in answer.out
+    assert bench.table().branches.names() != ("dev",)
+
+
+def test_what_is_blocked_is_refused(console: CommandLine, bench: BranchBench) -> None:
+    answer = console("delete-tag", "db.t", "branch-base-dev")
+    assert answer.code == 1
+    assert answer.error.startswith("error FILES_IN_USE:")
+    found = console("delete-tag", "db.t", "branch-base-dev", "--dry-run", "--json")
+    assert found.code == 1
+    assert found.document["preview"]["can_run"] is False
+
+
+def test_undo_finds_the_table_by_itself(console: CommandLine, bench: BranchBench) -> None:
+    before = metadata(bench)
+    done = console.json("drop-branch", "db.t", "dev", "--confirm", "dev")
+    assert done["receipt"]["rescue_branch"] == f"rescue-{done['operation_id']}"
+    undone = console.json("undo", done["operation_id"])
+    assert undone["receipt"]["moves"][0]["branch"] == "dev"
+    assert metadata(bench) == before
+    assert console("receipt", undone["operation_id"]).code == 0
+    assert console("undo", "nothing").error.startswith("error OPERATION_NOT_FOUND:")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rename-branch", "db.t", "dev", "fix", "--reason", "why"),
+        ("protect-branch", "db.t", "d*"),
+        ("protect-branch", "db.t", "d*", "--remove"),
+        ("replace-main", "db.t", "dev", "--confirm", "main"),
+        ("rollback", "db.t", "--branch", "dev", "--snapshot", "1"),
+        ("rollback", "db.t", "--branch", "dev", "--snapshot", "1", "--cut", "--confirm", "dev"),
+        ("create-tag", "db.t", "v1", "--time-retained", "P7D"),
+        ("create-tag", "db.t", "v1", "--branch", "dev", "--replace"),
+    ],
+    ids=" ".join,
+)
+def test_every_command_runs_and_leaves_a_receipt(
+    console: CommandLine, bench: BranchBench, words: tuple[str, ...]
+) -> None:
+    done = console.json(*words)
+    assert done["preview"]["can_run"]
+    assert done["receipt"]["operation_id"] == done["operation_id"]
+    events = bench.table().ledger.events()
+    assert done["operation_id"] in {each.operation_id for each in events}
+
+
+def test_a_pin_is_made_again(console: CommandLine, bench: BranchBench) -> None:
+    assert console("pin-branch", "db.t", "dev").code == 1
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
+    assert console("pin-branch", "db.t", "dev").code == 0
+    assert bench.table().tags.names() == ("branch-base-dev",)
