@@ -173,6 +173,11 @@ def worker() -> WorkerView | None:
     return get_services().worker()
 
 
+def worker_log() -> str:
+    """Return the end of the worker's log."""
+    return get_services().worker_log()
+
+
 def receipt(operation_id: str) -> Receipt:
     """Return the receipt of a finished operation; it never changes."""
     return get_services().receipt(operation_id)

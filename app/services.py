@@ -7,9 +7,10 @@ Reading happens here and now, through `core.procedures`. Whatever changes a tabl
 from __future__ import annotations
 
 import functools
+import os
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -61,6 +62,8 @@ from core.procedures.warehouse_folder import check_is_warehouse
 
 if TYPE_CHECKING:
     from core.jobs.client import JobClient
+
+_LOG_BYTES: Final = 256 * 1024
 
 
 class Services:
@@ -239,6 +242,21 @@ class Services:
     def resume_job(self, job_id: str) -> JobView:
         """Let a job go on from its last finished step."""
         return self.jobs_of_warehouse.resume(job_id)
+
+    def run_again(self, job_id: str, operation_id: str) -> str:
+        """Start the command of a job anew, as the person of these settings; return the new job."""
+        call = self.jobs_of_warehouse.call_of(job_id)
+        return self.start(call.name, call.arguments, operation_id)
+
+    def worker_log(self) -> str:
+        """Return the end of the worker's log; blank where no worker has written one here."""
+        try:
+            with self.job_settings.log_path.open("rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(0, log.tell() - _LOG_BYTES))
+                return log.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
 
     def worker(self) -> WorkerView | None:
         """Return the worker that reported last; None if there never was one."""

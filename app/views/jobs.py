@@ -10,6 +10,8 @@ from app.models.wording import age, clock, code, duration, plain, shortened
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.confirm import start_again
+from app.widgets.job_log import show_log
 from app.widgets.job_status import show_progress, show_steps, show_worker, state_badge
 from app.widgets.location import show_location
 from app.widgets.problem import guarded, show_problem
@@ -143,6 +145,7 @@ def show_job() -> None:
     run_every = None if job.state.is_over else 1.0
     st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
     _show_commands(job, place)
+    show_log()
 
 
 def _show_title(job: JobView) -> None:
@@ -242,6 +245,11 @@ def _show_commands(job: JobView, place: Location) -> None:
                 "Resume", icon=":material/resume:", key="job-resume", on_click=_resume,
                 args=(job.id,), help="Goes on from the last finished step",
             )  # fmt: skip
+        if job.state.is_over and st.button(
+            "Run again", icon=":material/replay:", key="job-again",
+            help="The same command as a new job; it is refused where the heads have moved",
+        ):  # fmt: skip
+            start_again(job, place_of(job))
         if place_of(job).table:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)

@@ -1,7 +1,7 @@
 """The last step before a command: a double click, or a second tab, makes the same job."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets.problem import show_problem
 from core.errors import NotFound, PaimonError
+from core.jobs.progress import JobView
 from core.procedures.call import Argument
 from core.procedures.permissions import Role
 
@@ -28,9 +29,18 @@ def start_once(
         subject: What the command rests on, such as a plan's id; the same one is the same job for
             as long as that job has not ended.
     """
+    _go_to_job(lambda: get_services().start(name, arguments, idempotency_key(name, subject)), place)
+
+
+def start_again(job: JobView, place: Location) -> None:
+    """Enqueue the command of a job that has ended, and move on to the new job."""
+    subject = f"again {job.id}"
+    _go_to_job(lambda: get_services().run_again(job.id, idempotency_key(job.name, subject)), place)
+
+
+def _go_to_job(start: Callable[[], str], place: Location) -> None:
     try:
-        key = idempotency_key(name, subject)
-        job_id = get_services().start(name, arguments, key)
+        job_id = start()
     except PaimonError as error:
         show_problem(error, headline="The job was not started; nothing changed.")
         return

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
 
 import core
-from core.errors import ErrorKind, NotFound, PaimonError, Refused, StorageError
+from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused, StorageError
 from core.jobs.heartbeat import Heartbeat, read_heartbeat, worker_view
 from core.jobs.progress import JobState, JobStep, JobView, WorkerView
 from core.jobs.settings import JobSettings
@@ -97,13 +97,7 @@ class JobClient:
         Raises:
             NotFound: There is no such job.
         """
-        found = self._jobs().list_workflows(workflow_ids=[job_id], name=WORKFLOW)
-        if not found:
-            raise NotFound(
-                f"There is no job {job_id!r}. List the jobs to find it.",
-                kind=ErrorKind.JOB_NOT_FOUND,
-                job=job_id,
-            )
+        status = self._status(job_id)
         heartbeat = read_heartbeat(self.settings.heartbeat_path)
         steps = tuple(
             JobStep(
@@ -115,7 +109,16 @@ class JobClient:
             for step in self._jobs().list_workflow_steps(job_id)
             if not step["function_name"].startswith("DBOS.")
         )
-        return self._view(found[0], heartbeat, self._judge(heartbeat), steps)
+        return self._view(status, heartbeat, self._judge(heartbeat), steps)
+
+    def call_of(self, job_id: str) -> ProcedureCall:
+        """Return the command that a job runs.
+
+        Raises:
+            NotFound: There is no such job.
+            FormatError: Its command cannot be read any more.
+        """
+        return _call(self._status(job_id))
 
     def cancel(self, job_id: str) -> JobView:
         """Cancel a job that has not begun to publish; its target stays as it was.
@@ -228,6 +231,16 @@ class JobClient:
                     yield status
             if len(page) < _PAGE:
                 return
+
+    def _status(self, job_id: str) -> Any:
+        found = self._jobs().list_workflows(workflow_ids=[job_id], name=WORKFLOW)
+        if not found:
+            raise NotFound(
+                f"There is no job {job_id!r}. List the jobs to find it.",
+                kind=ErrorKind.JOB_NOT_FOUND,
+                job=job_id,
+            )
+        return found[0]
 
     def _jobs(self) -> DBOSClient:
         if self._client is None:
@@ -384,9 +397,16 @@ def _error_kind(
 
 def _statement(status: Any) -> str:
     try:
-        return ProcedureCall.from_json(status.input["args"][0]).statement
-    except (PaimonError, LookupError, TypeError):
+        return _call(status).statement
+    except FormatError:
         return str(status.name)
+
+
+def _call(status: Any) -> ProcedureCall:
+    try:
+        return ProcedureCall.from_json(status.input["args"][0])
+    except (LookupError, TypeError) as error:
+        raise FormatError(f"The command of job {status.workflow_id!r} cannot be read.") from error
 
 
 def _step_error(output: Any) -> str | None:

@@ -163,6 +163,7 @@ class PretendServices:
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
     opened: list[Identifier] = field(default_factory=list)
+    log: str = ""
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -386,6 +387,12 @@ class PretendServices:
     def resume_job(self, job_id: str) -> JobView:
         self.known_jobs[job_id] = replace(self.job(job_id), state=JobState.QUEUED)
         return self.known_jobs[job_id]
+
+    def run_again(self, job_id: str, operation_id: str) -> str:
+        return self.start(self.job(job_id).name, {"table": "air.flights"}, operation_id)
+
+    def worker_log(self) -> str:
+        return self.log
 
     def worker(self) -> WorkerView | None:
         return self.seen_worker

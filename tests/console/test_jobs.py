@@ -42,6 +42,31 @@ def test_only_what_may_be_done_is_offered(tmp_path: Path, state: JobState) -> No
     assert ("Receipt" in labels) == (state is JobState.DONE)
 
 
+@pytest.mark.parametrize("state", list(JobState))
+def test_what_has_ended_runs_again_as_a_new_job(tmp_path: Path, state: JobState) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.known_jobs["9f2a00"] = job("9f2a00", state=state)
+    page = Console(services).open("job", id="9f2a00", db="air", table="flights")
+    assert page.has_button("job-again") == state.is_over
+    if state.is_over:
+        page.click("job-again")
+        (call,) = services.sent
+        assert call.name == "fast_forward"
+        assert call.operation_id != "9f2a00"
+        assert page.at.query_params["id"] == call.operation_id
+
+
+def test_the_log_is_read_once_it_is_opened(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.known_jobs["9f2a00"] = job("9f2a00", state=JobState.DONE)
+    services.log = "INFO started\nWARNING slow store\n"
+    console = Console(services)
+    page = console.open("job", id="9f2a00", db="air", table="flights")
+    assert "slow store" not in page.text
+    page.at.session_state["jb_log"] = True
+    assert "WARNING slow store" in page.run().text
+
+
 def test_a_cancelled_job_is_cancelled(tmp_path: Path) -> None:
     page = open_job(tmp_path, JobState.RUNNING).click("job-cancel")
     assert "was cancelled" in page.text
