@@ -71,7 +71,7 @@ class BranchDialogs:
             "table": self._table, "branch": name, "from_branch": source, **where,
             "owner": owner or None, "reason": reason or None,
         }  # fmt: skip
-        self._show("create_branch", arguments, f"Create {code(name)}", ":material/add:", name)
+        self._show("create_branch", arguments, f"Create {plain(name)}", ":material/add:", name)
 
     def rename(self, _: str | None) -> None:
         """Draw the form of a new name."""
@@ -88,7 +88,7 @@ class BranchDialogs:
             )
         arguments["reason"] = reason_field()
         if name and not problem:
-            label = f"Rename to {code(name)}"
+            label = f"Rename to {plain(name)}"
             self._show("rename_branch", arguments, label, ":material/edit:", name)
 
     def protect(self, _: str | None) -> None:
@@ -111,26 +111,26 @@ class BranchDialogs:
         arguments: dict[str, Argument] = {
             "table": self._table, "branch": pattern, "protected": is_new, "reason": reason,
         }  # fmt: skip
-        label = f"Protect {code(pattern)}" if is_new else f"Remove the rule for {code(pattern)}"
+        label = f"Protect {plain(pattern)}" if is_new else f"Free {plain(pattern)}"
         icon = ":material/lock:" if is_new else ":material/lock_open:"
         self._show("protect_branch", arguments, label, icon, self._branch)
 
     def drop(self, _: str | None) -> None:
         """Draw the consequences of a drop."""
         arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
-        label = f"Drop {code(self._branch)}"
+        label = f"Drop {plain(self._branch)}"
         self._show("drop_branch", arguments, label, ":material/delete:", MAIN_BRANCH)
 
     def replace_main(self, _: str | None) -> None:
         """Draw the consequences of making main the branch's history."""
         arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
-        label = f"Replace main by {code(self._branch)}"
+        label = f"Replace main by {plain(self._branch)}"
         self._show("replace_main", arguments, label, ":material/swap_vert:", MAIN_BRANCH)
 
     def pin(self, _: str | None) -> None:
         """Draw what a base tag would keep."""
         arguments = {"table": self._table, "branch": self._branch}
-        label = f"Pin {code(self._branch)}"
+        label = f"Pin {plain(self._branch)}"
         self._show("pin_branch", arguments, label, ":material/keep:", self._branch)
 
     def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:

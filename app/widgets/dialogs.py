@@ -33,7 +33,7 @@ def show_dialog(dialogs: Mapping[Action, tuple[str, Callable[[str | None], None]
         st.warning(f"The address asks for {code(wanted)}, which this page does not offer.")
         return
     title, draw = dialogs[found]
-    st.dialog(title, width="large", on_dismiss=_close)(draw)(state.parameter(WHAT))
+    st.dialog(title, width="medium", on_dismiss=_close)(draw)(state.parameter(WHAT))
 
 
 def _open(action: Action, what: str | None) -> None:

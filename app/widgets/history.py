@@ -7,7 +7,7 @@ import streamlit as st
 from app import state
 from app.models.history import HistoryLine, history_lines
 from app.models.location import Location
-from app.models.wording import age, code, moment, plain, plural, shortened
+from app.models.wording import age, code, plain, plural, shortened
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.rows import Column
@@ -58,8 +58,7 @@ def show_history(events: Sequence[LineageEvent], place: Location) -> None:
 def _show_line(number: int, line: HistoryLine, place: Location) -> None:
     event = line.event
     cells = dict(zip(_COLUMNS, rows.row(f"history-{number}", _COLUMNS), strict=True))
-    when = moment(event.time_millis, state.zone())
-    rows.text(cells[_WHEN], _WHEN, age(event.time_millis, state.now_millis()), help=when)
+    rows.text(cells[_WHEN], _WHEN, age(event.time_millis, state.now_millis()))
     undone = " :gray-badge[undone]" if line.undone_by else ""
     rows.text(cells[_WHAT], _WHAT, f"{event.kind}{undone}")
     tag = f" :violet[⚑ {plain(shortened(event.tag, 18))}]" if event.tag else ""

@@ -48,16 +48,24 @@ def show_preview(preview: Preview) -> None:
                     st.markdown(_MARKS[weight])
                     for consequence in found:
                         _show_consequence(consequence)
-        st.caption(f":material/undo: {plain(preview.undo)}")
+        st.caption(f":material/undo: Undo: {plain(preview.undo)}")
 
 
 def _show_consequence(consequence: Consequence) -> None:
     suffix = f" {code(consequence.kind)}" if consequence.kind else ""
-    details = consequence.details
-    shown = ", ".join(code(each) for each in details[:_MOST_DETAILS])
-    more = f" and {len(details) - _MOST_DETAILS} more" if len(details) > _MOST_DETAILS else ""
-    below = f"  \n:small[{shown}{more}]" if details else ""
-    st.markdown(f"{plain(consequence.text)}{suffix}{below}")
+    st.markdown(f"{plain(consequence.text)}{suffix}")
+    if consequence.details:
+        st.markdown(_details(consequence.details))
+
+
+def _details(details: tuple[str, ...]) -> str:
+    """Write what a sentence speaks of: names in a line, descriptions on lines of their own."""
+    shown, rest = details[:_MOST_DETAILS], len(details) - _MOST_DETAILS
+    if all(" " not in each for each in shown):
+        more = f" and {rest} more" if rest > 0 else ""
+        return f":small[{', '.join(code(each) for each in shown)}{more}]"
+    lines = [*shown, *([f"and {rest} more"] if rest > 0 else [])]
+    return "\n".join(f"- :small[{plain(each)}]" for each in lines)
 
 
 def _show_button(preview: Preview, form: Form, place: Location) -> None:

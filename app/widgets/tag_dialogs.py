@@ -49,7 +49,7 @@ class TagDialogs:
             "time_retained": kept_for(words), "replace": moves or None,
         }  # fmt: skip
         if name and (moves or not taken):
-            label = f"{'Move' if moves else 'Create'} tag {code(name)}"
+            label = f"{'Move' if moves else 'Create'} tag {plain(name)}"
             self._show("create_tag", arguments, label, ":material/sell:")
         elif taken:
             st.caption(f"There is a tag {code(name)} already. Choose another name, or move it.")
@@ -59,7 +59,7 @@ class TagDialogs:
         arguments: dict[str, Argument] = {
             "table": self._identifier.full_name, "tag": tag, "reason": reason_field(),
         }  # fmt: skip
-        self._show("delete_tag", arguments, f"Delete tag {code(tag or '')}", ":material/delete:")
+        self._show("delete_tag", arguments, f"Delete tag {plain(tag or '')}", ":material/delete:")
 
     def roll_back(self, snapshot: str | None) -> None:
         """Draw the form of a rollback: history stays by default."""
@@ -70,7 +70,7 @@ class TagDialogs:
             "table": self._identifier.full_name, "snapshot": _number(snapshot),
             "cut": True if way == _CUTS else None, "reason": reason_field(),
         }  # fmt: skip
-        label = f"Roll {code(self._identifier.branch)} back to {snapshot}"
+        label = f"Roll {plain(self._identifier.branch)} back to {snapshot}"
         self._show("rollback", arguments, label, ":material/history:")
 
     def _show(self, procedure: str, arguments: dict[str, Argument], label: str, icon: str) -> None:
