@@ -6,7 +6,9 @@ published over another, which does not ask who queued.
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -15,8 +17,8 @@ from typing import Final, Protocol
 
 from core.table.file_store_table import FileStoreTable
 
-_LONGEST_WAIT_SECONDS: Final = 1.0
-_POLL_SECONDS: Final = 0.001
+_LONGEST_WAIT_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.002
 
 
 class CommitQueue(Protocol):
@@ -72,7 +74,12 @@ class DirectoryQueue:
 
 
 def queue_of(table: FileStoreTable) -> CommitQueue:
-    """The queue for a branch: one where the store is this machine's, else none."""
-    if not table.reader.files.is_local:
-        return NoQueue()
-    return DirectoryQueue(Path(table.reader.files.native_path(table.paths.snapshot_dir)))
+    """The queue for a branch: at its folder, or for a store far away at one of this machine."""
+    files, folder = table.reader.files, table.paths.snapshot_dir
+    if files.is_local:
+        return DirectoryQueue(Path(files.native_path(folder)))
+    digest = hashlib.sha256(files.url(folder).encode()).hexdigest()
+    place = Path(tempfile.gettempdir()) / f"branch-console-queues-{os.getuid()}" / digest[:32]
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return DirectoryQueue(place)
