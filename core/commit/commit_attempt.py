@@ -154,6 +154,10 @@ class CommitAttempts:
         """Remember an attempt that was not seen to land: it may yet have, or be late."""
         self._doubtful.append(attempt)
 
+    def spare(self, attempt: Attempt) -> None:
+        """Keep the files of an attempt that others have seen, whatever becomes of it."""
+        self._written -= attempt.files
+
     def close(self, landed: Snapshot | None) -> None:
         """Remove what is not needed: all but the files of what landed or may still appear.
 

@@ -9,6 +9,9 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from core.commit.commit_attempt import Attempt, CommitAttempts, CommitNote
 from core.commit.commit_changes import Changes, without_duplicates
 from core.commit.commit_check import CommitCheck, check_features
@@ -17,7 +20,7 @@ from core.commit.commit_store import CommitStore
 from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.retry_policy import RetryPolicy
-from core.commit.snapshot_commit import publish_snapshot
+from core.commit.snapshot_commit import publish_snapshot, was_replaced
 from core.errors import CommitConflict, ErrorKind, StorageError
 from core.format import options as table_options
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
@@ -90,19 +93,31 @@ class Landing:
         check = CommitCheck(self._table, request.commit_id)
         live = LiveView(self._table, request.partitions)
         policy = RetryPolicy.of(self._table.schema().options)
-        seen_id, failure = request.seen_id, None
+        seen_id, failure, was_won = request.seen_id, None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             with self._queue.turn():
                 head = self._table.head()
                 if landed := self._find_own(request.commit_id, seen_id, head):
                     return landed
+                if (
+                    was_won
+                    and head is not None
+                    and _is_in_effect(request.plan(head, live), live.at(head))
+                ):
+                    return head
                 self._check_guard(request.guard, head)
                 attempt = self._prepare(request, attempts, check, live, head)
                 seen_id = 0 if head is None else head.id
                 attempts.keep(attempt)
                 outcome, failure = self._publish(attempt)
             if outcome is Published.WON:
-                return attempt.snapshot
+                if not was_replaced(self._store, self._table.paths, attempt.snapshot, self._sleep):
+                    return attempt.snapshot
+                _log.warning("snapshot %d was replaced by another writer", attempt.snapshot.id)
+                # Somebody may have built on it meanwhile; then what it changed stands all the same.
+                attempts.spare(attempt)
+                was_won, live = True, LiveView(self._table, request.partitions)
+                continue
             # LOST and UNKNOWN both go round: only the search above tells whether we are in the
             # history, and until then nothing of the attempt may be removed (C18).
             _log.info("snapshot %d of %s: %s", attempt.snapshot.id, self._table.paths.root, outcome)
@@ -165,3 +180,10 @@ class Landing:
             kind=ErrorKind.HEAD_MOVED,
             branch=self._table.branch,
         )
+
+
+def _is_in_effect(changes: Changes, live: pa.Table) -> bool:
+    """Whether what a commit changes shows in the live files, whoever's snapshot they are of."""
+    files = changes.added if changes.added.num_rows else changes.delta
+    found = pc.is_in(files["identity"], value_set=live["identity"]).to_pylist()
+    return all(found) if changes.added.num_rows else bool(found) and not any(found)

@@ -1,19 +1,24 @@
 """R4: many processes commit to one table at once, and every commit stands once (C01-C03)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from core.commit.commit_store import CommitStore
 from core.commit.schema_commit import create_table, new_schema
+from core.format.binary_row import encode_row
+from core.format.data_types import INT
 from core.format.identifier import Identifier
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from core.table.history_check import find_lost_commits
 from tests.support.commit_tables import COLUMNS
-from tests.support.requirements import need_s3_server
+from tests.support.requirements import need_java_paimon, need_pypaimon, need_s3_server
 from tests.support.s3_server import S3Server, running_s3_server
 from tests.support.storm import Task, check_history, run_storm
 
@@ -26,10 +31,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield running
 
 
+# Who does not queue loses many tries, and each doubles the wait for the next.
+_PATIENT = {"commit.max-retries": "1000", "commit.max-retry-wait": "100 ms"}
+
+
 def make_table(task: Task) -> None:
+    options = {} if task.queues else _PATIENT
+    if task.partitioned:
+        # Others, too, are to leave all snapshots where they are.
+        options = {"write-only": "true", "snapshot.num-retained.min": "100000", **options}
     file_io = FileIO.for_url(task.url, task.options)
     keys = ["pt"] if task.partitioned else []
-    schema = new_schema(COLUMNS, partition_keys=keys)
+    schema = new_schema(COLUMNS, partition_keys=keys, options=options)
     paths = TablePaths(table=f"{file_io.root}/{task.table}")
     create_table(CommitStore.of(file_io), paths, schema)
 
@@ -85,3 +98,57 @@ def test_on_an_object_store_neither(
         options=server.options,
     )
     storm(task, processes=8)
+
+
+def test_beside_writers_that_rename_ours_lose_nothing_and_theirs_are_found(
+    tmp_path: Path, seed: int, examples: Callable[[int], int]
+) -> None:
+    # They look whether a name is free and then rename: what came in between is replaced.
+    need_java_paimon("1.4.2")
+    ours = Task(
+        url=str(tmp_path),
+        table=_TABLE,
+        number=0,
+        commits=examples(50),
+        seed=seed,
+        partitioned=True,
+    )
+    make_table(ours)
+    tasks = [replace(ours, number=each, seed=seed + each) for each in range(4)]
+    pypaimon = replace(ours, writer="storm_pypaimon", python=str(need_pypaimon()))
+    tasks += [replace(pypaimon, number=each, seed=seed + each) for each in (4, 5)]
+    tasks += [replace(ours, writer="storm_java", number=each) for each in (6, 7)]
+    over = run_storm(tasks)
+    print(over.describe())
+    own = [each for each in over.told if each.user in {task.user for task in tasks[:4]}]
+    assert [each.error for each in own if each.error] == []
+
+    table = open_table(ours)
+    head = table.head()
+    assert head is not None
+    assert [each.id for each in table.snapshots.all()] == list(range(1, head.id + 1))
+    live = table.live_files(head)
+    held = {partition: rows_of(live, partition) for partition in range(8)}
+    assert [held[number] for number in range(4)] == [ours.commits] * 4
+
+    lost = find_lost_commits(table, made_before_millis=2**62)
+    found = without_live([each.files for each in lost], live)
+    for task in tasks[4:]:
+        told = [each for each in over.told if each.user == task.user and each.error is None]
+        missing = len(told) - held[task.number]
+        print(f"{task.writer} {task.number}: {len(told)} told that they stand, {missing} lost")
+        assert rows_of(found, task.number) >= missing
+    assert rows_of(found, 0) == rows_of(found, 1) == rows_of(found, 2) == rows_of(found, 3) == 0
+
+
+def rows_of(files: pa.Table, partition: int) -> int:
+    """How many files are of the partition; each holds a commit."""
+    return int(pc.sum(pc.equal(files["partition"], encode_row([partition], [INT]))).as_py() or 0)
+
+
+def without_live(tables: Sequence[pa.Table], live: pa.Table) -> pa.Table:
+    """Each file once that is in the tables and not live."""
+    files = pa.concat_tables([live.slice(0, 0), *tables])
+    gone = files.filter(pc.invert(pc.is_in(files["identity"], value_set=live["identity"])))
+    names = gone["identity"].to_pylist()
+    return gone.take([names.index(each) for each in sorted(set(names))])

@@ -24,6 +24,8 @@ class Task:
         pause_millis: The longest pause before a publish.
         queues: Whether it waits for its turn, as processes of one machine do.
         partitioned: Whether its files are of the partition of its number.
+        writer: The module of `tests.support` that the process runs.
+        python: Its interpreter, if it is not ours.
     """
 
     url: str
@@ -35,6 +37,8 @@ class Task:
     queues: bool = True
     partitioned: bool = False
     options: dict[str, str] = field(default_factory=dict)
+    writer: str = "storm_child"
+    python: str | None = None
 
     @property
     def user(self) -> str:
@@ -140,8 +144,9 @@ def check_history(table: FileStoreTable, told: Sequence[Told], *, before: int = 
 
 
 def _start(task: Task) -> "subprocess.Popen[str]":
+    module = f"tests.support.{task.writer}"
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.storm_child", task.to_json()],
+        [task.python or sys.executable, "-m", module, task.to_json()],
         cwd=_ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

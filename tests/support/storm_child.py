@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import tests.support.plain_store  # noqa: F401 - its scheme
 from core.commit.commit_queue import CommitQueue, NoQueue
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
@@ -21,7 +22,6 @@ from core.storage.file_io import FileIO
 from core.storage.file_publisher import FilePublisher, Published
 from core.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import data_files, message
-import tests.support.plain_store  # noqa: F401 - its scheme
 from tests.support.storm import Task
 
 

@@ -1,0 +1,115 @@
+"""Writers that rename over a snapshot: seen after the publish, committed again, found later."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.commit.commit_queue import NoQueue
+from core.commit.file_store_commit import FileStoreCommit
+from core.format.snapshot import Snapshot
+from core.storage.file_publisher import FilePublisher, Published
+from core.table.history_check import find_lost_commits
+from tests.support.commit_tables import CommitBench, data_files, message
+
+LATER = 2**62
+
+
+class Overtaken:
+    """A publisher after whose next snapshot somebody else acts."""
+
+    def __init__(self, inner: FilePublisher, act: Callable[[str], object]) -> None:
+        self._inner = inner
+        self._act: Callable[[str], object] | None = act
+
+    def publish(self, path: str, data: bytes) -> Published:
+        outcome = self._inner.publish(path, data)
+        if "/snapshot/snapshot-" in path and self._act is not None:
+            act, self._act = self._act, None
+            act(path)
+        return outcome
+
+    def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
+        return self._inner.publish_in_order(files)
+
+    def replace_hint(self, path: str, data: bytes) -> bool:
+        return self._inner.replace_hint(path, data)
+
+
+class Renamer:
+    """A writer that has looked, and whose finished snapshot waits for its rename."""
+
+    def __init__(self, bench: CommitBench, *names: str) -> None:
+        self._bench = bench
+        snapshot = bench.append(*names, user="renamer")
+        self._path = Path(bench.path) / "snapshot" / f"snapshot-{snapshot.id}"
+        self._data = self._path.read_bytes()
+        self._path.unlink()
+
+    def rename(self) -> None:
+        self._path.write_bytes(self._data)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> CommitBench:
+    bench = CommitBench(tmp_path)
+    bench.append("first")
+    return bench
+
+
+def commit(bench: CommitBench, name: str, then: Callable[[str], object]) -> Snapshot | None:
+    store = replace(bench.store, publisher=Overtaken(bench.store.publisher, then))
+    committer = FileStoreCommit(bench.table(), store, sleep=lambda _: None, queue=NoQueue())
+    return committer.commit([message(new_files=data_files([name]))], user="ours", identifier=9)
+
+
+def test_a_snapshot_that_was_renamed_over_is_committed_again(bench: CommitBench) -> None:
+    renamer = Renamer(bench, "theirs")
+    snapshot = commit(bench, "ours", lambda _: renamer.rename())
+    assert snapshot is not None
+    assert snapshot.id == 3
+    assert bench.table().head() == snapshot
+    assert bench.live_names() == {f"data-{name}.parquet" for name in ("first", "theirs", "ours")}
+    assert find_lost_commits(bench.table(), made_before_millis=LATER) == ()
+
+
+def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBench) -> None:
+    renamer = Renamer(bench, "theirs")
+
+    def build_and_rename(_: str) -> None:
+        bench.append("next")
+        renamer.rename()
+
+    snapshot = commit(bench, "ours", build_and_rename)
+    assert snapshot == bench.table().head()
+    assert snapshot is not None
+    assert snapshot.id == 3
+    assert bench.live_names() == {f"data-{name}.parquet" for name in ("first", "ours", "next")}
+    # The renamer was told that its commit stands; snapshot 3 passes it by.
+    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER)
+    assert lost.user == "renamer"
+    assert lost.files["file_name"].to_pylist() == ["data-theirs.parquet"]
+    assert "Snapshot 2 of renamer took the place of another" in lost.reason
+
+
+def test_a_commit_that_no_snapshot_names_is_found_by_its_manifests(bench: CommitBench) -> None:
+    one, other = Renamer(bench, "one"), Renamer(bench, "other")
+    one.rename()
+    other.rename()
+    bench.append("next")
+    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER)
+    assert lost.files["file_name"].to_pylist() == ["data-one.parquet"]
+    assert "is in no snapshot" in lost.reason
+
+
+def test_a_commit_at_work_is_not_called_lost(bench: CommitBench) -> None:
+    Renamer(bench, "at work")
+    assert find_lost_commits(bench.table(), made_before_millis=0) == ()
+
+
+def test_a_history_whose_manifests_were_merged_is_whole(bench: CommitBench) -> None:
+    bench.append("second")
+    for number in range(40):
+        bench.append(f"many-{number}")
+    assert find_lost_commits(bench.table(), made_before_millis=LATER) == ()
