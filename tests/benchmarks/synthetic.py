@@ -72,6 +72,20 @@ def make_table(folder: Path, entries: int, manifests: int) -> SyntheticTable:
     return found
 
 
+def new_file(name: str, *, partition: int) -> pa.Table:
+    """An entry of one more file of one row, as a writer hands it over."""
+    made = _entries(1).set_column(0, "kind", pa.array([0], pa.int32()))
+    values = {
+        "partition": encode_rows(pa.table({"pt": pa.array([partition], pa.int32())}), [INT]),
+        "file_name": pa.array([name]),
+        "row_count": pa.array([1], pa.int64()),
+    }
+    for column, array in values.items():
+        at = made.schema.get_field_index(column)
+        made = made.set_column(at, made.schema.field(at), array.cast(made.schema.field(at).type))
+    return made
+
+
 def _cuts(entries: int, manifests: int) -> list[int]:
     return [entries * number // manifests for number in range(manifests + 1)]
 

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import __main__ as command
-from tests.benchmarks import branch_operations, live_files
+from tests.benchmarks import (
+    branch_operations,
+    commit_figures,
+    commit_one_row,
+    commit_storm,
+    live_files,
+)
 from tests.benchmarks.contest import (
     OURS,
     Contestant,
@@ -77,6 +83,40 @@ def test_all_end_with_the_same_branches(
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, expected)
     assert wrong == ()
     assert len(sample.warm) == branch_operations.CALLS - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [
+        (OURS, lambda: None),
+        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
+        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
+        (commit_figures.PYPAIMON, need_pypaimon),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
+    need()
+    (size,) = commit_one_row.CASES["tiny"]
+    commit_one_row.make_warehouse(tmp_path / "warehouse", size)
+    chosen, _ = commit_figures.find_contestants(
+        "tests.benchmarks.child_storm", *commit_one_row.ARGUMENTS, names=[name]
+    )
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, commit_one_row.EXPECTED)
+    assert wrong == ()
+    assert len(sample.warm) == commit_one_row.CALLS - 1
+    assert sum(value for key, value in sample.answer.items() if "lost" in key) == 0
+
+
+def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
+    (storm,) = commit_storm.CASES["tiny"]
+    make_table(tmp_path / "warehouse", 100, 1)
+    chosen, _ = commit_figures.find_contestants(
+        "tests.benchmarks.child_storm", *commit_storm.arguments(storm), names=[OURS]
+    )
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, commit_storm.expected(storm))
+    assert wrong == ()
+    assert len(sample.warm) == storm.processes * storm.commits == sample.answer["snapshots"]
 
 
 def _sample(name: str, cold: float, files: int = 1) -> Sample:
