@@ -47,21 +47,19 @@ def newest_numbered(
     reader: MetadataReader, directory: str, prefix: str, *, least: int = 0
 ) -> FileStatus | None:
     """The file of a directory with the highest number from `least` on, or None."""
-    texts = (
-        name.removeprefix(prefix)
-        for name in reader.files.names(directory)
-        if name.startswith(prefix)
-    )
-    newest = max((int(text) for text in texts if _is_number(text)), default=-1)
-    if newest < least:
+    start = len(prefix)
+    texts = [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
+    newest = max(filter(str.isdecimal, texts), key=int, default="")
+    if not newest:
         return None
-    status = reader.files.status(f"{directory}/{prefix}{newest}")
-    if status is not None and not status.is_directory:
-        return status
-    # Gone since, or a folder of that name: a listing with all that is known of each settles it.
+    if _is_number(newest) and int(newest) >= least:
+        status = reader.files.status(f"{directory}/{prefix}{newest}")
+        if status is not None and not status.is_directory:
+            return status
+    # Gone since, a folder, or no number as Paimon writes it: a whole listing settles it.
     found = list_numbered(reader, directory, prefix)
-    newest = max(found, default=-1)
-    return found[newest] if newest >= least else None
+    numbers = [number for number in found if number >= least]
+    return found[max(numbers)] if numbers else None
 
 
 def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:
