@@ -183,8 +183,7 @@ def _remove_source(
             store.remover.remove([f"{source.paths.root}/{name}"])
         else:
             remove_kept(store, f"{source.paths.root}/{name}", f"{target.paths.root}/{name}")
-    folders = [status.path for status in store.files.list(source.paths.root) if status.is_directory]
-    store.remover.remove_empty_directories([*folders, source.paths.root])
+    _remove_folders(store, source.paths.root)
 
 
 def _taken_back(
@@ -201,8 +200,7 @@ def _taken_back(
         )
     for name in reversed(_in_order(_relative_files(store.files, target.paths.root))):
         remove_kept(store, f"{target.paths.root}/{name}", f"{source.paths.root}/{name}")
-    folders = [status.path for status in store.files.list(target.paths.root) if status.is_directory]
-    store.remover.remove_empty_directories([*folders, target.paths.root])
+    _remove_folders(store, target.paths.root)
     return CommitConflict(
         f"{error.message} It keeps its name and all it holds; plan again.",
         kind=error.kind,
@@ -218,7 +216,11 @@ def _pairs(files: FileReader, source: TablePaths, target: TablePaths) -> list[tu
 
 
 def _relative_files(files: FileReader, root: str) -> list[str]:
-    """All files below a branch's folder, by their path in it."""
+    """All files below a branch's folder, by their path in it; not what is still being written."""
+    return [name for name in _all_files(files, root) if not _is_temporary(name)]
+
+
+def _all_files(files: FileReader, root: str) -> list[str]:
     found, folders = [], [""]
     while folders:
         folder = folders.pop()
@@ -229,6 +231,19 @@ def _relative_files(files: FileReader, root: str) -> list[str]:
             else:
                 found.append(name)
     return found
+
+
+def _is_temporary(name: str) -> bool:
+    file_name = name.rpartition("/")[2]
+    return file_name.startswith(".") and file_name.endswith(".tmp")
+
+
+def _remove_folders(store: CommitStore, root: str) -> None:
+    """Remove the folders that a branch leaves, with what a writer that died left in them."""
+    left = [name for name in _all_files(store.files, root) if _is_temporary(name)]
+    store.remover.remove([f"{root}/{name}" for name in left])
+    folders = [status.path for status in store.files.list(root) if status.is_directory]
+    store.remover.remove_empty_directories([*folders, root])
 
 
 def _in_order(names: list[str]) -> list[str]:

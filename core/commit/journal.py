@@ -4,6 +4,7 @@ It lives in the table's ledger. What was cut off between intent and end is found
 finished by doing the same again, as every step leaves alone what is done already.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -174,15 +175,30 @@ class Journal:
 
     def claim(self, branch: str, operation_id: str) -> str:
         """Reserve the name of a branch for one operation; return who holds it now."""
-        path = self._path("claim", branch)
+        path = self._claim_path(branch)
+        _, data = publish_once(self._store, path, operation_id.encode())
+        holder = data.decode()
+        if holder == operation_id or self.end_of(holder) is None:
+            return holder
+        # It ended, and died before it gave the name back.
+        self._remove_claim(path, holder)
         _, data = publish_once(self._store, path, operation_id.encode())
         return data.decode()
 
     def release(self, branch: str, operation_id: str) -> None:
         """Give the name of a branch back, where this operation holds it."""
-        path = self._path("claim", branch)
-        if self._find("claim", branch) == operation_id.encode():
+        self._remove_claim(self._claim_path(branch), operation_id)
+
+    def _remove_claim(self, path: str, holder: str) -> None:
+        files = self._store.files
+        if files.exists(path) and files.read(path) == holder.encode():
             self._store.remover.remove([path])
+
+    def _claim_path(self, branch: str) -> str:
+        # Other software makes names that no file of ours may have.
+        usable = _OPERATION_ID.fullmatch(branch) is not None
+        name = branch if usable else f"named-{hashlib.sha256(branch.encode()).hexdigest()}"
+        return self._path("claim", name)
 
     def _end_file(self, operation_id: str, end: End) -> tuple[str, bytes]:
         content = {

@@ -234,3 +234,29 @@ def test_a_repeated_click_drops_once(bench: BranchBench) -> None:
     run(bench, "create_branch", "make", branch="dev")
     assert run(bench, "drop_branch", branch="dev") == first
     assert bench.table().branches.names() == ("dev", "rescue-op")
+
+
+@pytest.mark.parametrize("name", ["a.b", "größer", "x" * 120])
+def test_a_name_that_we_would_not_give_is_dropped_and_restored(
+    bench: BranchBench, name: str
+) -> None:
+    Path(bench.table("dev").paths.root).rename(bench.table(name).paths.root)
+    before = metadata(bench)
+    run(bench, "drop_branch", branch=name)
+    run(bench, "undo", "back", operation="op")
+    assert metadata(bench) == before
+
+
+def test_a_name_is_free_though_its_maker_died_before_it_said_so(bench: BranchBench) -> None:
+    journal = Journal(bench.store, bench.table().paths)
+    assert journal.claim("fix", "make-dev") == "make-dev"
+    run(bench, "rename_branch", branch="dev", to="fix")
+    assert bench.table().branches.names() == ("fix",)
+
+
+def test_a_name_that_is_being_given_is_not_given_twice(bench: BranchBench) -> None:
+    before = metadata(bench)
+    Journal(bench.store, bench.table().paths).claim("fix", "somebody")
+    with pytest.raises(CommitConflict, match="Operation somebody makes a branch 'fix'"):
+        run(bench, "rename_branch", branch="dev", to="fix")
+    assert metadata(bench) == before
