@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -203,17 +204,28 @@ def _sentence(change: SchemaChange) -> str:
             return f"Column {change.before!r} was renamed to {change.after!r}."
         case ChangeKind.MOVED:
             return f"{what} was moved."
-        case ChangeKind.WIDENED | ChangeKind.NARROWED | ChangeKind.RETYPED:
+        case ChangeKind.WIDENED | ChangeKind.NARROWED | ChangeKind.RETYPED | ChangeKind.NULLABILITY:
             return f"{what} went from {change.before} to {change.after}."
-        case ChangeKind.OPTION_SET:
-            return f"Option {change.subject!r} was set to {change.after!r}."
-        case ChangeKind.OPTION_CHANGED:
-            return f"Option {change.subject!r} went from {change.before!r} to {change.after!r}."
-        case ChangeKind.OPTION_UNSET:
-            return f"Option {change.subject!r} was unset; it was {change.before!r}."
+        case ChangeKind.OPTION_SET | ChangeKind.OPTION_CHANGED | ChangeKind.OPTION_UNSET:
+            return _set_sentence(f"Option {change.subject!r}", change)
+        case ChangeKind.DEFAULT | ChangeKind.COMMENT:
+            return _set_sentence(f"The {change.kind} of column {change.subject!r}", change)
+        case ChangeKind.TABLE_COMMENT:
+            return _set_sentence("The table's comment", change)
+        case ChangeKind.PARTITION_KEYS | ChangeKind.PRIMARY_KEYS:
+            before, after = change.before or "none", change.after or "none"
+            return f"The {change.kind} went from {before} to {after}."
         case _:
-            subject = what or "The table"
-            return f"{subject}: {change.kind} went from {change.before} to {change.after}."
+            assert_never(change.kind)
+
+
+def _set_sentence(what: str, change: SchemaChange) -> str:
+    """Tell of a text that a schema may have or not."""
+    if change.before is None:
+        return f"{what} was set to {change.after!r}."
+    if change.after is None:
+        return f"{what} was unset; it was {change.before!r}."
+    return f"{what} went from {change.before!r} to {change.after!r}."
 
 
 def _named_schema(table: FileStoreTable, name: str) -> TableSchema:

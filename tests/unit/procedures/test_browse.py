@@ -1,13 +1,15 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from core.commit.schema_commit import SchemaChange, change_schema, set_options
 from core.errors import ErrorKind
 from core.procedures.browse_branches import list_branches
-from core.procedures.browse_history import compare_schemas
+from core.procedures.browse_history import compare_schemas, list_schemas
 from core.procedures.browse_tables import list_tables
 from core.procedures.browse_values import Health
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import NOW, BranchBench
 
 
 @pytest.fixture
@@ -46,3 +48,28 @@ def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: Bra
     found = compare_schemas(bench.warehouse(), bench.identifier, "main", "dev")
     told = [(str(change.kind), change.subject) for change in found.changes]
     assert told == [("dropped", "delay"), ("added", "carrier")]
+
+
+def comment(text: str | None) -> SchemaChange:
+    return lambda schema: replace(schema, comment=text)
+
+
+def test_the_history_of_a_schema_is_told_in_sentences(bench: BranchBench) -> None:
+    bench.alter("main", column="delay")
+    changes = [
+        set_options({"write-only": "true"}),
+        comment("Flights"),
+        comment("Flights out of New York"),
+        comment(None),
+    ]
+    for change in changes:
+        change_schema(bench.table(), bench.store, [change], now_millis=NOW)
+    told = [item.changes for item in list_schemas(bench.warehouse(), bench.identifier)]
+    assert told == [
+        ("The table's comment was unset; it was 'Flights out of New York'.",),
+        ("The table's comment went from 'Flights' to 'Flights out of New York'.",),
+        ("The table's comment was set to 'Flights'.",),
+        ("Option 'write-only' was set to 'true'.",),
+        ("Column 'delay' INT was added.",),
+        (),
+    ]
