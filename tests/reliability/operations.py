@@ -10,14 +10,29 @@ from pathlib import Path
 
 from core.commit.commit_store import CommitStore
 from core.format.receipt import Receipt
-from core.procedures.call import Argument
+from core.procedures.call import Argument, ProcedureCall
 from core.procedures.recover import FRESH_MILLIS
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
 from core.table.file_store_table import FileStoreTable
-from tests.reliability.worlds import RowBench, World, ahead, diverged, expired, keyed
-from tests.support.branch_bench import NOW, tree
+from tests.reliability.worlds import (
+    RowBench,
+    World,
+    ahead,
+    copy_world,
+    diverged,
+    expired,
+    keyed,
+    unpinned,
+)
+from tests.support.branch_bench import NOW, TrustingRows, tree
 
 Run = Callable[[Path, CommitStore | None], object]
 LATER = NOW + FRESH_MILLIS
+_UNDONE = (
+    *("fast-forward", "force", "drop", "rename", "move a tag", "delete a tag"),
+    *("replace main", "roll back", "cut back"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +53,38 @@ class Operation:
     is_commit: bool = False
 
 
-def call(name: str, **arguments: Argument) -> Run:
-    """A procedure with its arguments."""
+def call(name: str, *, by: str = "op", **arguments: Argument) -> Run:
+    """A procedure with its arguments, run by the operation of that id."""
 
     def run(root: Path, store: CommitStore | None) -> Receipt:
-        return RowBench(root).call(name, store=store, **arguments)
+        given = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **arguments},
+            actor="ann",
+            operation_id=by,
+            role="operator",
+        )
+        warehouse = RowBench(root).warehouse(store)
+        return run_call(warehouse, TrustingRows(), given, InlineStages())
 
     return run
+
+
+def done(operation: Operation) -> World:
+    """The world in which an operation has been done already; `before` finds what it was before."""
+
+    def build(root: Path) -> None:
+        operation.world(root)
+        copy_world(root, before(root))
+        operation.run(root, None)
+
+    build.__name__ = f"{operation.name.replace(' ', '_')}_done"
+    return build
+
+
+def before(root: Path) -> Path:
+    """Where the world is kept in which an operation was not done yet."""
+    return root.with_name(f"{root.name}_before")
 
 
 def recover(root: Path, store: CommitStore | None = None, operation: str = "recovery") -> Receipt:
@@ -134,4 +174,33 @@ BRANCHES = (
     Operation(name="fast-forward", world=ahead, run=call("fast_forward", branch="dev")),
     Operation(name="force", world=diverged, run=call("fast_forward", branch="dev", force=True)),
 )
-OPERATIONS = (*COMMITS, *BRANCHES)
+LIFECYCLE = (
+    Operation(name="drop", world=ahead, run=call("drop_branch", branch="dev", reason="old")),
+    Operation(name="rename", world=ahead, run=call("rename_branch", branch="dev", to="next")),
+    Operation(name="protect", world=ahead, run=call("protect_branch", branch="dev")),
+    Operation(
+        name="move a tag", world=ahead, run=call("create_tag", tag="v1", snapshot=1, replace=True)
+    ),
+    Operation(
+        name="tag for a week",
+        world=ahead,
+        run=call("create_tag", tag="v9", time_retained="P7D"),
+        is_commit=True,
+    ),
+    Operation(name="delete a tag", world=ahead, run=call("delete_tag", tag="v1")),
+    Operation(name="replace main", world=diverged, run=call("replace_main", branch="dev")),
+    Operation(name="roll back", world=ahead, run=call("rollback", snapshot=1), is_commit=True),
+    Operation(name="cut back", world=diverged, run=call("rollback", snapshot=3, cut=True)),
+    Operation(name="pin", world=unpinned, run=call("pin_branch", branch="dev")),
+)
+UNDOS = tuple(
+    Operation(
+        name=f"undo {each.name}",
+        world=done(each),
+        run=call("undo", by="undo", operation="op"),
+        is_commit=each.is_commit,
+    )
+    for each in (*BRANCHES[-2:], *LIFECYCLE)
+    if each.name in _UNDONE
+)
+OPERATIONS = (*COMMITS, *BRANCHES, *LIFECYCLE, *UNDOS)

@@ -124,6 +124,12 @@ def expired(root: Path) -> None:
     (bench.root / "snapshot" / "EARLIEST").write_text("2")
 
 
+def unpinned(root: Path) -> None:
+    """A branch whose base tag somebody deleted on main."""
+    ahead(root)
+    (RowBench(root).root / "tag" / "tag-branch-base-dev").unlink()
+
+
 def keyed(root: Path) -> None:
     """A primary-key table with a compacted file and two new ones."""
     bench = RowBench(root, keyed=True)
