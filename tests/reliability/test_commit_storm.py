@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.commit.commit_store import CommitStore
+import tests.support.plain_store  # noqa: F401 - its scheme
 from core.commit.schema_commit import create_table, new_schema
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
+from core.procedures.warehouse import Warehouse
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 from core.table.history_check import find_lost_commits
@@ -40,15 +40,16 @@ def make_table(task: Task) -> None:
     if task.partitioned:
         # Others, too, are to leave all snapshots where they are.
         options = {"write-only": "true", "snapshot.num-retained.min": "100000", **options}
-    file_io = FileIO.for_url(task.url, task.options)
+    warehouse = Warehouse.open(task.url, store_options=task.options)
+    warehouse.check_writable()
     keys = ["pt"] if task.partitioned else []
     schema = new_schema(COLUMNS, partition_keys=keys, options=options)
-    paths = TablePaths(table=f"{file_io.root}/{task.table}")
-    create_table(CommitStore.of(file_io), paths, schema)
+    paths = TablePaths(table=f"{warehouse.file_io.root}/{task.table}")
+    create_table(warehouse.store, paths, schema)
 
 
 def open_table(task: Task) -> FileStoreTable:
-    file_io = FileIO.for_url(task.url, task.options)
+    file_io = Warehouse.open(task.url, store_options=task.options, read_only=True).file_io
     path = f"{file_io.root}/{task.table}"
     return FileStoreTable.open(file_io, path, Identifier(database="db", table="t"))
 
@@ -84,6 +85,21 @@ def test_of_eight_processes_no_commit_is_lost_doubled_or_failed(
         queues=queues,
     )
     storm(task, processes=8)
+
+
+def test_on_a_store_that_overwrites_neither_under_claims(
+    tmp_path: Path, seed: int, examples: Callable[[int], int]
+) -> None:
+    task = Task(
+        url=f"plain://{tmp_path}/wh",
+        table=_TABLE,
+        number=0,
+        commits=examples(50),
+        seed=seed,
+        queues=False,
+        options={"claims": f"sqlite:///{tmp_path}/claims.sqlite"},
+    )
+    storm(task, processes=4)
 
 
 def test_on_an_object_store_neither(

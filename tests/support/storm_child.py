@@ -12,13 +12,12 @@ from dataclasses import replace
 
 import tests.support.plain_store  # noqa: F401 - its scheme
 from core.commit.commit_queue import CommitQueue, NoQueue
-from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.errors import PaimonError
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
+from core.procedures.warehouse import Warehouse
 from core.storage.file_publisher import FilePublisher, Published
 from core.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import data_files, message
@@ -48,13 +47,13 @@ class HesitatingPublisher:
 def main() -> None:
     """Carry out the task of the first argument."""
     task = Task.from_json(sys.argv[1])
-    file_io = FileIO.for_url(task.url, task.options)
-    store = CommitStore.of(file_io)
+    warehouse = Warehouse.open(task.url, store_options=task.options)
+    warehouse.check_writable()
     rng = random.Random(task.seed)
-    hesitating = HesitatingPublisher(store.publisher, task.pause_millis, rng)
-    store = replace(store, publisher=hesitating)
-    path = f"{file_io.root}/{task.table}"
-    table = FileStoreTable.open(file_io, path, Identifier(database="db", table="t"))
+    hesitating = HesitatingPublisher(warehouse.store.publisher, task.pause_millis, rng)
+    store = replace(warehouse.store, publisher=hesitating)
+    path = f"{warehouse.file_io.root}/{task.table}"
+    table = FileStoreTable.open(store.files, path, Identifier(database="db", table="t"))
     queue: CommitQueue | None = None if task.queues else NoQueue()
     commit = FileStoreCommit(table, store, queue=queue, jitter=rng.random)
     _say("ready")
