@@ -28,6 +28,7 @@ from app.cli.output import (
     print_rows,
     short_user,
 )
+from app.cli.preview_text import DryRunOption, print_preview
 from app.services import Services
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
@@ -62,6 +63,7 @@ def create_branch(
     empty: Annotated[bool, typer.Option("--empty", help="With the schema and no rows.")] = False,
     reason: Annotated[str | None, typer.Option("--reason")] = None,
     owner: Annotated[str | None, typer.Option("--owner")] = None,
+    dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -80,6 +82,13 @@ def create_branch(
         "owner": owner,
     }
     services = open_services(warehouse)
+    if dry_run:
+        preview = services.preview("create_branch", arguments)
+        if as_json:
+            print_json({"preview": preview.to_object()})
+        else:
+            print_preview(preview)
+        return 0
     return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
 
 
@@ -90,9 +99,7 @@ def fast_forward(
     target: Annotated[
         str, typer.Option("--to", metavar="TARGET", help="The branch that moves.")
     ] = MAIN_BRANCH,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would happen; change nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),

@@ -14,16 +14,14 @@ from app.cli.arguments import (
     open_services,
 )
 from app.cli.branches import BackgroundOption, run_call
-from app.cli.output import print_error, print_json, print_line
+from app.cli.output import print_error, print_json
+from app.cli.preview_text import DryRunOption, print_preview
 from core.errors import ErrorKind, PaimonError, Refused
 from core.procedures.call import Argument
 from core.procedures.preview import Preview
 
 lifecycle = typer.Typer()
 
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Tell the consequences; change nothing.")
-]
 ConfirmOption = Annotated[
     str | None,
     typer.Option("--confirm", metavar="NAME", help="The name that the consequences ask for."),
@@ -34,7 +32,6 @@ ReasonOption = Annotated[
 BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH")]
 
 _REFUSED: Final = 1
-_DETAILS_SHOWN: Final = 20
 
 
 @lifecycle.command("rename-branch")
@@ -310,19 +307,6 @@ def undo(
         background=background,
         as_json=as_json,
     )
-
-
-def print_preview(preview: Preview) -> None:
-    """Print what a call would do."""
-    print_line(preview.title)
-    for each in preview.consequences:
-        print_line(f"  {each.weight:<8} {each.text}")
-        for detail in each.details[:_DETAILS_SHOWN]:
-            print_line(f"           {detail}")
-        if len(each.details) > _DETAILS_SHOWN:
-            print_line(f"           … {len(each.details) - _DETAILS_SHOWN:,} more")
-    print_line(f"  {'role':<8} {preview.role}")
-    print_line(f"  {'undo':<8} {preview.undo}")
 
 
 def _run(

@@ -4,7 +4,7 @@ import hashlib
 
 import pyarrow as pa
 
-from core.commit.branch_commit import HistoryCopy
+from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.rescue import rescue_name
 from core.errors import CommitConflict, ErrorKind, InvalidInput
@@ -264,6 +264,10 @@ def _finish_restore(operation: Operation) -> Receipt:
         },
         seen_id=number_of(plan, "expectedHeadId"),
     )
+    ids = table.snapshots.ids()
+    if ids[-1] == landed.id:
+        # One that landed before it was cut off has not moved the hint.
+        write_hints(operation.warehouse.store, table.paths, ids[-1], ids[0])
     before = table.snapshots.find(landed.id - 1)
     receipt = receipt_of(
         operation,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.commit.journal import Ending
-from core.errors import CommitConflict, ErrorKind, NotFound
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -183,5 +183,12 @@ def _begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
             table = warehouse.table(identifier)
         except NotFound:
             continue
-        return Operation.find(warehouse, table, call.operation_id)
+        found = Operation.find(warehouse, table, call.operation_id)
+        if found is not None and found.intent.procedure != call.name:
+            raise InvalidInput(
+                f"Operation {call.operation_id} is a {found.intent.procedure} already. Use an id "
+                "of its own for each operation.",
+                operation_id=call.operation_id,
+            )
+        return found
     return None

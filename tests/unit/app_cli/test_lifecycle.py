@@ -83,6 +83,15 @@ def test_a_dry_run_tells_and_changes_nothing(console: CommandLine, bench: Branch
     assert metadata(bench) == before
 
 
+def test_a_new_branch_is_previewed_too(console: CommandLine, bench: BranchBench) -> None:
+    before = metadata(bench)
+    answer = console("create-branch", "db.t", "fix", "--dry-run")
+    assert answer.lines[0] == "Create branch 'fix' of db.t"
+    assert console.json("create-branch", "db.t", "fix", "--dry-run")["preview"]["can_run"]
+    assert console("create-branch", "db.t", "dev", "--dry-run").code == 1
+    assert metadata(bench) == before
+
+
 def test_what_asks_for_a_name_is_not_done_without_it(
     console: CommandLine, bench: BranchBench
 ) -> None:
