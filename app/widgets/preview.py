@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import reads
 from app.models.actions import Form
+from app.models.command_line import command_words
 from app.models.location import Location
 from app.models.wording import code, plain
 from app.services import get_services
@@ -34,7 +35,8 @@ def show_command(form: Form, place: Location) -> None:
         show_preview(preview)
         _show_button(preview, form, place)
         statement = get_services().call(form.procedure, form.arguments, "same-as").statement
-        show_same_as(sql=f"{statement};")
+        words = command_words(form.procedure, form.arguments, preview.typed_name)
+        show_same_as(*words, sql=f"{statement};")
 
 
 def show_preview(preview: Preview) -> None:
@@ -48,7 +50,8 @@ def show_preview(preview: Preview) -> None:
                     st.markdown(_MARKS[weight])
                     for consequence in found:
                         _show_consequence(consequence)
-        st.caption(f":material/undo: Undo: {plain(preview.undo)}")
+        lead = "" if preview.undo.startswith("Undo") else "Undo: "
+        st.caption(f":material/undo: {lead}{plain(preview.undo)}")
 
 
 def _show_consequence(consequence: Consequence) -> None:

@@ -11,14 +11,12 @@ def show_same_as(*words: str, sql: str | None = None) -> None:
     """Draw a closed expander with the equal lines.
 
     Args:
-        words: The command with its arguments, without the program and the warehouse; none where
-            only the statement is shown.
+        words: The command with its arguments, without the program and the warehouse.
         sql: The statement that does the same, where there is one.
     """
     warehouse = get_services().settings.get_warehouse()
     with st.expander("Same as", icon=":material/terminal:"):
-        if words:
-            line = shlex.join(["branch-console", *words, "--warehouse", warehouse])
-            st.code(line, language="bash", wrap_lines=True)
+        line = shlex.join(["branch-console", *words, "--warehouse", warehouse])
+        st.code(line, language="bash", wrap_lines=True)
         if sql:
             st.code(sql, language="sql", wrap_lines=True)

@@ -175,6 +175,15 @@ def test_consequences_stand_by_weight_the_gravest_first(services: PretendService
     assert text.index("**Changes**") < text.index("**Stays**")
 
 
+def test_the_same_command_for_other_surfaces_asks_for_the_name_too(
+    services: PretendServices,
+) -> None:
+    services.previews["drop_branch"] = preview("drop_branch", typed_name="fix-delays")
+    text = opened(services, "drop-branch").text
+    assert "branch-console drop-branch air.flights fix-delays --confirm fix-delays" in text
+    assert "CALL sys.drop_branch(branch => 'fix-delays', table => 'air.flights');" in text
+
+
 def test_a_long_list_of_details_is_cut(services: PretendServices) -> None:
     many = Consequence(
         weight=Weight.LOSES, text="Commits go.", details=tuple(f"c{n}" for n in range(40))

@@ -1,0 +1,56 @@
+"""A command of a page as the words of the command line that do the same."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from core.procedures.call import Argument
+
+_POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "create_branch": ("table", "branch"),
+    "rename_branch": ("table", "branch", "to"),
+    "protect_branch": ("table", "branch"),
+    "drop_branch": ("table", "branch"),
+    "replace_main": ("table", "branch"),
+    "pin_branch": ("table", "branch"),
+    "create_tag": ("table", "tag"),
+    "delete_tag": ("table", "tag"),
+    "rollback": ("table",),
+    "undo": ("operation",),
+}
+_OPTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("create_branch", "tag"): "--from-tag",
+    ("create_branch", "snapshot"): "--from-snapshot",
+    ("create_branch", "timestamp"): "--at",
+}
+
+
+def command_words(
+    procedure: str, arguments: Mapping[str, Argument], confirm: str | None = None
+) -> tuple[str, ...]:
+    """Return the command with its arguments, without the program and the warehouse.
+
+    Args:
+        procedure: One of the lifecycle.
+        arguments: As the call has them.
+        confirm: The name that a person types first.
+    """
+    first = _POSITIONS[procedure]
+    words = [procedure.replace("_", "-"), *(str(arguments[name]) for name in first)]
+    for name, value in arguments.items():
+        if name in first or value is None:
+            continue
+        words += _option(procedure, name, value)
+    return (*words, *(("--confirm", confirm) if confirm is not None else ()))
+
+
+def _option(procedure: str, name: str, value: Argument) -> list[str]:
+    if name == "protected":
+        return [] if value else ["--remove"]
+    option = _OPTIONS.get((procedure, name), f"--{name.replace('_', '-')}")
+    if isinstance(value, bool):
+        return [option] if value else []
+    if name == "timestamp" and isinstance(value, int):
+        at = datetime.fromtimestamp(value / 1000, UTC)
+        return [option, at.isoformat(timespec="milliseconds")]
+    return [option, str(value)]
