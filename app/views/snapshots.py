@@ -8,16 +8,15 @@ import streamlit as st
 from app import reads, state
 from app.charts.palette import CHART_CONFIG
 from app.charts.snapshot_timeline import GLYPHS, snapshot_timeline_figure
-from app.models.actions import DO, WHAT, Action
-from app.models.location import Location, SnapshotPoint
+from app.models.location import SnapshotPoint
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
-from app.models.wording import code, count, full_count, plain, plural, size
+from app.models.wording import code, plural
 from app.state import PageName
 from app.widgets import rows
-from app.widgets.branch_card import snapshot_facts
-from app.widgets.dialogs import offer, show_dialog
+from app.widgets.dialogs import show_dialog
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
+from app.widgets.snapshot_inspector import show_snapshot
 from app.widgets.table_picker import here, pick_table, show_table_header
 from app.widgets.tag_dialogs import TagDialogs
 from app.widgets.tag_list import show_tags
@@ -54,7 +53,7 @@ def show() -> None:
     with right:
         _show_reuse(items)
         if selected is not None:
-            _show_inspector(identifier, selected, is_head=selected is items[0])
+            show_snapshot(identifier, selected, is_head=selected is items[0])
     show_dialog(TagDialogs(identifier, here()).all())
     show_same_as("snapshots", identifier.table_name, "--branch", identifier.branch)
 
@@ -265,94 +264,3 @@ def _on_row() -> None:
         point = SnapshotPoint.parse(points[number] or "") if number < len(points) else None
         if point:
             state.move_to(here().at_snapshot(point))
-
-
-def _show_inspector(identifier: Identifier, item: SnapshotItem, *, is_head: bool) -> None:
-    snapshot = item.snapshot
-    if snapshot is None:
-        return
-    with st.container(border=True, key="card-snapshot"):
-        head = " :blue-badge[head]" if is_head else ""
-        st.markdown(f"##### Snapshot {snapshot.id}{head}")
-        if item.tags:
-            st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in item.tags))
-        rows.facts("snapshot", [*snapshot_facts(snapshot), *_more_facts(snapshot)])
-        st.caption(_kept_because(item, is_head=is_head))
-        with guarded("The files of this snapshot cannot be read."):
-            _show_files(identifier, snapshot)
-        with st.expander("Snapshot file as JSON"):
-            st.code(snapshot.to_json(), language="json", wrap_lines=True)
-        _show_links(identifier, snapshot)
-    _show_commands(identifier, snapshot, is_head=is_head)
-
-
-def _show_commands(identifier: Identifier, snapshot: Snapshot, *, is_head: bool) -> None:
-    """Draw what can be done with the snapshot; each opens a form that tells the consequences."""
-    what = str(snapshot.id)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="commands"):
-        offer(Action.TAG, "Tag", icon=":material/sell:", key="do-create-tag", what=what)
-        if not is_head:
-            offer(
-                Action.ROLLBACK, "Roll back to here", icon=":material/history:", key="do-rollback",
-                what=what,
-            )  # fmt: skip
-        state.link(
-            PageName.BRANCHES, "Branch from here", here().at_branch(identifier.branch),
-            view={DO: Action.CREATE, WHAT: what}, icon=":material/fork_right:",
-        )  # fmt: skip
-
-
-def _more_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
-    facts = []
-    if snapshot.changelog_record_count:
-        facts.append(("Changelog rows", full_count(snapshot.changelog_record_count)))
-    if snapshot.watermark is not None and snapshot.watermark > -(2**62):
-        facts.append(("Watermark", count(snapshot.watermark)))
-    if snapshot.operation:
-        facts.append(("Operation", plain(snapshot.operation)))
-    if snapshot.writer_version:
-        facts.append(("Written by", plain(snapshot.writer_version)))
-    return facts
-
-
-def _kept_because(item: SnapshotItem, *, is_head: bool) -> str:
-    reasons = ["it is the head"] if is_head else []
-    if item.tags:
-        reasons.append(f"{'tag' if len(item.tags) == 1 else 'tags'} {', '.join(item.tags)}")
-    return f"Kept because: {plain(' and '.join(reasons))}." if reasons else "Kept by age only."
-
-
-def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
-    with st.skeleton(height=90):
-        detail = reads.snapshot_detail(identifier, snapshot)
-    rows.facts(
-        "files",
-        [
-            ("Data files", full_count(detail.file_count)),
-            ("Size", size(detail.byte_count)),
-            ("Added here", plural(detail.added_file_count, "file")),
-            ("Deleted here", plural(detail.delete_file_count, "file")),
-        ],
-    )
-    if detail.partitions.num_rows > 1:
-        with st.expander(f"{plural(detail.partitions.num_rows, 'partition')}"):
-            st.dataframe(
-                detail.partitions.slice(0, _MOST_ROWS).to_pandas(),
-                hide_index=True,
-                height=240,
-                alt=f"{detail.partitions.num_rows} partitions, largest first",
-            )
-
-
-def _show_links(identifier: Identifier, snapshot: Snapshot) -> None:
-    point = SnapshotPoint.of(identifier.branch, snapshot)
-    place: Location = here().at_snapshot(point)
-    with st.container(horizontal=True, gap="small"):
-        state.link(PageName.BRANCHES, "In the graph", place, icon=":material/account_tree:")
-        state.link(
-            PageName.SCHEMAS,
-            f"Schema {snapshot.schema_id}",
-            place,
-            view={"sc_r": f"{identifier.branch}:{snapshot.schema_id}"},
-            icon=":material/schema:",
-        )

@@ -1,0 +1,111 @@
+"""The inspector of the snapshots page: one snapshot, its files, and what can be done with it."""
+
+import streamlit as st
+
+from app import reads, state
+from app.models.actions import DO, WHAT, Action
+from app.models.location import Location, SnapshotPoint
+from app.models.wording import count, full_count, plain, plural, size
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.branch_card import snapshot_facts
+from app.widgets.dialogs import offer
+from app.widgets.problem import guarded
+from app.widgets.table_picker import here
+from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
+from core.procedures.browse_values import SnapshotItem
+
+_MOST_PARTITIONS = 2_000
+
+
+def show_snapshot(identifier: Identifier, item: SnapshotItem, *, is_head: bool) -> None:
+    """Draw a snapshot that can be read: what it says of itself, its files, what can be done."""
+    snapshot = item.snapshot
+    if snapshot is None:
+        return
+    with st.container(border=True, key="card-snapshot"):
+        head = " :blue-badge[head]" if is_head else ""
+        st.markdown(f"##### Snapshot {snapshot.id}{head}")
+        if item.tags:
+            st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in item.tags))
+        rows.facts("snapshot", [*snapshot_facts(snapshot), *_more_facts(snapshot)])
+        st.caption(_kept_because(item, is_head=is_head))
+        with guarded("The files of this snapshot cannot be read."):
+            _show_files(identifier, snapshot)
+        with st.expander("Snapshot file as JSON"):
+            st.code(snapshot.to_json(), language="json", wrap_lines=True)
+        _show_links(identifier, snapshot)
+    _show_commands(identifier, snapshot, is_head=is_head)
+
+
+def _show_commands(identifier: Identifier, snapshot: Snapshot, *, is_head: bool) -> None:
+    """Draw what can be done with the snapshot; each opens a form that tells the consequences."""
+    what = str(snapshot.id)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="commands"):
+        offer(Action.TAG, "Tag", icon=":material/sell:", key="do-create-tag", what=what)
+        if not is_head:
+            offer(
+                Action.ROLLBACK, "Roll back to here", icon=":material/history:", key="do-rollback",
+                what=what,
+            )  # fmt: skip
+        state.link(
+            PageName.BRANCHES, "Branch from here", here().at_branch(identifier.branch),
+            view={DO: Action.CREATE, WHAT: what}, icon=":material/fork_right:",
+        )  # fmt: skip
+
+
+def _more_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
+    facts = []
+    if snapshot.changelog_record_count:
+        facts.append(("Changelog rows", full_count(snapshot.changelog_record_count)))
+    if snapshot.watermark is not None and snapshot.watermark > -(2**62):
+        facts.append(("Watermark", count(snapshot.watermark)))
+    if snapshot.operation:
+        facts.append(("Operation", plain(snapshot.operation)))
+    if snapshot.writer_version:
+        facts.append(("Written by", plain(snapshot.writer_version)))
+    return facts
+
+
+def _kept_because(item: SnapshotItem, *, is_head: bool) -> str:
+    reasons = ["it is the head"] if is_head else []
+    if item.tags:
+        reasons.append(f"{'tag' if len(item.tags) == 1 else 'tags'} {', '.join(item.tags)}")
+    return f"Kept because: {plain(' and '.join(reasons))}." if reasons else "Kept by age only."
+
+
+def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
+    with st.skeleton(height=90):
+        detail = reads.snapshot_detail(identifier, snapshot)
+    rows.facts(
+        "files",
+        [
+            ("Data files", full_count(detail.file_count)),
+            ("Size", size(detail.byte_count)),
+            ("Added here", plural(detail.added_file_count, "file")),
+            ("Deleted here", plural(detail.delete_file_count, "file")),
+        ],
+    )
+    if detail.partitions.num_rows > 1:
+        with st.expander(f"{plural(detail.partitions.num_rows, 'partition')}"):
+            st.dataframe(
+                detail.partitions.slice(0, _MOST_PARTITIONS).to_pandas(),
+                hide_index=True,
+                height=240,
+                alt=f"{detail.partitions.num_rows} partitions, largest first",
+            )
+
+
+def _show_links(identifier: Identifier, snapshot: Snapshot) -> None:
+    point = SnapshotPoint.of(identifier.branch, snapshot)
+    place: Location = here().at_snapshot(point)
+    with st.container(horizontal=True, gap="small"):
+        state.link(PageName.BRANCHES, "In the graph", place, icon=":material/account_tree:")
+        state.link(
+            PageName.SCHEMAS,
+            f"Schema {snapshot.schema_id}",
+            place,
+            view={"sc_r": f"{identifier.branch}:{snapshot.schema_id}"},
+            icon=":material/schema:",
+        )
