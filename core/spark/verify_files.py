@@ -135,13 +135,14 @@ def _problem(
 def _rows_in_footer(store: FileReader, path: str, size: int) -> int | None:
     """Rows a columnar file says it has; None for a format that does not say."""
     if path.endswith(".parquet"):
-        return int(pq.read_metadata(_source(store, path, size)).num_rows)
+        return int(pq.read_metadata(open_source(store, path, size)).num_rows)
     if path.endswith(".orc"):
-        return int(orc.ORCFile(_source(store, path, size)).nrows)
+        return int(orc.ORCFile(open_source(store, path, size)).nrows)
     return None
 
 
-def _source(store: FileReader, path: str, size: int) -> Any:
+def open_source(store: FileReader, path: str, size: int) -> Any:
+    """A data file as Arrow's readers take it; of remote ones only the asked ranges are fetched."""
     if store.is_local:
         return pa.OSFile(store.native_path(path))
     return pa.PythonFile(io.BufferedReader(_RangeFile(store, path, size)), mode="r")
