@@ -15,11 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 import fsspec
 
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.errors import InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
 from core.storage.store_answers import (
     etag_of,
@@ -29,31 +28,19 @@ from core.storage.store_answers import (
     says_refused,
     says_taken,
 )
+from core.storage.store_urls import checked_path, host_of, local_root, open_filesystem
 
 _T = TypeVar("_T")
 
 _PARALLEL_READS: Final = 16
 _READ_BYTES: Final = 1 << 20
 
-# The optional dependency that brings the fsspec package of a scheme.
-_EXTRAS: Final = {
-    "s3": "s3",
-    "s3a": "s3",
-    "gs": "gcs",
-    "gcs": "gcs",
-    "abfs": "abfs",
-    "abfss": "abfs",
-    "az": "abfs",
-    "oss": "oss",
-}
 _CREATES_EXCLUSIVELY: Final = frozenset(
     {"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"},
 )
 # HDFS renames a file in one step of the name node, which refuses a taken name. Its other client,
 # Arrow's behind hdfs://, removes what is in the way and tries again, and so is of no use here.
 _RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
-# Their URLs have a host before the path; those of other stores have it in the path.
-_HAVE_A_HOST: Final = frozenset({"hdfs", "viewfs", "webhdfs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,15 +124,14 @@ class FileIO:
         scheme, separator, _ = url.partition("://")
         if not separator:
             scheme = "file"
-        _refuse_parent_segments(url)
+        checked_path(url)
         if scheme in ("file", "local"):
-            root = _local_root(url)
+            root = local_root(url)
             return LocalFileIO(fsspec.filesystem("file"), "file", root)
-        filesystem = _open_filesystem(scheme, url, options or {})
+        filesystem = open_filesystem(scheme, url, options or {})
         root = str(filesystem._strip_protocol(url)).rstrip("/")
         kind = MemoryFileIO if scheme == "memory" else FileIO
-        host = urlsplit(url).netloc if scheme in _HAVE_A_HOST else ""
-        return kind(filesystem, scheme, root, host)
+        return kind(filesystem, scheme, root, host_of(url))
 
     @property
     def scheme(self) -> str:
@@ -181,14 +167,14 @@ class FileIO:
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: bytes(self._filesystem.cat_file(_checked(path))))
+        return self._ask(path, lambda: bytes(self._filesystem.cat_file(checked_path(path))))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
         return self._ask(
             path,
             lambda: bytes(
-                self._filesystem.cat_file(_checked(path), start=offset, end=offset + length)
+                self._filesystem.cat_file(checked_path(path), start=offset, end=offset + length)
             ),
         )
 
@@ -206,14 +192,14 @@ class FileIO:
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""
         try:
-            return _status(self._ask(path, lambda: self._filesystem.info(_checked(path))))
+            return _status(self._ask(path, lambda: self._filesystem.info(checked_path(path))))
         except NotFound:
             return None
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
         try:
-            rows = self._ask(path, lambda: self._filesystem.ls(_checked(path), detail=True))
+            rows = self._ask(path, lambda: self._filesystem.ls(checked_path(path), detail=True))
         except NotFound:
             return []
         own = path.rstrip("/")
@@ -240,7 +226,7 @@ class FileIO:
             self.replace(path, data)
             return
         try:
-            self._filesystem.pipe_file(_checked(path), data, mode="create")
+            self._filesystem.pipe_file(checked_path(path), data, mode="create")
         except Exception as error:  # a store's package raises its own classes
             if says_taken(error):
                 raise FileExistsError(path) from error
@@ -251,19 +237,19 @@ class FileIO:
     def replace(self, path: str, data: bytes) -> None:
         """Write a file, in place of another if there is one."""
         self.check_inside(path)
-        self._ask(path, lambda: self._filesystem.pipe_file(_checked(path), data))
+        self._ask(path, lambda: self._filesystem.pipe_file(checked_path(path), data))
 
     def rename(self, from_path: str, to_path: str) -> None:
         """Give a file another name; what a taken one does is up to the store."""
         self.check_inside(from_path)
         self.check_inside(to_path)
-        self._ask(from_path, lambda: self._filesystem.mv(_checked(from_path), _checked(to_path)))
+        self._ask(from_path, lambda: self._filesystem.mv(from_path, to_path))
 
     def remove(self, path: str) -> bool:
         """Remove one file; False if the store tells that there was none."""
         self.check_inside(path)
         try:
-            self._ask(path, lambda: self._filesystem.rm_file(_checked(path)))
+            self._ask(path, lambda: self._filesystem.rm_file(checked_path(path)))
         except NotFound:
             return False
         return True
@@ -279,7 +265,7 @@ class FileIO:
 
     def check_inside(self, path: str) -> None:
         """Raise InvalidInput if a change of that path would leave the warehouse."""
-        if not _checked(path).startswith(f"{self.root}/") and path != self.root:
+        if not checked_path(path).startswith(f"{self.root}/") and path != self.root:
             raise InvalidInput(
                 f"{path} lies outside the warehouse {self.root}. Nothing was changed.",
                 path=path,
@@ -323,17 +309,17 @@ class LocalFileIO(FileIO):
 
     def native_path(self, path: str) -> str:
         """The path as the operating system takes it."""
-        return _checked(path)
+        return checked_path(path)
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: _read_local(_checked(path)))
+        return self._ask(path, lambda: _read_local(checked_path(path)))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
 
         def read() -> bytes:
-            with Path(_checked(path)).open("rb") as file:
+            with Path(checked_path(path)).open("rb") as file:
                 file.seek(offset)
                 return file.read(length)
 
@@ -347,7 +333,7 @@ class LocalFileIO(FileIO):
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""
         try:
-            found = self._ask(path, lambda: Path(_checked(path)).stat())
+            found = self._ask(path, lambda: Path(checked_path(path)).stat())
         except NotFound:
             return None
         return _local_status(path, Path(path).name, found)
@@ -356,7 +342,7 @@ class LocalFileIO(FileIO):
         """The direct children by name, temporary ones too; empty if there is no such directory."""
 
         def scan() -> Iterable[FileStatus]:
-            with os.scandir(_checked(path)) as entries:
+            with os.scandir(checked_path(path)) as entries:
                 for entry in entries:
                     try:
                         found = entry.stat()
@@ -373,7 +359,7 @@ class LocalFileIO(FileIO):
         """Their names alone, in any order; nothing is asked about each of them."""
         try:
             # A Path for each name costs more than the listing.
-            return self._ask(path, lambda: os.listdir(_checked(path)))  # noqa: PTH208
+            return self._ask(path, lambda: os.listdir(checked_path(path)))  # noqa: PTH208
         except NotFound:
             return []
 
@@ -446,52 +432,6 @@ def temporary_sibling(path: Path) -> Path:
 def temporary_name(name: str) -> str:
     """A name like `name` that nobody else makes and every Paimon reader ignores."""
     return f".{name}.{uuid.uuid4()}.tmp"
-
-
-def _checked(path: str) -> str:
-    _refuse_parent_segments(path)
-    return path
-
-
-def _refuse_parent_segments(path: str) -> None:
-    if (".." in path and ".." in path.split("/")) or "\0" in path:
-        raise InvalidInput(
-            f"The path {path!r} would leave the warehouse. Use a name without '..'.",
-            kind=ErrorKind.INVALID_NAME,
-            path=path,
-        )
-
-
-def _local_root(url: str) -> str:
-    path = url
-    # Hadoop writes a local path with one slash behind the scheme.
-    for prefix in ("file://", "local://", "file:"):
-        path = path.removeprefix(prefix)
-    return str(Path(path).expanduser().absolute()).rstrip("/")
-
-
-def _open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any:
-    extra = _EXTRAS.get(scheme)
-    try:
-        of_url = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(url)
-        # A cached listing would hide what other writers published.
-        return fsspec.filesystem(scheme, use_listings_cache=False, **{**of_url, **options})
-    except ImportError as error:
-        remedy = f'pip install "paimon-branch-console[{extra}]"' if extra else str(error)
-        raise InvalidInput(
-            f"{url} needs a package that is not installed. Install it: {remedy}.",
-            kind=ErrorKind.UNSUPPORTED,
-            scheme=scheme,
-            extra=extra,
-        ) from error
-    except ValueError as error:
-        raise InvalidInput(
-            f"No store has the scheme {scheme!r} of {url}. Use a path, s3, gs, abfs or oss.",
-            kind=ErrorKind.UNSUPPORTED,
-            scheme=scheme,
-        ) from error
-    except Exception as error:
-        raise no_answer(url, error) from error
 
 
 def _status(row: Mapping[str, Any]) -> FileStatus:

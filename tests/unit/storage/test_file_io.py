@@ -146,7 +146,7 @@ def test_a_store_whose_package_is_missing_names_the_extra(monkeypatch: pytest.Mo
     def missing(*_: object, **__: object) -> None:
         raise ImportError("Install s3fs to access S3")
 
-    monkeypatch.setattr("core.storage.file_io.fsspec.filesystem", missing)
+    monkeypatch.setattr("core.storage.store_urls.fsspec.filesystem", missing)
     with pytest.raises(InvalidInput, match=r"paimon-branch-console\[s3\]") as caught:
         FileIO.for_url("s3://bucket/wh")
     assert caught.value.facts["extra"] == "s3"
