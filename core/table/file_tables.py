@@ -10,7 +10,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import NotFound
 from core.format import options as table_options
 from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW, decode_row
@@ -21,6 +20,7 @@ from core.format.simple_stats import value_stats
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.storage.table_paths import TablePaths
+from core.table.fallback_branch import FallbackOrder, FallbackRule
 from core.table.file_store_table import FileStoreTable
 from core.table.java_text import (
     cast_row_text,
@@ -153,12 +153,18 @@ def read_file_key_ranges(table: FileStoreTable, zone: tzinfo) -> pa.Table:
 
 
 def read_partitions(table: FileStoreTable, zone: tzinfo) -> pa.Table:
-    """`partitions` of the head and, where the branch falls back, those of the fallback branch."""
+    """`partitions` of the head, and those that an option lets it read from another branch."""
     schema = table.schema()
-    found = _partitions_of(table, table.head())
-    other = _fallback(table, schema)
-    if other is not None:
-        more = _partitions_of(other, other.head())
+    first, second = table, None
+    rule = FallbackRule.of(schema, table.branch)
+    # Paimon reads on without a branch that is not there.
+    if rule is not None and table.on(rule.branch).schemas.find_latest() is not None:
+        second = table.on(rule.branch)
+        if rule.order is FallbackOrder.OTHER_FIRST:
+            first, second = second, table
+    found = _partitions_of(first, first.head())
+    if second is not None:
+        more = _partitions_of(second, second.head())
         found = pa.concat_tables([found, _without(more, found["partition"])])
     columns = {name: found[name] for name in found.column_names}
     count = found.num_rows
@@ -368,19 +374,6 @@ def _deleted_counts(table: FileStoreTable, head: Snapshot | None) -> dict[bytes,
             is_unknown = known is None or each["cardinality"] is None
             counts[entry["partition"]] = None if is_unknown else known + each["cardinality"]
     return counts
-
-
-def _fallback(table: FileStoreTable, schema: TableSchema) -> FileStoreTable | None:
-    for option in (table_options.SCAN_FALLBACK_BRANCH, table_options.SCAN_PRIMARY_BRANCH):
-        branch = schema.options.read(option)
-        if branch and branch != table.branch:
-            other = table.on(branch)
-            try:
-                other.schema()
-            except NotFound:
-                return None  # Paimon reads on without it
-            return other
-    return None
 
 
 def _without(partitions: pa.Table, known: pa.ChunkedArray) -> pa.Table:

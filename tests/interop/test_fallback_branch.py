@@ -7,6 +7,7 @@ import pytest
 from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
 from core.table.fallback_branch import FallbackRead, read_fallback
+from core.table.system_tables import read_system_table
 from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
 
 Places = dict[bytes, tuple[str, int, int]]
@@ -136,3 +137,19 @@ def test_the_other_branch_reads_itself_alone(option: str, java: JavaPaimon, tmp_
     assert ours(tmp_path) is None
     assert {row[2] for row in table.on("other").rows()} == {"other"}
     assert {row[2] for row in table.rows()} == {"main"}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_system_table_of_partitions_counts_what_is_read(
+    option: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    table = build(java, main="ab", other="bc")
+    table.on("other").write([(3, "b", "other")])
+    table.set_options({option: "other"})
+    warehouse = Warehouse.open(str(tmp_path / "java"), read_only=True)
+    handle = warehouse.table(Identifier(database="db", table="t"))
+    ours = read_system_table(handle, "partitions").select(["partition", "record_count"])
+    records = table.system_table("partitions").records()
+    assert {row["partition"]: row["record_count"] for row in ours.to_pylist()} == {
+        row["partition"]: row["record_count"] for row in records
+    }
