@@ -74,7 +74,7 @@ def lacks_role(needed: Role) -> str | None:
 def typed_name(form: str, name: str) -> bool:
     """Ask for a name to be typed, and tell whether it was."""
     typed = st.text_input(
-        f"Type {code(name)} to confirm", key=f"typed-{form}", placeholder=name, width=320
+        f"Type {code(name)} to confirm", key=f"typed-{form}", placeholder=name, width=320, live=True
     )
     return typed == name
 
