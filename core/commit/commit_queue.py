@@ -38,20 +38,32 @@ class NoQueue:
 
 
 class DirectoryQueue:
-    """A lock of the operating system on the folder of the snapshots, which goes with its holder.
+    """Locks of the operating system on two folders, which go with their holder; no file is made.
 
-    It makes no file. Who waits too long begins without it: a holder may be stopped, not dead.
+    Whoever has the gate is next. Without it who commits again and again would take the next turn
+    before any other has noticed that it is free. Who waits too long begins without a turn: a
+    holder may be stopped, not dead.
     """
 
-    def __init__(self, directory: Path, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, directory: Path, gate: Path, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self._directory = directory
+        self._gate = gate
         self._sleep = sleep
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn; a folder or a file system that knows no locks grants it at once."""
+        with contextlib.ExitStack() as held:
+            with self._locked(self._gate):
+                held.enter_context(self._locked(self._directory))
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, directory: Path) -> Iterator[None]:
         try:
-            descriptor = os.open(self._directory, os.O_RDONLY)
+            descriptor = os.open(directory, os.O_RDONLY)
         except OSError:
             yield
             return
@@ -74,12 +86,16 @@ class DirectoryQueue:
 
 
 def queue_of(table: FileStoreTable) -> CommitQueue:
-    """The queue for a branch: at its folder, or for a store far away at one of this machine."""
-    files, folder = table.reader.files, table.paths.snapshot_dir
+    """The queue for a branch: at its folders, or for a store far away at some of this machine."""
+    files, paths = table.reader.files, table.paths
     if files.is_local:
-        return DirectoryQueue(Path(files.native_path(folder)))
-    digest = hashlib.sha256(files.url(folder).encode()).hexdigest()
+        turn, gate = (
+            Path(files.native_path(each)) for each in (paths.snapshot_dir, paths.schema_dir)
+        )
+        return DirectoryQueue(turn, gate)
+    digest = hashlib.sha256(files.url(paths.snapshot_dir).encode()).hexdigest()
     place = Path(tempfile.gettempdir()) / f"branch-console-queues-{os.getuid()}" / digest[:32]
     with contextlib.suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return DirectoryQueue(place)
+        for name in ("turn", "gate"):
+            (place / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return DirectoryQueue(place / "turn", place / "gate")

@@ -1,0 +1,99 @@
+"""Processes of one machine take turns, and none is passed over again and again."""
+
+import fcntl
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.commit.commit_queue import DirectoryQueue, queue_of
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+from tests.support.commit_tables import CommitBench
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    turn, gate = tmp_path / "turn", tmp_path / "gate"
+    turn.mkdir()
+    gate.mkdir()
+    return turn, gate
+
+
+def test_one_has_its_turn_at_a_time(folders: tuple[Path, Path]) -> None:
+    inside, most = 0, 0
+    lock = threading.Lock()
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with DirectoryQueue(*folders).turn():
+                with lock:
+                    inside += 1
+                    most = max(most, inside)
+                with lock:
+                    inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert most == 1
+
+
+def test_who_waits_at_the_gate_goes_before_who_was_just_in(folders: tuple[Path, Path]) -> None:
+    order: list[str] = []
+    waits = threading.Event()
+
+    def hear(_: float) -> None:
+        waits.set()
+
+    def wait_for_turn() -> None:
+        with DirectoryQueue(*folders, sleep=hear).turn():
+            order.append("waiting")
+
+    first = DirectoryQueue(*folders)
+    with first.turn():
+        waiting = threading.Thread(target=wait_for_turn)
+        waiting.start()
+        waits.wait()
+    with first.turn():
+        order.append("again")
+    waiting.join()
+    assert order == ["waiting", "again"]
+
+
+def test_a_holder_that_is_stopped_stops_nobody_for_ever(folders: tuple[Path, Path]) -> None:
+    turn, _ = folders
+    holder = os.open(turn, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    waited = []
+    with DirectoryQueue(*folders, sleep=waited.append).turn():
+        assert sum(waited) == pytest.approx(30)
+    os.close(holder)
+
+
+def test_folders_that_are_not_there_are_not_waited_for(tmp_path: Path) -> None:
+    def never(_: float) -> None:
+        raise AssertionError("waits")
+
+    with DirectoryQueue(tmp_path / "none", tmp_path / "no gate", sleep=never).turn():
+        pass
+
+
+def test_a_store_far_away_has_its_queue_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    near = CommitBench(tmp_path / "wh")
+    far = FileIO.for_url(f"memory://{tmp_path}/far")
+    far.create(f"{far.root}/t/schema/schema-0", near.file_io.read(f"{near.path}/schema/schema-0"))
+    table = FileStoreTable.open(far, f"{far.root}/t", near.identifier)
+    with queue_of(table).turn():
+        (place,) = (tmp_path / f"branch-console-queues-{os.getuid()}").iterdir()
+        other = os.open(place / "turn", os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(other)
