@@ -6,10 +6,14 @@ import pytest
 from core.commit.schema_commit import SchemaChange, change_schema, set_options
 from core.errors import ErrorKind
 from core.procedures.browse_branches import list_branches
+from core.procedures.browse_graph import read_graph
 from core.procedures.browse_history import compare_schemas, list_schemas
 from core.procedures.browse_tables import list_tables
 from core.procedures.browse_values import Health
-from tests.support.branch_bench import NOW, BranchBench
+from core.procedures.call import ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 
 
 @pytest.fixture
@@ -73,3 +77,45 @@ def test_the_history_of_a_schema_is_told_in_sentences(bench: BranchBench) -> Non
         ("Column 'delay' INT was added.",),
         (),
     ]
+
+
+def undo(bench: BranchBench, operation_id: str) -> None:
+    call = ProcedureCall(
+        name="undo",
+        arguments={"table": "db.t", "operation": operation_id},
+        actor="ann",
+        operation_id="back",
+    )
+    run_call(bench.warehouse(), TrustingRows(), call, InlineStages())
+
+
+def test_a_dropped_branch_can_be_restored_until_it_is(bench: BranchBench) -> None:
+    before = list_branches(bench.warehouse(), bench.identifier)[1]
+    bench.call("drop_branch", operation="gone", branch="dev", reason="done with it")
+    (dropped,) = read_graph(bench.warehouse(), bench.identifier).dropped
+    assert (dropped.name, dropped.operation_id) == ("dev", "gone")
+    assert (dropped.reason, dropped.actor) == ("done with it", "ann")
+    undo(bench, "gone")
+    assert read_graph(bench.warehouse(), bench.identifier).dropped == ()
+    after = list_branches(bench.warehouse(), bench.identifier)[1]
+    assert (after.name, after.head) == (before.name, before.head)
+
+
+def test_a_rule_protects_the_branches_it_matches(bench: BranchBench) -> None:
+    bench.call("protect_branch", operation="rule", branch="de*", reason="release")
+    main, dev = list_branches(bench.warehouse(), bench.identifier)
+    assert main.protection is None
+    assert dev.protection is not None
+    assert (dev.protection.branch, dev.protection.reason) == ("de*", "release")
+
+
+def test_a_renamed_branch_keeps_owner_reason_and_fork(bench: BranchBench) -> None:
+    bench.branch("fix", owner="ada", reason="Delays are off")
+    bench.call("rename_branch", operation="new-name", branch="fix", to="delays")
+    found = {item.name: item for item in list_branches(bench.warehouse(), bench.identifier)}
+    assert "fix" not in found
+    assert (found["delays"].owner, found["delays"].reason) == ("ada", "Delays are off")
+    fork = found["delays"].fork
+    assert fork is not None
+    assert (fork.parent, fork.snapshot_id) == ("main", 1)
+    assert found["delays"].findings == ()
