@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from core.commit.commit_store import CommitStore
-from core.errors import NotFound
+from core.errors import NotFound, StorageError
 from core.format.snapshot import Snapshot
 from core.storage.file_publisher import Published
 from core.storage.foreign_renames import wait_for_renames
@@ -47,3 +47,7 @@ def was_replaced(
         return store.files.read(path) != snapshot.to_json().encode()
     except NotFound:
         return False  # rolled back or expired since: that was somebody's decision
+    except StorageError as error:
+        # It was published, and that is known; only the look for others has failed.
+        _log.warning("%s was published, but not read back: %s", path, error)
+        return False

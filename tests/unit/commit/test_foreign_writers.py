@@ -8,6 +8,7 @@ import pytest
 
 from core.commit.commit_queue import NoQueue
 from core.commit.file_store_commit import FileStoreCommit
+from core.errors import StorageError
 from core.format.snapshot import Snapshot
 from core.storage.file_publisher import FilePublisher, Published
 from core.table.history_check import find_lost_commits
@@ -91,6 +92,20 @@ def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBenc
     assert lost.user == "renamer"
     assert lost.files["file_name"].to_pylist() == ["data-theirs.parquet"]
     assert "Snapshot 2 of renamer took the place of another" in lost.reason
+
+
+def test_a_snapshot_that_cannot_be_read_back_stands(
+    bench: CommitBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(path: str) -> None:
+        def fail(_: str) -> bytes:
+            monkeypatch.undo()
+            raise StorageError("no answer")
+
+        monkeypatch.setattr(bench.store.files, "read", fail)
+
+    snapshot = commit(bench, "ours", break_down)
+    assert snapshot == bench.table().head()
 
 
 def test_a_commit_that_no_snapshot_names_is_found_by_its_manifests(bench: CommitBench) -> None:
