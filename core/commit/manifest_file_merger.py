@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.manifest_write import NewFiles
+from core.commit.commit_message import NO_FILES
+from core.commit.manifest_write import NewFiles, manifest_line
 from core.errors import FormatError
 from core.format import options as table_options
 from core.format.avro_encoding import one_array
@@ -115,7 +116,7 @@ class ManifestFileMerger:
             policy: The size of new manifests.
         """
         deletes = self._deletes(manifests)
-        if not pc.any(pc.is_in(added["identity"], value_set=_identities(deletes))).as_py():
+        if not pc.any(pc.is_in(added["identity"], value_set=_whole(deletes["identity"]))).as_py():
             return manifests
         return self._merge_fully(manifests, _has_deletes(manifests), policy, at_least=1)
 
@@ -124,74 +125,96 @@ class ManifestFileMerger:
     ) -> pa.Table:
         """Fold everything: no DELETE is left, and what nothing deletes from stays as it is."""
         deletes = self._deletes(manifests)
-        partitions = frozenset(pc.unique(deletes["partition"]).to_pylist())
-        wanted = ScanFilter(partitions=partitions)
-        hit = prune_manifests(manifests, wanted, self._schema.partition_type)["file_name"]
         may_change = must_change.copy()
         if deletes.num_rows:
+            wanted = ScanFilter(partitions=frozenset(pc.unique(deletes["partition"]).to_pylist()))
+            hit = prune_manifests(manifests, wanted, self._schema.partition_type)["file_name"]
             may_change |= pc.is_in(manifests["file_name"], value_set=_whole(hit)).to_numpy()
         if may_change.sum() < at_least:
             return manifests
-        dead = _identities(deletes)
-        if len(dead):
-            self._table.read_manifests(manifests.filter(pa.array(may_change)))  # all at once
-        is_plain = np.array(
-            [
-                not change or self._is_plain(manifests.slice(row, 1), dead)
-                for row, change in enumerate(may_change)
-            ],
-            dtype=bool,
-        )
-        stays = is_plain & ~must_change
-        rewritten = manifests.filter(pa.array(~is_plain))
-        entries = self._table.read_manifests(rewritten)
-        kept = _live_of(entries)
-        if pc.any(pc.equal(kept["kind"], int(FileKind.DELETE))).as_py():
+        folded = self._fold(manifests.filter(pa.array(may_change)))
+        if folded.has_deletes:
             raise FormatError(
                 f"Manifests of {self._table.identifier} delete a file that none of them adds. "
                 "Restore them, or roll back to a snapshot before."
             )
+        may_stay = set(manifests["file_name"].filter(pa.array(~must_change)).to_pylist())
+        stays = [each.line for each in folded.sources if each.is_whole and each.name in may_stay]
+        joined = [each for each in folded.sources if not (each.is_whole and each.name in may_stay)]
         return pa.concat_tables(
             [
-                manifests.filter(pa.array(stays)),
-                self._join(manifests.filter(pa.array(is_plain & must_change)), policy),
-                self._files.add_manifests(kept),
+                manifests.filter(pa.array(~may_change)),
+                pa.Table.from_pylist(stays, schema=MANIFEST_FILE_META),
+                self._join(joined, policy),
+                self._files.add_manifests(folded.rest),
             ]
         )
 
     def _merge_run(self, run: pa.Table, policy: MergePolicy) -> pa.Table:
         """Merge neighbours; deletes of files that are added before them stay."""
-        dead = _identities(self._deletes(run))
-        is_plain = [self._is_plain(run.slice(row, 1), dead) for row in range(run.num_rows)]
-        others = self._table.read_manifests(run.filter(pc.invert(pa.array(is_plain))))
+        folded = self._fold(run)
         return pa.concat_tables(
-            [
-                self._join(run.filter(pa.array(is_plain)), policy),
-                self._files.add_manifests(_live_of(others)),
-            ]
+            [self._join(folded.sources, policy), self._files.add_manifests(folded.rest)]
         )
 
     def _deletes(self, manifests: pa.Table) -> pa.Table:
         entries = self._table.read_manifests(manifests.filter(pa.array(_has_deletes(manifests))))
         return entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
 
-    def _is_plain(self, manifest: pa.Table, dead: pa.Array) -> bool:
-        """Whether a manifest loses no entry, and its line can be made from that of the old one."""
-        bounds = manifest["partition_stats"][0].as_py()
-        is_known = bounds["min_values"] != EMPTY_ROW or not self._schema.partition_keys
-        if not is_known or _has_deletes(manifest)[0]:
-            return False
-        if not len(dead):
-            return True
-        identities = self._table.read_manifests(manifest)["identity"]
-        return not pc.any(pc.is_in(identities, value_set=dead)).as_py()
+    def _fold(self, manifests: pa.Table) -> "_Folded":
+        """Let the entries of manifests cancel each other, and find the blocks that lose nothing."""
+        lines = manifests.to_pylist()
+        if not _has_deletes(manifests).any() and all(self._is_described(line) for line in lines):
+            return _Folded(
+                sources=[self._source(line) for line in lines],
+                rest=NO_FILES,
+                has_deletes=False,
+            )
+        entries = self._table.read_manifests(manifests)
+        keep = _is_kept(entries)
+        sources, is_rest, start = [], keep.copy(), 0
+        for line in lines:
+            source = self._source(line)
+            end = start + source.frame.records
+            kept, intact = keep[start:end], np.ones(end - start, dtype=bool)
+            if not (kept.all() and self._is_described(line)):
+                source, intact = self._part(source, entries.slice(start, end - start), kept)
+            is_rest[start:end] &= ~intact
+            if source.frame.blocks:
+                sources.append(source)
+            start = end
+        kinds = entries["kind"].filter(pa.array(keep))
+        return _Folded(
+            sources=sources,
+            rest=entries.filter(pa.array(is_rest)),
+            has_deletes=int(FileKind.DELETE) in pc.unique(kinds).to_pylist(),
+        )
 
-    def _join(self, manifests: pa.Table, policy: MergePolicy) -> pa.Table:
+    def _part(self, source: "_Source", entries: pa.Table, keep: Flags) -> tuple["_Source", Flags]:
+        """The blocks of a manifest that lose no entry, and which entries they hold."""
+        ends = np.cumsum(source.frame.counts)
+        starts = ends - source.frame.counts
+        blocks = [
+            block for block, (a, b) in enumerate(zip(starts, ends, strict=True)) if keep[a:b].all()
+        ]
+        intact = np.zeros(len(keep), dtype=bool)
+        for block in blocks:
+            intact[starts[block] : ends[block]] = True
+        held = entries.filter(pa.array(intact))
+        line = manifest_line(held, "", 0, self._schema) if blocks else source.line
+        part = _Source(line=line, frame=source.frame.only(blocks), data=source.data, is_whole=False)
+        return part, intact
+
+    def _is_described(self, line: dict[str, Any]) -> bool:
+        """Whether a line tells the partitions of its manifest; not every writer's do."""
+        known = line["partition_stats"]["min_values"] != EMPTY_ROW
+        return known or not self._schema.partition_keys
+
+    def _join(self, sources: Sequence["_Source"], policy: MergePolicy) -> pa.Table:
         """Join manifests block by block; those of one layout and codec go together."""
-        read = [self._frame(row) for row in manifests.to_pylist()]
         joined = []
-        for group in _groups(read, policy.target_size):
-            if len(group) == 1:
+        for group in _groups(sources, policy.target_size):
+            if len(group) == 1 and group[0].is_whole:
                 joined.append(group[0].line)
                 continue
             data = join_files((each.frame, each.data) for each in group)
@@ -200,26 +223,47 @@ class ManifestFileMerger:
             joined.append(_joined_line(lines, name, len(data), self._schema))
         return pa.Table.from_pylist(joined, schema=MANIFEST_FILE_META)
 
-    def _frame(self, line: dict[str, Any]) -> "_Source":
+    def _source(self, line: dict[str, Any]) -> "_Source":
         path = self._table.paths.manifest(line["file_name"])
         data = self._table.reader.read_immutable(path)
         frame = read_frame(data)
-        if frame.records != line["num_added_files"] + line["num_deleted_files"]:
+        wanted = line["num_added_files"] + line["num_deleted_files"]
+        if frame.records != wanted:
             raise FormatError(
                 f"{path} is broken: it holds {frame.records} entries where its manifest list tells "
-                f"of {line['num_added_files']}. Restore the file.",
+                f"of {wanted}. Restore the file.",
                 path=path,
             )
-        return _Source(line=line, frame=frame, data=data)
+        return _Source(line=line, frame=frame, data=data, is_whole=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """A manifest to be joined: its line, its frame and its bytes."""
+    """A manifest to be joined, or some of its blocks: its line, its frame and its bytes."""
 
     line: dict[str, Any]
     frame: AvroFrame
     data: bytes
+    is_whole: bool
+
+    @property
+    def name(self) -> str:
+        """The file that the blocks are of; none for a part."""
+        return str(self.line["file_name"])
+
+    @property
+    def size(self) -> int:
+        """Bytes of the blocks."""
+        return sum(end - start for start, end in self.frame.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Folded:
+    """Manifests after their entries cancelled: blocks to be copied, and entries to be encoded."""
+
+    sources: list[_Source]
+    rest: pa.Table
+    has_deletes: bool
 
 
 def _groups(sources: Sequence[_Source], target_size: int) -> Iterator[list[_Source]]:
@@ -228,7 +272,7 @@ def _groups(sources: Sequence[_Source], target_size: int) -> Iterator[list[_Sour
     for source in sources:
         group = open_groups.setdefault(source.frame.header, [])
         group.append(source)
-        if sum(len(each.data) for each in group) >= target_size:
+        if sum(each.size for each in group) >= target_size:
             yield open_groups.pop(source.frame.header)
     yield from open_groups.values()
 
@@ -243,27 +287,28 @@ def _has_deletes(manifests: pa.Table) -> Flags:
     return found
 
 
-def _live_of(entries: pa.Table) -> pa.Table:
-    """Entries without those that cancel each other; a DELETE of an unknown file stays."""
+def _is_kept(entries: pa.Table) -> Flags:
+    """Which entries stay when ADD and DELETE cancel; a DELETE of an unknown file stays."""
     deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
-    is_touched = pc.is_in(entries["identity"], value_set=_identities(deleted)).to_numpy()
+    dead = _whole(deleted["identity"])
+    is_touched = pc.is_in(entries["identity"], value_set=dead).to_numpy()
     rows = np.flatnonzero(is_touched)
     touched = entries.select(["kind", "identity"]).take(pa.array(rows))
-    codes = _identities(touched).dictionary_encode().indices.to_numpy()
+    codes = _whole(touched["identity"]).dictionary_encode().indices.to_numpy()
     signs = 1 - 2 * touched["kind"].to_numpy()
     balance = np.zeros(codes.max() + 1 if len(codes) else 0, dtype=np.int64)
     np.add.at(balance, codes, signs)
-    keep = ~is_touched
+    keep: Flags = ~is_touched
     # Of an identity the last entry of the sign that is left over speaks for all of them.
     last = {(code, sign): row for row, code, sign in zip(rows, codes, signs, strict=True)}
     keep[[last[code, sign] for code, sign in enumerate(np.sign(balance)) if sign]] = True
-    return entries.filter(pa.array(keep))
+    return keep
 
 
 def _joined_line(
     lines: Sequence[dict[str, Any]], name: str, size: int, schema: TableSchema
 ) -> dict[str, Any]:
-    """The line of a manifest with all entries of several, none of which holds a DELETE."""
+    """The line of a manifest with all entries of several."""
     ranges = {}
     for column in _RANGES:
         lows = [line[f"min_{column}"] for line in lines]
@@ -274,7 +319,7 @@ def _joined_line(
         "file_name": name,
         "file_size": size,
         "num_added_files": sum(line["num_added_files"] for line in lines),
-        "num_deleted_files": 0,
+        "num_deleted_files": sum(line["num_deleted_files"] for line in lines),
         "partition_stats": _joined_stats([line["partition_stats"] for line in lines], schema),
         "schema_id": schema.id,
         **ranges,
@@ -296,10 +341,6 @@ def _joined_stats(stats: Sequence[dict[str, Any]], schema: TableSchema) -> dict[
         "max_values": encode_row(high, types),
         "null_counts": nulls,
     }
-
-
-def _identities(entries: pa.Table) -> pa.Array:
-    return _whole(entries["identity"])
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

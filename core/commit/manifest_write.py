@@ -104,7 +104,7 @@ def encode_manifests(
     ):
         name, data = new_name(), encode_manifest(part, codec)
         files.append((name, data))
-        metas.append(_meta(part, name, len(data), schema))
+        metas.append(manifest_line(part, name, len(data), schema))
     return files, pa.Table.from_pylist(metas, schema=MANIFEST_FILE_META)
 
 
@@ -136,7 +136,8 @@ def _parts(entries: pa.Table, codec: str, target_bytes: int) -> list[pa.Table]:
     return [entries.slice(start, rows) for start in range(0, entries.num_rows, rows)]
 
 
-def _meta(entries: pa.Table, name: str, size: int, schema: TableSchema) -> dict[str, Any]:
+def manifest_line(entries: pa.Table, name: str, size: int, schema: TableSchema) -> dict[str, Any]:
+    """The line of a manifest list for a manifest with these entries, by MANIFEST_FILE_META."""
     added = pc.sum(pc.equal(entries["kind"], int(FileKind.ADD))).as_py()
     row_ids = entries["first_row_id"]
     last_row_ids = pc.subtract(pc.add(row_ids, entries["row_count"]), 1)

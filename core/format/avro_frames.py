@@ -5,7 +5,7 @@ takes the end of a truncated file for its end. Source: Avro specification, objec
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import mmap
 from typing import Final
 
@@ -26,13 +26,27 @@ class AvroFrame:
         header: Magic and metadata, so schema and codec, without the sync marker behind them.
         sync: The marker that ends the header and each block.
         blocks: Where each block begins and ends, its marker left out.
-        records: How many records the blocks say that they hold.
+        counts: How many records each block says that it holds.
     """
 
     header: bytes
     sync: bytes
     blocks: tuple[tuple[int, int], ...]
-    records: int
+    counts: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """How many records the blocks say that they hold together."""
+        return sum(self.counts)
+
+    def only(self, blocks: Iterable[int]) -> "AvroFrame":
+        """The frame with some of its blocks, by their place in it."""
+        chosen = tuple(blocks)
+        return replace(
+            self,
+            blocks=tuple(self.blocks[each] for each in chosen),
+            counts=tuple(self.counts[each] for each in chosen),
+        )
 
     @property
     def is_compressed(self) -> bool:
@@ -51,7 +65,7 @@ def read_frame(data: bytes | mmap) -> AvroFrame:
     at = _skip_metadata(data, len(_MAGIC))
     header, sync = bytes(data[:at]), bytes(data[at : at + _SYNC_BYTES])
     at += _SYNC_BYTES
-    records, blocks = 0, []
+    counts, blocks = [], []
     while at < len(data):
         start = at
         count, at = _varint(data, at)
@@ -62,8 +76,8 @@ def read_frame(data: bytes | mmap) -> AvroFrame:
             raise FormatError("It ends within a block, or a block is damaged.")
         blocks.append((start, at))
         at += _SYNC_BYTES
-        records += count
-    return AvroFrame(header=header, sync=sync, blocks=tuple(blocks), records=records)
+        counts.append(count)
+    return AvroFrame(header=header, sync=sync, blocks=tuple(blocks), counts=tuple(counts))
 
 
 def join_files(files: Iterable[tuple[AvroFrame, bytes | mmap]]) -> bytes:
