@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import PaimonError
 from tests.reliability import states
-from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
+from tests.reliability.operations import COMMITS, OPERATIONS, Operation, recovered_twice
 from tests.reliability.worlds import TABLE, World, copy_world
 from tests.support.branch_bench import store_of
 from tests.support.faulty_store import Fault, FaultyStore, Killed, What, When
@@ -49,8 +49,7 @@ def _weather_one(
 ) -> None:
     origin = built(operation.world)
     root = copy_world(origin, origin.parent / "stormy")
-    read = states.meaning if operation.is_commit else states.exact
-    old = read(root / TABLE)
+    old, new = _read(operation, root), _clean(operation, origin)
     rate = chance.choice((0.01, 0.05, 0.2))
     weather = FaultyStore(inner=store_of(root), draw=_weather(chance, rate))
     tries: list[str] = []
@@ -67,17 +66,17 @@ def _weather_one(
             weather.is_dead = False
         except PaimonError as error:
             tries.append(f"raised {error.message}")
-            if operation.is_commit and not _may_leave_files(weather.faults):
+            if operation in COMMITS and not _may_leave_files(weather.faults):
                 assert not states.unreferenced(root / TABLE), f"C17: {where()}"
         else:
             tries.append("done")
             # Acknowledged: nothing may be missing, now or later.
-            _check_done(operation, root, weather.faults, where)
+            _check_done(operation, root, new, weather.faults, where)
             break
-        assert _broken(root) == [], where()
+        assert _broken(root, old) == [], where()
     recovered_twice(root)
     assert states.problems(root / TABLE) == [], where()
-    _check_nothing_lost(old, read(root / TABLE), where)
+    _check_nothing_lost(old, new, _read(operation, root), where)
     try:
         operation.run(root, None)
     except PaimonError as error:
@@ -85,20 +84,38 @@ def _weather_one(
         # A false answer may stop an operation for good; what stands then is old, and whole.
         assert _was_lied_to(weather.faults), where()
     else:
-        _check_done(operation, root, weather.faults, where)
+        _check_done(operation, root, new, weather.faults, where)
     assert states.problems(root / TABLE) == [], where()
-    _check_nothing_lost(old, read(root / TABLE), where)
+    _check_nothing_lost(old, new, _read(operation, root), where)
+
+
+def _read(operation: Operation, root: Path) -> Mapping[str, object]:
+    return (states.meaning if operation.is_commit else states.exact)(root / TABLE)
+
+
+_cleans: dict[tuple[Path, str], Mapping[str, object]] = {}
+
+
+def _clean(operation: Operation, origin: Path) -> Mapping[str, object]:
+    """What the operation makes of its world in good weather."""
+    key = (origin, operation.name)
+    if key not in _cleans:
+        root = copy_world(origin, origin.parent / "clean")
+        operation.run(root, None)
+        _cleans[key] = _read(operation, root)
+    return _cleans[key]
 
 
 def _check_done(
-    operation: Operation, root: Path, faults: list[str], where: Callable[[], str]
+    operation: Operation,
+    root: Path,
+    new: Mapping[str, object],
+    faults: list[str],
+    where: Callable[[], str],
 ) -> None:
-    clean = copy_world(root.parent / operation.world.__name__, root.parent / "clean")
-    operation.run(clean, None)
-    if _was_lied_to(faults) and not operation.is_commit:
+    if _was_lied_to(faults) and operation not in COMMITS:
         return  # what was asked for depends on what a listing said
-    read = states.meaning if operation.is_commit else states.exact
-    assert read(root / TABLE) == read(clean / TABLE), where()
+    assert _read(operation, root) == new, where()
 
 
 def _weather(chance: random.Random, rate: float) -> Callable[[str], Fault | None]:
@@ -111,18 +128,22 @@ def _weather(chance: random.Random, rate: float) -> Callable[[str], Fault | None
 
 
 def _check_nothing_lost(
-    old: Mapping[str, object], new: Mapping[str, object], where: Callable[[], str]
+    old: Mapping[str, object],
+    new: Mapping[str, object],
+    found: Mapping[str, object],
+    where: Callable[[], str],
 ) -> None:
-    """I12: whatever a branch held it holds, or its rescue branch does."""
+    """I12: what a branch held it holds, or a rescue branch does, or it was meant to go."""
     for name, held in old.items():
-        kept = (name, name.replace("main ", "rescue-op ", 1))
-        assert any(new.get(each) == held for each in kept), f"{name} is gone: {where()}"
+        rescued = [name.replace("main ", f"rescue-{by} ", 1) for by in ("op", "undo")]
+        is_kept = held in [found.get(each) for each in (name, *rescued)]
+        assert is_kept or found.get(name) == new.get(name), f"{name} is gone: {where()}"
 
 
-def _broken(root: Path) -> list[str]:
+def _broken(root: Path, old: Mapping[str, object]) -> list[str]:
     """What is broken before recovery: not a branch that was not there and is half made."""
-    unfinished = ("new: ", "rescue-op: ")
-    return [each for each in states.problems(root / TABLE) if not each.startswith(unfinished)]
+    found = states.problems(root / TABLE)
+    return [each for each in found if f"{each.partition(':')[0]} exists" in old]
 
 
 def _may_leave_files(faults: list[str]) -> bool:
