@@ -1,0 +1,103 @@
+"""The life of a branch in the browser: made, tagged, renamed, dropped and had again."""
+
+from playwright.sync_api import Locator, expect
+
+from core.format.identifier import Identifier
+from core.format.snapshot import SnapshotIdentity
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+from tests.browser.visits import Visit
+
+FLIGHTS = {"db": "air", "table": "flights"}
+TABLE = Identifier(database="air", table="flights")
+_JOB_MILLIS = 240_000
+_PAGE_MILLIS = 60_000
+
+
+def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    before = _head(own_demo_console, "fix-delays")
+
+    seen.page.get_by_role("button", name="Create branch").click()
+    _fill(seen, "Name", "a.b")
+    expect(_dialog(seen)).to_contain_text("may hold only letters", timeout=_PAGE_MILLIS)
+    _fill(seen, "Name", "sandbox")
+    expect(_dialog(seen)).to_contain_text(
+        "begins at snapshot 14 of 'fix-delays'", timeout=_PAGE_MILLIS
+    )
+    seen.assert_fits()
+    seen.keep_picture("create-branch-light", update=update_screenshots)
+    _run(seen, "Create sandbox")
+    assert _head(own_demo_console, "sandbox").same_as(before)
+
+    seen.open("snapshots", **FLIGHTS, branch="sandbox")
+    seen.page.get_by_role("button", name="Tag", exact=True).click()
+    _fill(seen, "Name", "checked")
+    _run(seen, "Create tag checked")
+    tags = own_demo_console.services.tags(TABLE.on_branch("sandbox"))
+    assert "checked" in [item.name for item in tags]
+
+    seen.open("branches", **FLIGHTS, branch="sandbox")
+    seen.page.get_by_role("button", name="Rename", exact=True).click()
+    _fill(seen, "New name", "delays")
+    _run(seen, "Rename to delays")
+    assert _names(own_demo_console) >= {"delays"}
+    assert "sandbox" not in _names(own_demo_console)
+
+    seen.open("branches", **FLIGHTS, branch="delays")
+    seen.page.get_by_role("button", name="Drop", exact=True).click()
+    drop = _dialog(seen).get_by_role("button", name="Drop delays")
+    expect(drop).to_be_disabled(timeout=_PAGE_MILLIS)
+    seen.keep_picture("drop-branch-light", update=update_screenshots)
+    night = visit(own_demo_console, scheme="dark")
+    night.open("branches", **FLIGHTS, branch="delays", do="drop-branch")
+    expect(_dialog(night)).to_contain_text("Type delays to confirm", timeout=_PAGE_MILLIS)
+    night.assert_fits()
+    night.keep_picture("drop-branch-dark", update=update_screenshots)
+    _dialog(seen).get_by_placeholder("delays").fill("delays")
+    _run(seen, "Drop delays")
+    assert "delays" not in _names(own_demo_console)
+
+    seen.open("branches", **FLIGHTS)
+    expect(seen.page.locator(".st-key-rows-dropped")).to_contain_text(
+        "delays", timeout=_PAGE_MILLIS
+    )
+    seen.page.get_by_role("button", name="Restore").click()
+    _run(seen, "Undo")
+    assert _head(own_demo_console, "delays").same_as(before)
+    tags = own_demo_console.services.tags(TABLE.on_branch("delays"))
+    assert "checked" in [item.name for item in tags]
+
+    seen.open("table", **FLIGHTS, t_tab="Events")
+    seen.assert_fits()
+    seen.keep_picture("history-light", update=update_screenshots)
+
+
+def _dialog(seen: Visit) -> Locator:
+    return seen.page.get_by_role("dialog")
+
+
+def _fill(seen: Visit, label: str, text: str) -> None:
+    _dialog(seen).get_by_label(label).fill(text)
+
+
+def _run(seen: Visit, button: str) -> None:
+    """Press the button of a form, follow its job to the end."""
+    pressed = _dialog(seen).get_by_role("button", name=button, exact=True)
+    expect(pressed).to_be_enabled(timeout=_PAGE_MILLIS)
+    pressed.click()
+    seen.page.wait_for_url("**/job?**")
+    seen.settle()
+    expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
+
+
+def _head(console: RunningConsole, branch: str) -> SnapshotIdentity:
+    head = {item.name: item.head for item in console.services.branches(TABLE)}[branch]
+    assert head is not None
+    return head.identity
+
+
+def _names(console: RunningConsole) -> set[str]:
+    return {item.name for item in console.services.branches(TABLE)}
