@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.commit.commit_store import CommitStore
-from core.commit.metadata_copy import copy_files, publish_files
+from core.commit.metadata_copy import copy_files, publish_files, publish_once
 from core.commit.tag_commit import snapshot_bytes, without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject, without_nulls
@@ -214,10 +214,11 @@ def copy_history(
 def remove_history(
     table: FileStoreTable, store: CommitStore, copy: HistoryCopy, rescue: FileStoreTable
 ) -> None:
-    """Take from the target what a rescue branch keeps: tags, then snapshots from the head down.
+    """Take from the target what a rescue branch keeps: snapshots from the head down, then the rest.
 
     Raises:
-        CommitConflict: The target holds something that the rescue branch does not.
+        CommitConflict: The target got something that the rescue branch does not keep. What had left
+            is back, as far as nobody else took its place.
     """
     target = table.on(copy.target)
     paths = target.paths
@@ -226,19 +227,54 @@ def remove_history(
     if copy.new_head_id is None:
         doomed.append(paths.earliest_hint)
     store.remover.remove(doomed)
-    for snapshot_id in sorted(copy.remove_snapshot_ids, reverse=True):
-        newest = target.snapshots.latest_id()
-        if newest is not None and newest > snapshot_id:
-            raise CommitConflict(
-                f"Branch {copy.target!r} got snapshot {newest} while it was being replaced. "
-                f"Its earlier state is on branch {copy.rescue_branch!r}.",
-                kind=ErrorKind.HEAD_MOVED,
-            )
-        remove_kept(store, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id))
-    for tag in copy.remove_tags:
-        remove_kept(store, paths.tag(tag), rescue.paths.tag(tag))
-    for schema_id in sorted(copy.remove_schema_ids, reverse=True):
-        remove_kept(store, paths.schema(schema_id), rescue.paths.schema(schema_id))
+    try:
+        for snapshot_id in sorted(copy.remove_snapshot_ids, reverse=True):
+            _check_newest(target, snapshot_id)
+            remove_kept(store, paths.snapshot(snapshot_id), rescue.paths.snapshot(snapshot_id))
+        # A commit from here on may name a schema that is about to leave.
+        first = min(copy.remove_snapshot_ids, default=None)
+        newest = copy.expected_head_id or 0 if first is None else first - 1
+        for tag in copy.remove_tags:
+            _check_newest(target, newest)
+            remove_kept(store, paths.tag(tag), rescue.paths.tag(tag))
+        for schema_id in sorted(copy.remove_schema_ids, reverse=True):
+            _check_newest(target, newest)
+            remove_kept(store, paths.schema(schema_id), rescue.paths.schema(schema_id))
+        # A commit on a head that was just about to leave would stand behind a hole.
+        _check_newest(target, newest)
+    except CommitConflict:
+        _put_back(target, store, copy, rescue)
+        raise
+
+
+def _check_newest(target: FileStoreTable, expected: int) -> None:
+    newest = target.snapshots.latest_id()
+    if newest is not None and newest > expected:
+        raise CommitConflict(
+            f"Branch {target.branch!r} got snapshot {newest} in the meantime.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=target.branch,
+        )
+
+
+def _put_back(
+    target: FileStoreTable, store: CommitStore, copy: HistoryCopy, rescue: FileStoreTable
+) -> None:
+    """Give the target back what has left it, up to where somebody else went on."""
+    kept, paths = rescue.paths, target.paths
+    pairs = [
+        *((kept.schema(each), paths.schema(each)) for each in sorted(copy.remove_schema_ids)),
+        *((kept.tag(each), paths.tag(each)) for each in copy.remove_tags),
+        *((kept.snapshot(each), paths.snapshot(each)) for each in sorted(copy.remove_snapshot_ids)),
+    ]
+    for source, path in pairs:
+        data = store.files.read(source)
+        _, found = publish_once(store, path, data)
+        if found != data:
+            break
+    ids = target.snapshots.ids()
+    if ids:
+        write_hints(store, paths, ids[-1], ids[0])
 
 
 def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:

@@ -97,7 +97,7 @@ def move_branch(
     if between is not None:
         between()
     try:
-        _remove_source(store, source, target, move)
+        _remove_source(store, source, target)
     except CommitConflict as error:
         raise _taken_back(store, source, target, error) from error
 
@@ -165,25 +165,29 @@ def _name_taken(target: FileStoreTable) -> CommitConflict:
     )
 
 
-def _remove_source(
-    store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
-) -> None:
+def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStoreTable) -> None:
     """Remove what the new name holds byte for byte, the head first."""
     for name in reversed(_in_order(_relative_files(store.files, source.paths.root))):
-        kind, _, file_name = name.partition("/")
-        if kind == "snapshot" and file_name.startswith(SNAPSHOT_PREFIX):
-            newest = source.snapshots.latest_id() or 0
-            if newest > (move.head_id or 0):
-                raise CommitConflict(
-                    f"Branch {source.branch!r} got snapshot {newest} in the meantime.",
-                    kind=ErrorKind.HEAD_MOVED,
-                    branch=source.branch,
-                )
+        folder, _, file_name = name.partition("/")
         if file_name in (LATEST, EARLIEST):
             store.remover.remove([f"{source.paths.root}/{name}"])
-        else:
-            remove_kept(store, f"{source.paths.root}/{name}", f"{target.paths.root}/{name}")
+            continue
+        allowed = _number(file_name, SNAPSHOT_PREFIX) if folder == "snapshot" else 0
+        _check_newest(source, allowed)
+        remove_kept(store, f"{source.paths.root}/{name}", f"{target.paths.root}/{name}")
+    _check_newest(source, 0)
     _remove_folders(store, source.paths.root)
+
+
+def _check_newest(source: FileStoreTable, allowed: int) -> None:
+    """Stop where a writer went on under the old name, whatever number its snapshot got."""
+    newest = source.snapshots.latest_id() or 0
+    if newest > allowed:
+        raise CommitConflict(
+            f"Branch {source.branch!r} got snapshot {newest} in the meantime.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=source.branch,
+        )
 
 
 def _taken_back(

@@ -4,11 +4,11 @@ Fast-forward, replacing, cutting back and the undo of all of them end here.
 """
 
 from core.commit.branch_commit import HistoryCopy, check_head, copy_history, remove_history
-from core.commit.journal import Ending
+from core.commit.journal import End, Ending
 from core.commit.metadata_copy import publish_files
 from core.commit.rescue import keep_state
 from core.commit.tag_commit import without_retention
-from core.errors import CommitConflict
+from core.errors import CommitConflict, ErrorKind
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.procedures.operation import Operation
@@ -37,9 +37,20 @@ def finish_take_over(
             check_head(table.on(copy.target), copy.expected_head)
         copy_history(table, store, copy, progress)
     except CommitConflict as error:
-        operation.end(Ending.STOPPED, error.message)
-        raise
+        raise _stopped(operation, copy, error) from error
     return operation.complete(*_events(operation, copy))
+
+
+def _stopped(operation: Operation, copy: HistoryCopy, error: CommitConflict) -> CommitConflict:
+    """End an operation that somebody came in between of, and say where everything is."""
+    message, events = error.message, []
+    rescue = copy.rescue_branch
+    if rescue is not None and operation.table.branches.exists(rescue):
+        message = f"{message} What {copy.target!r} was is on branch {rescue!r}; look at both."
+        events.append(_rescued(operation, copy, rescue))
+    end = End(ending=Ending.STOPPED, time_millis=operation.warehouse.clock(), message=message)
+    operation.journal.conclude(operation.intent.operation_id, events, end)
+    return CommitConflict(message, kind=ErrorKind.HEAD_MOVED, branch=copy.target)
 
 
 def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> None:
@@ -86,9 +97,14 @@ def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]
     )
     if copy.rescue_branch is None:
         return (main,)
-    rescue = LineageEvent(
+    return (_rescued(operation, copy, copy.rescue_branch), main)
+
+
+def _rescued(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> LineageEvent:
+    intent = operation.intent
+    return LineageEvent(
         id=f"{intent.operation_id}-rescue",
-        branch=copy.rescue_branch,
+        branch=rescue_branch,
         operation_id=intent.operation_id,
         actor=intent.actor,
         kind=LineageKind.RESCUED,
@@ -97,7 +113,6 @@ def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]
         after=copy.expected_head,
         parents=() if copy.expected_head is None else (copy.expected_head,),
     )
-    return (rescue, main)
 
 
 def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:

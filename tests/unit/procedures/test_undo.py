@@ -1,15 +1,20 @@
 """What moved a head is taken back to the byte, or refused with what stands in the way."""
 
+import contextlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from core.commit.commit_store import CommitStore
-from core.errors import InvalidInput, NotAllowed, NotFound, Refused
+from core.commit.journal import Journal
+from core.errors import CommitConflict, InvalidInput, NotAllowed, NotFound, Refused
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Receipt
 from tests.support.branch_bench import BranchBench, store_of
+from tests.support.commit_tables import data_files, message
+from tests.support.faulty_store import FaultyStore
 from tests.support.lifecycle import metadata, preview, run, without_renames
 
 StoreOf = Callable[[Path], CommitStore]
@@ -198,3 +203,53 @@ def test_tags_come_back_and_go_again(bench: BranchBench) -> None:
     assert metadata(bench) == first
     run(bench, "undo", "unmake", operation="make")
     assert "t" not in bench.table().tags.names()
+
+
+@pytest.mark.parametrize("verb", [force, replace_main, cut_back])
+def test_a_commit_in_between_is_never_lost_and_leaves_no_hole(
+    tmp_path: Path, verb: Callable[[BranchBench], Receipt]
+) -> None:
+    """A writer commits before each change in turn; main stays a history, and so does the rescue."""
+    origin = tmp_path / "origin"
+    built = BranchBench(origin)
+    built.append("a")
+    built.branch("dev")
+    built.append("b", branch="dev")
+    diverge(built)
+    clean = BranchBench(_copied(origin, tmp_path / "clean"))
+    counter = FaultyStore(inner=clean.store)
+    clean.store = counter.store
+    verb(clean)
+    for number, change in enumerate(counter.changes, 1):
+        bench = BranchBench(_copied(origin, tmp_path / "between"))
+        inner = bench.store
+        before = bench.live_names()
+
+        def commit(root: Path = tmp_path / "between") -> None:
+            writer = BranchBench(root).committer()
+            writer.commit([message(new_files=data_files(["etl"]))], user="etl", identifier=7)
+
+        bench.store = FaultyStore(inner=inner, meanwhile={number: commit}).store
+        with contextlib.suppress(CommitConflict):
+            verb(bench)
+        bench.store = inner
+        _check_histories(bench, before | {"data-etl.parquet"}, change)
+
+
+def _check_histories(bench: BranchBench, wanted: set[str], where: str) -> None:
+    seen: set[str] = set()
+    for ref in bench.table().branches.all():
+        branch = bench.table(ref.branch)
+        ids = branch.snapshots.ids()
+        assert list(ids) == list(range(ids[0], ids[-1] + 1)), (where, ref.branch, ids)
+        for snapshot in branch.snapshots.all():
+            branch.schemas.get(snapshot.schema_id)
+            seen |= set(branch.live_files(snapshot)["file_name"].to_pylist())
+    assert wanted <= seen, where
+    assert Journal(bench.store, bench.table().paths).unfinished() == (), where
+
+
+def _copied(origin: Path, to: Path) -> Path:
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(origin, to)
+    return to
