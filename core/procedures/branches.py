@@ -93,7 +93,10 @@ def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
 
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """Decide where a branch begins; the arguments and errors are those of `create_branch`."""
-    table = table_of(warehouse, call)
+    return _planned(table_of(warehouse, call), call)
+
+
+def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
     creation = _plan_creation(table, call)
     plan = {
         **creation.to_object(),
@@ -157,7 +160,7 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
     table = warehouse.table(Identifier.parse(call.text("table")))
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
-        planned = plan_creation(warehouse, call)
+        planned = _planned(table, call)
         planned.preview.raise_unless_runnable(call.find_text("plan_id"))
         operation = Operation.begin(
             warehouse, table, call, branch=planned.branch, plan=planned.journal
