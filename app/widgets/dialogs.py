@@ -10,13 +10,10 @@ from app.models.wording import code
 
 
 def offer(
-    action: Action, label: str, *, icon: str, key: str, what: str | None = None, **looks: str
+    action: Action, label: str, *, key: str, icon: str | None = None, what: str | None = None
 ) -> None:
-    """Draw a button that opens the dialog of an action."""
-    st.button(
-        label, icon=icon, key=key, on_click=_open, args=(action, what),
-        type="primary" if looks.get("type") == "primary" else "secondary", help=looks.get("help"),
-    )  # fmt: skip
+    """Draw a button that opens the dialog of an action, about `what`."""
+    st.button(label, icon=icon, key=key, on_click=_open, args=(action, what))
 
 
 def show_dialog(dialogs: Mapping[Action, tuple[str, Callable[[str | None], None]]]) -> None:

@@ -43,7 +43,4 @@ def _show_row(number: int, branch: DroppedBranch) -> None:
     rows.text(cells[_BY], _BY, plain(shortened(branch.actor, 14)))
     rows.text(cells[_REASON], _REASON, plain(branch.reason) if branch.reason else rows.NOTHING)
     with cells[_RESTORE]:
-        offer(
-            Action.UNDO, "Restore", icon=":material/restore_from_trash:",
-            key=f"restore-{number}", what=branch.operation_id,
-        )  # fmt: skip
+        offer(Action.UNDO, "Restore", key=f"restore-{number}", what=branch.operation_id)

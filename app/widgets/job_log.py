@@ -1,11 +1,16 @@
 """The end of the worker's log, looked at on demand."""
 
+from typing import Final, Literal
+
 import streamlit as st
 
 from app import reads
 from app.models.log_text import MOST_LINES, tail_of
 from app.models.wording import plural
 from app.widgets.problem import guarded
+
+_LINES_IN_SIGHT: Final = 14
+_HEIGHT: Final = 320
 
 
 def show_log() -> None:
@@ -33,4 +38,7 @@ def show_log() -> None:
                 "Download", found, "worker.log", "text/plain", icon=":material/download:",
                 key="jb_download",
             )  # fmt: skip
-        st.code(found or "No line has these words.", language=None, height=320)
+        height: int | Literal["content"] = "content"
+        if len(lines) > _LINES_IN_SIGHT:
+            height = _HEIGHT
+        st.code(found or "No line has these words.", language=None, height=height)

@@ -18,8 +18,8 @@ _NAME = Column(label="Tag", weight=2.4)
 _SNAPSHOT = Column(label="Snapshot", weight=1.0, align="right")
 _WHEN = Column(label="Committed", weight=1.4)
 _KEPT = Column(label="Kept", weight=1.2)
-_BASE = Column(label="Base of", weight=1.8)
-_DELETE = Column(label="", weight=1.0)
+_BASE = Column(label="Base of", weight=1.7)
+_DELETE = Column(label="", weight=1.1, align="right")
 _COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _DELETE)
 
 
@@ -67,7 +67,4 @@ def _show_row(number: int, item: TagItem, identifier: Identifier, place: Locatio
     base = ", ".join(plain(shortened(name, 20)) for name in item.is_base_of)
     rows.text(cells[_BASE], _BASE, base or rows.NOTHING)
     with cells[_DELETE]:
-        offer(
-            Action.DELETE_TAG, "Delete", icon=":material/delete:", key=f"delete-tag-{number}",
-            what=item.name,
-        )  # fmt: skip
+        offer(Action.DELETE_TAG, "Delete", key=f"delete-tag-{number}", what=item.name)

@@ -332,6 +332,24 @@ def test_a_button_of_the_page_opens_its_dialog(
     assert page.at.query_params["do"] == do
 
 
+@pytest.mark.parametrize(
+    ("key", "do", "what"),
+    [
+        ("do-create-tag", "create-tag", "9"),
+        ("do-rollback", "rollback", "9"),
+        ("delete-tag-0", "delete-tag", "2013-q1"),
+    ],
+)
+def test_a_button_beside_a_snapshot_opens_its_dialog(
+    key: str, do: str, what: str, services: PretendServices
+) -> None:
+    ninth = services.listed[1].branches["fix-delays"].snapshots[8]
+    snap = f"fix-delays:9:{ninth.identity.short}"
+    page = Console(services).open("snapshots", **FIX, snap=snap).click(key)
+    assert page.at.query_params["do"] == do
+    assert page.at.query_params["what"] == what
+
+
 def test_main_cannot_be_dropped_or_renamed(services: PretendServices) -> None:
     page = Console(services).open("branches", **FLIGHTS)
     assert page.has_button("do-protect-branch")
