@@ -15,11 +15,11 @@ from core.procedures.browse_values import TagItem
 
 _PER_PAGE = 12
 _NAME = Column(label="Tag", weight=2.4)
-_SNAPSHOT = Column(label="Snapshot", weight=1.0, align="right")
+_SNAPSHOT = Column(label="Snapshot", weight=1.0)
 _WHEN = Column(label="Committed", weight=1.4)
 _KEPT = Column(label="Kept", weight=1.2)
 _BASE = Column(label="Base of", weight=1.7)
-_DELETE = Column(label="", weight=1.1, align="right")
+_DELETE = Column(label="", weight=1.1)
 _COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _DELETE)
 
 
