@@ -50,6 +50,7 @@ def plan_way_back(
     told = [
         *_head_blocks(target, move),
         *_schema_blocks(target, intent.plan, copy),
+        *_tag_blocks(target, copy),
         *_rescue_blocks(table, copy),
         *open_operations(warehouse, target),
         *_told(target, copy),
@@ -151,6 +152,25 @@ def _schema_blocks(
         blocks(
             f"Undo is not possible: {target.branch!r} was altered since; its schema is {latest}.",
             ErrorKind.UNDO_BLOCKED,
+        ),
+    )
+
+
+def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
+    """Refuse where a tag that stays is read by a schema that leaves."""
+    needing = [
+        tag.name
+        for tag in target.tags.all()
+        if tag.name not in copy.remove_tags and tag.snapshot.schema_id in copy.remove_schema_ids
+    ]
+    if not needing:
+        return ()
+    return (
+        blocks(
+            f"Undo is not possible: tags of {target.branch!r} need schemas that would leave. "
+            "Delete the tags first.",
+            ErrorKind.UNDO_BLOCKED,
+            tuple(f"tag {name}" for name in needing),
         ),
     )
 

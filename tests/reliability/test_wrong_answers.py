@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.commit.journal import Ending, Journal
-from core.errors import CommitConflict, PaimonError, StorageError
+from core.errors import CommitConflict, PaimonError, Refused, StorageError
 from tests.reliability import states
 from tests.reliability.operations import COMMITS, OPERATIONS, Operation, call, recover
 from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
@@ -106,3 +106,15 @@ def test_a_branch_whose_fork_is_gone_is_taken_back_by_recovery(memory_path: Path
     added = set(tree(root)) - before
     assert all("branch-lineage/" in name for name in added)
     assert not any("claim" in name for name in added)
+
+
+def test_a_tag_made_since_keeps_the_schema_that_it_needs(memory_path: Path) -> None:
+    root = memory_path / "tagged"
+    root.mkdir()
+    ahead(root)
+    call("fast_forward", branch="dev")(root, None)
+    RowBench(root).tag("kept")
+    before = states.exact(root / TABLE)
+    with pytest.raises(Refused, match="need schemas that would leave"):
+        call("undo", by="undo", operation="op")(root, None)
+    assert states.exact(root / TABLE) == before

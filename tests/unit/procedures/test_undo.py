@@ -169,12 +169,23 @@ def test_a_rescue_that_is_dropped_blocks_the_undo_until_it_is_back(bench: Branch
 
 
 def test_tags_made_since_stay(bench: BranchBench) -> None:
+    bench.append("later")
+    run(bench, "rollback", snapshot=1, cut=True)
+    bench.tag("mine")
+    run(bench, "undo", "back", operation="op")
+    assert bench.table().tags.get("mine").snapshot.id == 1
+
+
+def test_a_tag_made_since_blocks_where_the_schema_it_is_read_by_would_leave(
+    bench: BranchBench,
+) -> None:
     run(bench, "fast_forward", branch="dev")
     bench.tag("mine")
     found = preview(bench, "undo", "back", operation="op")
     assert ("mine",) in [each.details for each in found.consequences]
-    run(bench, "undo", "back", operation="op")
-    assert bench.table().tags.get("mine").snapshot.id == 3
+    with pytest.raises(Refused, match="need schemas that would leave"):
+        run(bench, "undo", "back", operation="op")
+    assert bench.table().snapshots.latest_id() == 3
 
 
 def test_an_undo_asks_for_the_role_of_what_it_undoes(bench: BranchBench) -> None:
