@@ -66,8 +66,7 @@ def put_tag(
     # What a torn write left says nothing, so it belongs to this operation.
     if found not in (b"", replaces):
         raise _moved(table, name)
-    store.publisher.replace_hint(path, data)
-    if store.files.read(path) != data:
+    if not store.publisher.replace(path, data) or store.files.read(path) != data:
         raise StorageError(f"{path} could not be written. Try again.", path=path)
 
 

@@ -53,6 +53,9 @@ class FilePublisher(Protocol):
     def replace_hint(self, path: str, data: bytes) -> bool:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
 
+    def replace(self, path: str, data: bytes) -> bool:
+        """Write for good over what is there, in one step; False if that is not known."""
+
 
 class LocalPublisher:
     """Publishes on the local file system: a synced temporary file gets its name by `link`.
@@ -90,6 +93,23 @@ class LocalPublisher:
     def replace_hint(self, path: str, data: bytes) -> bool:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
         return write_hint(self._file_io, path, data)
+
+    def replace(self, path: str, data: bytes) -> bool:
+        """Write for good over what is there, in one step; False if that is not known."""
+        self._file_io.check_inside(path)
+        target = Path(self._file_io.native_path(path))
+        temporary = temporary_sibling(target)
+        try:
+            write_synced(temporary, data)
+            temporary.replace(target)
+            sync_path(target.parent)
+        except OSError as error:
+            _log.warning("%s was not replaced for sure: %s", path, error)
+            return False
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        return True
 
     def _write_all(self, temporaries: list[Path], contents: list[bytes]) -> None:
         try:
@@ -159,6 +179,10 @@ class ExclusiveCreatePublisher:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
         return write_hint(self._file_io, path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        """Write for good over what is there, in one step; False if that is not known."""
+        return write_hint(self._file_io, path, data)
+
 
 class RenamePublisher:
     """Publishes by renaming a finished file, on a store whose rename refuses a taken name.
@@ -198,6 +222,10 @@ class RenamePublisher:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
         return write_hint(self._file_io, path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        """Write for good over what is there, in one step; False if that is not known."""
+        return write_hint(self._file_io, path, data)
+
 
 class RefusingPublisher:
     """Stands in for a store that cannot create a file only where there is none."""
@@ -214,6 +242,10 @@ class RefusingPublisher:
         return [self.publish(path, data) for path, data in files]
 
     def replace_hint(self, path: str, data: bytes) -> bool:
+        """Write nothing."""
+        return False
+
+    def replace(self, path: str, data: bytes) -> bool:
         """Write nothing."""
         return False
 

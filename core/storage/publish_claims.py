@@ -106,6 +106,10 @@ class ClaimingPublisher:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
         return write_hint(self._file_io, path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        """Write for good over what is there, in one step; False if that is not known."""
+        return write_hint(self._file_io, path, data)
+
     def _complete(self, path: str, there: Claim) -> None:
         """Write for a writer that may be dead; if it is only slow, it writes the same."""
         writer = str(uuid.uuid4())

@@ -227,6 +227,15 @@ class FaultyPublisher:
             return False  # as every publisher answers when its store fails
         return bool(done)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        done, _ = self._faulty.change(
+            "replace",
+            path,
+            lambda: self._inner.replace(path, data),
+            lambda: _torn(path, data),
+        )
+        return bool(done)
+
 
 class FaultyRemover(FileRemover):
     """Each file that goes is a change of its own."""

@@ -191,6 +191,10 @@ class _PhasedPublisher:
         self._actor.stop(Phase.HINT)
         return self._inner.replace_hint(path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        self._actor.stop(Phase.PUBLISH)
+        return self._inner.replace(path, data)
+
 
 class _PhasedMover:
     def __init__(self, inner: DirectoryMover, actor: Actor) -> None:

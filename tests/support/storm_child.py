@@ -43,6 +43,9 @@ class HesitatingPublisher:
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self._inner.replace_hint(path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        return self._inner.replace(path, data)
+
 
 def main() -> None:
     """Carry out the task of the first argument."""

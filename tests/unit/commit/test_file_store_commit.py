@@ -241,6 +241,9 @@ class Meddler:
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self.inner.replace_hint(path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        return self.inner.replace(path, data)
+
 
 def meddled(bench: CommitBench, *answers: Callable[[str, bytes], Published]) -> FileStoreCommit:
     store = CommitStore(

@@ -37,6 +37,9 @@ class Overtaken:
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self._inner.replace_hint(path, data)
 
+    def replace(self, path: str, data: bytes) -> bool:
+        return self._inner.replace(path, data)
+
 
 class Renamer:
     """A writer that has looked, and whose finished snapshot waits for its rename."""
