@@ -24,6 +24,7 @@ from core.jobs.settings import JobSettings
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_fallback import fallback_of
 from core.procedures.browse_graph import read_graph
+from core.procedures.browse_health import LostCommitItem, list_lost_commits
 from core.procedures.browse_history import (
     compare_schemas,
     list_schemas,
@@ -178,6 +179,10 @@ class Services:
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""
         return list_tags(self.warehouse, table)
+
+    def lost_commits(self, table: Identifier) -> tuple[LostCommitItem, ...]:
+        """Return the commits to a branch that other writers replaced or built past."""
+        return list_lost_commits(self.warehouse, table)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""

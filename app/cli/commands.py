@@ -14,6 +14,7 @@ import typer
 from app.cli.branches import branches
 from app.cli.browse import browse
 from app.cli.console import console
+from app.cli.health import health
 from app.cli.jobs import jobs
 from app.cli.lifecycle import lifecycle
 from app.cli.output import print_error
@@ -42,7 +43,7 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-for commands in (console, browse, branches, lifecycle):
+for commands in (console, browse, branches, lifecycle, health):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 

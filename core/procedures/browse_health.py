@@ -1,0 +1,49 @@
+"""What may be wrong with the history of a branch, though every page of it opens."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow.compute as pc
+
+from core.format.identifier import Identifier
+from core.procedures.warehouse import Warehouse
+from core.table.history_check import find_lost_commits
+
+_AT_WORK_MILLIS: Final = 600_000
+"""Manifests younger than this may belong to a commit that is being made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCommitItem:
+    """A commit that its writer was told stands, and that the branch does not hold.
+
+    Attributes:
+        trace: The snapshot or manifest list that tells of it.
+        files: Names of the data files that it added.
+        rows: How many rows they hold.
+    """
+
+    trace: str
+    user: str | None
+    reason: str
+    files: tuple[str, ...]
+    rows: int
+
+
+def list_lost_commits(warehouse: Warehouse, table: Identifier) -> tuple[LostCommitItem, ...]:
+    """Return the commits to a branch that other writers built past or replaced.
+
+    Raises:
+        FormatError: A manifest of a snapshot is missing or broken.
+    """
+    before = warehouse.clock() - _AT_WORK_MILLIS
+    return tuple(
+        LostCommitItem(
+            trace=lost.trace,
+            user=lost.user,
+            reason=lost.reason,
+            files=tuple(lost.files["file_name"].to_pylist()),
+            rows=pc.sum(lost.files["row_count"]).as_py() or 0,
+        )
+        for lost in find_lost_commits(warehouse.table(table), made_before_millis=before)
+    )
