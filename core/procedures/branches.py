@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core.commit.branch_commit import BranchCreation, make_branch, unmake_branch
 from core.commit.journal import Ending
-from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, StorageError
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
@@ -77,18 +77,49 @@ def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
             branch=source.branch,
         )
     if is_empty:
+        _check_schemas(source, schema_ids, None)
         return Fork(source=source.branch, snapshot=None, tag=None, schema_ids=schema_ids)
     if tag is None and snapshot_id is None and time_millis is None:
         # From the head the schema of today comes along, also where it was altered since.
-        return Fork(source=source.branch, snapshot=source.head(), tag=None, schema_ids=schema_ids)
+        head = source.head()
+        _check_schemas(source, schema_ids, head)
+        return Fork(source=source.branch, snapshot=head, tag=None, schema_ids=schema_ids)
     if tag is not None:
         snapshot = source.tags.get(tag).snapshot
     elif snapshot_id is not None:
         snapshot = _snapshot_by_id(source, snapshot_id)
     else:
         snapshot = source.snapshot_for(timestamp_millis=time_millis)
+    _check_schemas(source, schema_ids, snapshot)
     known = tuple(each for each in schema_ids if each <= snapshot.schema_id)
     return Fork(source=source.branch, snapshot=snapshot, tag=tag, schema_ids=known)
+
+
+def _check_schemas(
+    source: FileStoreTable, listed: tuple[int, ...], snapshot: Snapshot | None
+) -> None:
+    """Refuse a listing that left a schema out: the branch would lack it for ever.
+
+    Raises:
+        StorageError: A schema is there that the listing does not have.
+        NotFound: The snapshot needs a schema that is not there.
+    """
+    last = max((*listed, 0 if snapshot is None else snapshot.schema_id))
+    for schema_id in sorted(set(range(last + 2)) - set(listed)):
+        path = source.paths.schema(schema_id)
+        if source.reader.files.exists(path):
+            raise StorageError(
+                f"The store listed the schemas of branch {source.branch!r} without {path}, which "
+                "is there. Nothing was changed; try again.",
+                path=path,
+            )
+        if snapshot is not None and schema_id == snapshot.schema_id:
+            raise NotFound(
+                f"{path} is missing, though snapshot {snapshot.id} of branch {source.branch!r} "
+                "needs it. Restore it, or choose another snapshot.",
+                kind=ErrorKind.SCHEMA_NOT_FOUND,
+                path=path,
+            )
 
 
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:

@@ -2,12 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound
+from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, StorageError
 from core.format.lineage_event import LineageKind
 from core.format.tag import Tag
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_graph import read_graph
 from core.procedures.browse_tables import list_tables, read_table
+from core.table.schema_manager import SchemaManager
 from tests.support.branch_bench import BranchBench, tree
 
 
@@ -156,3 +157,21 @@ def test_half_made_branches_are_never_shown(bench: BranchBench) -> None:
     assert read_table(warehouse, identifier).branches == ()
     assert list_tables(warehouse)[0].branch_count == 0
     assert [lane.branch for lane in read_graph(warehouse, identifier).lanes] == ["main"]
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_listing_that_leaves_a_schema_out_makes_no_branch(
+    bench: BranchBench, empty: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(Path(bench.file_io.root))
+    monkeypatch.setattr(SchemaManager, "ids", lambda _: (0,))
+    with pytest.raises(StorageError, match="schema-1, which is there"):
+        bench.branch("dev", empty=empty)
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_a_fork_whose_schema_is_gone_makes_no_branch(bench: BranchBench) -> None:
+    bench.store.remover.remove([bench.table().paths.schema(1)])
+    with pytest.raises(NotFound, match="schema-1 is missing, though snapshot 3"):
+        bench.branch("dev", snapshot=3)
+    assert not bench.table().branches.exists("dev")
