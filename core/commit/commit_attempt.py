@@ -119,6 +119,9 @@ class CommitAttempts:
         index_manifest = self._encode_index(changes, head, schema, files)
         paths = [(self._table.paths.manifest(name), data) for name, data in files.contents]
         self._publish(paths)
+        for name, metas in files.lists.items():
+            # The next commit of this process begins with them.
+            self._table.scan.remember_list(self._table.paths, name, metas)
         self._delta, self._merge = fresh_delta, merge
         changelog_list = fresh_delta.changelog_list or (None, None)
         delta_rows = count_rows(changes.delta)

@@ -41,7 +41,12 @@ def manifest_codec(schema: TableSchema) -> str:
 
 
 class NewFiles:
-    """Names and bytes of new metadata files, in the order in which they are to be published."""
+    """New metadata files of a commit.
+
+    Attributes:
+        contents: Names and bytes, in the order in which they are to be published.
+        lists: What the manifest lists among them hold, by name, as MANIFEST_FILE_META.
+    """
 
     def __init__(self, new_uuid: Callable[[], str], schema: TableSchema) -> None:
         self._uuid = new_uuid()
@@ -49,6 +54,7 @@ class NewFiles:
         self._codec = manifest_codec(schema)
         self._counts: dict[str, int] = {}
         self.contents: list[tuple[str, bytes]] = []
+        self.lists: dict[str, pa.Table] = {}
 
     def add_manifests(self, entries: pa.Table) -> pa.Table:
         """Add manifests with these entries; returns their lines, as MANIFEST_FILE_META."""
@@ -67,6 +73,7 @@ class NewFiles:
         data = encode_manifest_list(metas, self._codec)
         name = self.new_name("manifest-list")
         self.contents.append((name, data))
+        self.lists[name] = metas
         return name, len(data)
 
     def add_index(self, entries: pa.Table) -> str:

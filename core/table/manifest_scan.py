@@ -74,6 +74,10 @@ class ManifestScan:
         path = paths.manifest(name)
         return self._tables.get((path,), lambda: self._decode_file(path, decode_manifest_list))
 
+    def remember_list(self, paths: TablePaths, name: str, manifests: pa.Table) -> None:
+        """Know what a manifest list holds that was just written, with MANIFEST_FILE_META."""
+        self._tables.put((paths.manifest(name),), manifests)
+
     def manifests(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
         """The manifests of a snapshot: those of its base list, then those of its delta list."""
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
