@@ -7,7 +7,9 @@ import pyarrow as pa
 from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.rescue import rescue_name
+from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
 from core.errors import CommitConflict, ErrorKind, InvalidInput
+from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import JsonObject, without_nulls
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
@@ -34,6 +36,9 @@ from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+
+PIN_PREFIX = "rollback-"
+"""Of the tags that keep what a rollback brought back."""
 
 
 def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -71,6 +76,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "snapshotId": then.id,
             "then": identity_to(then.identity),
             "tag": None if tag is None else tag.name,
+            "pin": f"{PIN_PREFIX}{call.operation_id}",
             "expectedHead": None if head is None else identity_to(head.identity),
             "expectedHeadId": None if head is None else head.id,
         }
@@ -150,7 +156,18 @@ def _restore_told(
             f"{rows:+,} rows."
         ),
         keeps(f"The history stays: every snapshot up to {number - 1} can be read as before."),
+        keeps(
+            f"A new tag {PIN_PREFIX}… on snapshot {then.id} stays: without it the expiry of other "
+            "engines deletes the files that come back."
+        ),
     ]
+    if table.branch != MAIN_BRANCH:
+        told.append(
+            changes(
+                "Other engines expire a branch by main's tags, whose ids are other ones: leave "
+                f"automatic expiry off on {table.branch!r}."
+            )
+        )
     latest = table.schema().id
     if latest != then.schema_id:
         told.append(
@@ -253,6 +270,7 @@ def _finish_restore(operation: Operation) -> Receipt:
     table = operation.table.on(operation.intent.branch)
     raw = JsonObject(plan, "journal of a rollback")
     then = _journalled(table, raw)
+    _pin(operation, table, then, raw)
     landed = FileStoreCommit(table, operation.warehouse.store).restore(
         then,
         user=operation.intent.actor,
@@ -290,6 +308,18 @@ def _finish_restore(operation: Operation) -> Receipt:
             parents=() if before is None else (before.identity,),
         )
     )
+
+
+def _pin(operation: Operation, table: FileStoreTable, then: Snapshot, raw: JsonObject) -> None:
+    """Keep what comes back from expiry, which judges by the snapshot that had taken it away.
+
+    Paimon spares what the last tag before that snapshot holds; it looks at main's tags, newer
+    releases at those of the branch. Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
+    """
+    name = raw.get("pin", str)
+    data = without_retention(snapshot_bytes(table, then))
+    for branch in dict.fromkeys((table.branch, MAIN_BRANCH)):
+        put_tag(table.on(branch), operation.warehouse.store, name, data, replaces=None)
 
 
 def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:

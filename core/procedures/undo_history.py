@@ -79,9 +79,22 @@ def plan_way_back(
 def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
     """Turn what an operation did around."""
     if intent.procedure == "rollback" and intent.plan.get("way") != "cut":
-        # It added one snapshot, whose number only its end knows.
-        added = () if move.after_id is None else (move.after_id,)
-        return _between(move, source=move.branch, removed=added, rescue_branch=rescue_branch)
+        pin = text_of(intent.plan, "pin")
+        return HistoryCopy(
+            source=move.branch,
+            target=move.branch,
+            expected_head=move.after,
+            expected_head_id=move.after_id,
+            new_head=move.before,
+            new_head_id=move.before_id,
+            schema_ids=(),
+            tags=(),
+            snapshot_ids=(),
+            # It added one snapshot, whose number only its end knows.
+            remove_snapshot_ids=() if move.after_id is None else (move.after_id,),
+            remove_tags=() if pin is None else (pin,),
+            rescue_branch=rescue_branch,
+        )
     done = HistoryCopy.from_object(intent.plan)
     removed = done.snapshot_ids
     if text_of(intent.plan, "expiredTag") is not None and done.new_head_id is not None:
@@ -99,24 +112,6 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
         remove_snapshot_ids=removed,
         remove_schema_ids=done.schema_ids,
         remove_tags=done.tags,
-        rescue_branch=rescue_branch,
-    )
-
-
-def _between(
-    move: HeadMove, *, source: str, removed: tuple[int, ...], rescue_branch: str
-) -> HistoryCopy:
-    return HistoryCopy(
-        source=source,
-        target=move.branch,
-        expected_head=move.after,
-        expected_head_id=move.after_id,
-        new_head=move.before,
-        new_head_id=move.before_id,
-        schema_ids=(),
-        tags=(),
-        snapshot_ids=(),
-        remove_snapshot_ids=removed,
         rescue_branch=rescue_branch,
     )
 

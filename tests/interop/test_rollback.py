@@ -1,0 +1,61 @@
+"""What a rollback brought back survives the expiry of the Java library."""
+
+from pathlib import Path
+
+import pytest
+
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from tests.support.java_paimon import JavaPaimon
+from tests.support.local_row_engine import LocalFiles
+
+_KEPT = {"write-only": "true", "snapshot.num-retained.min": "1000"}
+
+
+def _run(warehouse: Warehouse, name: str, **arguments: Argument) -> str:
+    call = ProcedureCall(
+        name=name, arguments={"table": "db.t", **arguments}, actor="ann", operation_id=f"op-{name}"
+    )
+    return run_call(warehouse, LocalFiles(), call, InlineStages()).operation_id
+
+
+@pytest.mark.parametrize("keys", [[], ["id"]], ids=["append", "keys"])
+@pytest.mark.parametrize("tag_between", [False, True], ids=["no tag", "a tag between"])
+def test_java_expires_all_before_the_rollback_and_its_rows_stay(
+    java: JavaPaimon, tmp_path: Path, keys: list[str], tag_between: bool
+) -> None:
+    options = {**_KEPT, "bucket": "1"} if keys else _KEPT
+    java.create_table("db.t", {"id": "INT", "name": "STRING"}, primary_keys=keys, options=options)
+    table = java.table("db.t")
+    table.write([(1, "one"), (2, "two")])
+    table.write([(3, "three")])
+    expected = table.rows()
+    if tag_between:
+        table.create_tag("between")
+    if keys:
+        table.compact()
+    table.truncate()
+    table.write([(4, "four")])
+    warehouse = Warehouse.open(str(tmp_path / "java"))
+
+    _run(warehouse, "rollback", snapshot=2)
+    assert table.rows() == expected
+    table.expire_snapshots(1)
+    table.write([(5, "five")])
+    assert sorted(table.rows()) == sorted([*expected, (5, "five")])
+
+
+def test_undo_takes_the_tag_of_the_rollback_along(java: JavaPaimon, tmp_path: Path) -> None:
+    java.create_table("db.t", {"id": "INT"}, options=_KEPT)
+    table = java.table("db.t")
+    table.write([(1,)])
+    table.write([(2,)])
+    before = table.rows()
+    warehouse = Warehouse.open(str(tmp_path / "java"))
+    operation = _run(warehouse, "rollback", snapshot=1)
+    assert list(table.tags()) == ["rollback-op-rollback"]
+    _run(warehouse, "undo", operation=operation)
+    assert table.tags() == {}
+    assert table.rows() == before
