@@ -1,9 +1,14 @@
 """Rescue branches: the whole state of a branch, kept before something takes it away."""
 
-from core.commit.branch_commit import write_hints
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files
 from core.table.file_store_table import FileStoreTable
+
+T = TypeVar("T", int, str)
 
 RESCUE_PREFIX = "rescue-"
 
@@ -13,13 +18,13 @@ def rescue_name(operation_id: str) -> str:
     return f"{RESCUE_PREFIX}{operation_id}"
 
 
-def keep_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) -> int:
-    """Copy all schemas, tags and snapshots of the table's branch to a rescue branch.
+def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> int:
+    """Copy all schemas, tags and snapshots of a branch to the rescue branch of a replacement.
 
     Args:
         table: The table on the branch to keep.
         store: The table's store.
-        rescue_branch: The branch to make, or to finish.
+        copy: What will leave; it is kept also where a listing leaves it out.
 
     Returns:
         The number of bytes in the copies.
@@ -27,14 +32,26 @@ def keep_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) ->
     Raises:
         CommitConflict: The rescue branch holds another state.
     """
-    kept, rescue = table.paths, table.on(rescue_branch).paths
-    snapshot_ids = table.snapshots.ids()
+    assert copy.rescue_branch is not None
+    kept, rescue = table.paths, table.on(copy.rescue_branch).paths
+
+    schema_ids = _whole(store, table.schemas.ids(), copy.remove_schema_ids, kept.schema)
+    tags = _whole(store, table.tags.names(), copy.remove_tags, kept.tag)
+    snapshot_ids = _whole(store, table.snapshots.ids(), copy.remove_snapshot_ids, kept.snapshot)
     pairs = [
-        *((kept.schema(each), rescue.schema(each)) for each in table.schemas.ids()),
-        *((kept.tag(each), rescue.tag(each)) for each in table.tags.names()),
-        *((kept.snapshot(each), rescue.snapshot(each)) for each in snapshot_ids),
+        *((kept.schema(each), rescue.schema(each)) for each in sorted(schema_ids)),
+        *((kept.tag(each), rescue.tag(each)) for each in tags),
+        *((kept.snapshot(each), rescue.snapshot(each)) for each in sorted(snapshot_ids)),
     ]
     written = copy_files(store, pairs)
     if snapshot_ids:
-        write_hints(store, rescue, snapshot_ids[-1], snapshot_ids[0])
+        write_hints(store, rescue, max(snapshot_ids), min(snapshot_ids))
     return written
+
+
+def _whole(
+    store: CommitStore, listed: Iterable[T], leaving: Iterable[T], path_of: Callable[[T], str]
+) -> list[T]:
+    found = list(listed)
+    missed = [each for each in leaving if each not in found and store.files.exists(path_of(each))]
+    return found + missed

@@ -61,7 +61,7 @@ def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Non
         return
     if not journal.has_reached(operation_id, "rescued"):
         check_head(table.on(copy.target), copy.expected_head)
-        keep_state(table.on(copy.target), store, rescue_branch)
+        keep_state(table.on(copy.target), store, copy)
         journal.mark(operation_id, "rescued")
     _put_expired(operation, copy)
     remove_history(table, store, copy, table.on(rescue_branch))
