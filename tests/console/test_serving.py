@@ -24,6 +24,10 @@ PROGRAM = Path(sys.executable).with_name("branch-console")
 TABLE = "fixtures.branches_ahead"
 
 
+def _hear_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def serving(environment: dict[str, str], *arguments: str) -> Iterator[dict[str, Any]]:
     """Run a command that serves, until the block ends; yield what it told of itself."""
@@ -33,6 +37,8 @@ def serving(environment: dict[str, str], *arguments: str) -> Iterator[dict[str, 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Where the tests run in the background of a shell, Ctrl-C would be ignored.
+        preexec_fn=_hear_ctrl_c,  # noqa: PLW1509  # one call, before any code of ours
     )
     try:
         assert running.stdout is not None
