@@ -43,12 +43,11 @@ from core.format.simple_stats import (
     stats_modes,
 )
 from core.format.table_schema import BucketMode, TableSchema
+from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, row_order
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 
 KEY_PREFIX: Final = "_KEY_"
-SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
-VALUE_KIND: Final = "_VALUE_KIND"
 ROW_KINDS: Final = ("+I", "-U", "+U", "-D")
 """Texts of the row kinds; a kind is stored as its position."""
 
@@ -383,15 +382,7 @@ def _gather(chunks: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
 
 def _sort(rows: pa.Table, schema: TableSchema, next_sequence: int) -> pa.Table:
     """Rows in the columns of a data file, by key, then user sequence, then arrival."""
-    sort_keys = [(key, "ascending") for key in schema.trimmed_primary_keys]
-    columns = {key: rows[key] for key, _ in sort_keys}
-    direction = schema.options.get("sequence.field.sort-order", "ascending").lower()
-    for name in schema.options.read(table_options.SEQUENCE_FIELD):
-        # A row without a user sequence loses, whichever way the sequence is sorted.
-        columns |= {f"{name} is set": pc.is_valid(rows[name]), name: rows[name]}
-        sort_keys += [(f"{name} is set", "ascending"), (name, direction)]
-    # Arrow's sort is stable, so rows that are equal so far stay in order of arrival.
-    order = pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
+    order = row_order(rows, schema)
     found = rows.take(order)
     sequence = pc.add(order.cast(pa.int64()), next_sequence)
     layout = file_schema(schema)

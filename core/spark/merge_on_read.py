@@ -60,7 +60,7 @@ def merge_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
         rows = rows.filter(pc.is_in(rows[VALUE_KIND], value_set=_INSERTS))
     if not rows.num_rows:
         return rows.select(schema.row_type.names)
-    ordered = rows.take(_order(rows, schema)).combine_chunks()
+    ordered = rows.take(row_order(rows, schema, SEQUENCE_NUMBER)).combine_chunks()
     starts = _starts(ordered, schema)
     return _ENGINES[engine](ordered, starts, schema).select(schema.row_type.names)
 
@@ -70,7 +70,11 @@ def live_rows(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.is_in(rows[VALUE_KIND], value_set=_INSERTS))
 
 
-def _order(rows: pa.Table, schema: TableSchema) -> pa.Array:
+def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
+    """Positions of rows by key, then user sequence, then the columns named last.
+
+    Arrow's sort is stable, so rows that are equal so far stay in their order.
+    """
     sort_keys = [(key, "ascending") for key in schema.trimmed_primary_keys]
     columns = {key: rows[key] for key, _ in sort_keys}
     direction = schema.options.get("sequence.field.sort-order", "ascending").lower()
@@ -78,8 +82,8 @@ def _order(rows: pa.Table, schema: TableSchema) -> pa.Array:
         # A row without a user sequence loses, whichever way the sequence is sorted.
         columns |= {f"{name} is set": pc.is_valid(rows[name]), name: rows[name]}
         sort_keys += [(f"{name} is set", "ascending"), (name, direction)]
-    columns[SEQUENCE_NUMBER] = rows[SEQUENCE_NUMBER]
-    sort_keys.append((SEQUENCE_NUMBER, "ascending"))
+    columns |= {name: rows[name] for name in last}
+    sort_keys += [(name, "ascending") for name in last]
     return pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
 
 
