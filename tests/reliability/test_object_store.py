@@ -1,9 +1,7 @@
 """The whole core on a real S3 server: the answers of local files, and nothing ever overwritten."""
 
 import shutil
-import threading
 from collections.abc import Iterator
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import fsspec
@@ -26,6 +24,7 @@ from tests.support.commit_tables import COLUMNS
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.lossy_proxy import lossy_proxy
 from tests.support.our_answers import our_live_files, our_schemas, our_snapshots, our_tags
+from tests.support.publish_race import check_one_wins_each_name
 from tests.support.requirements import need_s3_server
 from tests.support.s3_server import S3Server, running_s3_server
 from tests.support.warehouses import FixtureWarehouse
@@ -171,19 +170,7 @@ def test_killed_after_any_change_recovers_to_the_old_or_the_new_state(
 
 
 def test_of_many_writers_that_race_one_wins_each_name(store: FileIO) -> None:
-    publisher, rounds, writers = publisher_for(store), 20, 6
-    start = threading.Barrier(writers)
-
-    def race(number: int) -> list[Published]:
-        start.wait()
-        paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
-        return [publisher.publish(path, b"%d" % number) for path in paths]
-
-    with ThreadPool(writers) as pool:
-        outcomes = pool.map(race, range(writers))
-    for round_, results in enumerate(zip(*outcomes, strict=True)):
-        assert sorted(results) == [Published.LOST] * (writers - 1) + [Published.WON]
-        assert store.read(f"{store.root}/snapshot-{round_}") == b"%d" % results.index("WON")
+    check_one_wins_each_name(store)
 
 
 def test_a_file_sent_in_parts_is_not_overwritten_either(store: FileIO) -> None:

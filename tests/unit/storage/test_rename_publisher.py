@@ -1,9 +1,7 @@
 """Publishing by a rename that refuses a taken name, as WebHDFS has, and that tells nothing."""
 
 import os
-import threading
 from collections.abc import Callable
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from core.storage.file_io import FileIO
 from core.storage.file_publisher import Published, RenamePublisher, publisher_for
 from core.storage.store_probe import probe
 from tests.support.plain_store import PlainFilesystem
+from tests.support.publish_race import check_one_wins_each_name
 
 
 class NameNode(PlainFilesystem):
@@ -56,19 +55,7 @@ def test_the_first_publish_wins_and_leaves_nothing_else(store: FileIO) -> None:
 
 
 def test_of_many_writers_one_wins_each_name(store: FileIO) -> None:
-    publisher, rounds, writers = publisher_for(store), 20, 6
-    start = threading.Barrier(writers)
-
-    def race(number: int) -> list[Published]:
-        start.wait()
-        paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
-        return [publisher.publish(path, b"%d" % number) for path in paths]
-
-    with ThreadPool(writers) as pool:
-        outcomes = pool.map(race, range(writers))
-    for round_, results in enumerate(zip(*outcomes, strict=True)):
-        assert sorted(results) == [Published.LOST] * (writers - 1) + [Published.WON]
-        assert store.read(f"{store.root}/snapshot-{round_}") == b"%d" % results.index("WON")
+    check_one_wins_each_name(store)
 
 
 def _moves_and_fails(source: str, target: str) -> None:

@@ -1,0 +1,24 @@
+"""Writers that race for names: each name has one winner, and holds that one's bytes (C02)."""
+
+import threading
+from multiprocessing.pool import ThreadPool
+
+from core.storage.file_io import FileIO
+from core.storage.file_publisher import Published, publisher_for
+
+
+def check_one_wins_each_name(store: FileIO) -> None:
+    """Let six writers publish twenty names at once, and look who won each."""
+    publisher, rounds, writers = publisher_for(store), 20, 6
+    start = threading.Barrier(writers)
+
+    def race(number: int) -> list[Published]:
+        start.wait()
+        paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
+        return [publisher.publish(path, b"%d" % number) for path in paths]
+
+    with ThreadPool(writers) as pool:
+        outcomes = pool.map(race, range(writers))
+    for round_, results in enumerate(zip(*outcomes, strict=True)):
+        assert sorted(results) == [Published.LOST] * (writers - 1) + [Published.WON]
+        assert store.read(f"{store.root}/snapshot-{round_}") == b"%d" % results.index("WON")
