@@ -1,0 +1,36 @@
+"""Three sides of one thing, and the rule that settles most of them."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreeWay(Generic[T]):
+    """What a thing is at the merge base, on the target (`ours`) and on the source (`theirs`)."""
+
+    base: T
+    ours: T
+    theirs: T
+
+    @property
+    def mirrored(self) -> "ThreeWay[T]":
+        """The same with target and source exchanged."""
+        return ThreeWay(base=self.base, ours=self.theirs, theirs=self.ours)
+
+
+class Unresolved(Enum):
+    """What comes out where both sides changed a thing to different values."""
+
+    CONFLICT = "conflict"
+
+
+def settle(sides: ThreeWay[T]) -> T | Unresolved:
+    """Take the side that changed; both may change if they agree."""
+    if sides.ours == sides.theirs or sides.theirs == sides.base:
+        return sides.ours
+    if sides.ours == sides.base:
+        return sides.theirs
+    return Unresolved.CONFLICT
