@@ -6,6 +6,7 @@ factor of twenty and says what is wrong.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -80,8 +81,15 @@ class ManifestScan:
 
     def manifests(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
         """The manifests of a snapshot: those of its base list, then those of its delta list."""
-        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        return pa.concat_tables([self.read_list(paths, name) for name in names])
+        return self.manifests_of(paths, [snapshot])[0]
+
+    def manifests_of(self, paths: TablePaths, snapshots: Sequence[Snapshot]) -> list[pa.Table]:
+        """The manifests of each snapshot; their lists are fetched together, each once."""
+        wanted = [(each.base_manifest_list, each.delta_manifest_list) for each in snapshots]
+        names = list(dict.fromkeys(itertools.chain.from_iterable(wanted)))
+        lists = self._reader.each(lambda name: self.read_list(paths, name), names)
+        found = dict(zip(names, lists, strict=True))
+        return [pa.concat_tables([found[name] for name in pair]) for pair in wanted]
 
     def read(self, paths: TablePaths, manifests: pa.Table) -> pa.Table:
         """The entries of manifests, in the order of the rows.
@@ -97,9 +105,7 @@ class ManifestScan:
             FormatError: A manifest is missing, broken, or has not the entries its list tells of.
         """
         names = manifests["file_name"].to_pylist()
-        added = manifests["num_added_files"].to_pylist()
-        deleted = manifests["num_deleted_files"].to_pylist()
-        counts = [plus + minus for plus, minus in zip(added, deleted, strict=True)]
+        counts = entry_counts(manifests)
         wanted = [(paths.manifest(name), count) for name, count in zip(names, counts, strict=True)]
         unknown = [item for item in wanted if (item[0],) not in self._tables]
         decoded = dict(zip(unknown, self._decode_all(unknown), strict=True))
@@ -189,11 +195,12 @@ class ManifestScan:
             raise naming_file(error, path) from error
 
 
-def unshared(manifests: pa.Table, others: pa.Table) -> pa.Table:
-    """Those of the manifests that the others lack; both have the columns of MANIFEST_FILE_META."""
-    return manifests.filter(
-        pc.invert(pc.is_in(manifests["file_name"], value_set=others["file_name"].combine_chunks()))
-    )
+def entry_counts(manifests: pa.Table) -> list[int]:
+    """How many entries each manifest has, given the columns of MANIFEST_FILE_META."""
+    counts: list[int] = pc.add(
+        manifests["num_added_files"], manifests["num_deleted_files"]
+    ).to_pylist()
+    return counts
 
 
 def prune_manifests(manifests: pa.Table, wanted: ScanFilter, partition_type: RowType) -> pa.Table:

@@ -17,57 +17,14 @@ from core.format.avro_encoding import (
 )
 from core.format.binary_row import encode_row
 from core.format.data_types import BIGINT, INT, STRING, DataType
-from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, file_identity
+from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest
 from core.format.manifest_list import MANIFEST_FILE_META, decode_manifest_list, encode_manifest_list
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileIO
 from core.table import manifest_query, manifest_scan
-from core.table.manifest_scan import ScanFilter, live_files, prune_manifests, unshared
-from tests.support.table_files import EMPTY_ROW, NO_STATS, TableFiles, a_schema
-
-ADD, DELETE = 0, 1
-
-
-def entries(
-    *files: tuple[int, str],
-    level: int = 0,
-    bucket: int = 0,
-    partition: bytes = EMPTY_ROW,
-    keys: tuple[bytes, bytes] = (EMPTY_ROW, EMPTY_ROW),
-) -> pa.Table:
-    """Entries of (kind, file name)."""
-    rows = [
-        {
-            "kind": kind,
-            "partition": partition,
-            "bucket": bucket,
-            "total_buckets": 1,
-            "file_name": name,
-            "file_size": 1000,
-            "row_count": 10,
-            "min_key": keys[0],
-            "max_key": keys[1],
-            "key_stats": NO_STATS,
-            "value_stats": NO_STATS,
-            "min_sequence_number": 0,
-            "max_sequence_number": 9,
-            "schema_id": 0,
-            "level": level,
-            "extra_files": [],
-            "creation_time": position,
-            "identity": "",
-            "manifest": "manifest-given",
-            "position": position,
-        }
-        for position, (kind, name) in enumerate(files)
-    ]
-    made = pa.Table.from_pylist(rows, MANIFEST_ENTRY)
-    index = MANIFEST_ENTRY.get_field_index("identity")
-    return made.set_column(index, MANIFEST_ENTRY.field(index), file_identity(made))
-
-
-def added(*names: str, **where: object) -> pa.Table:
-    return entries(*((ADD, name) for name in names), **where)  # type: ignore[arg-type]
+from core.table.manifest_scan import ScanFilter, live_files, prune_manifests
+from tests.support.table_files import NO_STATS, TableFiles, a_schema
+from tests.unit.table.manifest_entries import ADD, DELETE, added, entries
 
 
 def force_decoding(monkeypatch: pytest.MonkeyPatch, *, by_query: bool) -> None:
@@ -461,12 +418,6 @@ def test_files_are_chosen_by_key_range(files: TableFiles) -> None:
 def test_a_key_range_means_nothing_without_a_primary_key(files: TableFiles) -> None:
     snapshot = files.commit(1, added("a"))
     assert names_of(files.table().live_files(snapshot, key_range=((1,), (2,)))) == ["a"]
-
-
-def test_unshared_manifests_are_those_the_other_side_lacks() -> None:
-    ours, theirs = metas(meta("a"), meta("b")), metas(meta("b"), meta("c"))
-    assert unshared(ours, theirs)["file_name"].to_pylist() == ["a"]
-    assert unshared(theirs, ours)["file_name"].to_pylist() == ["c"]
 
 
 def test_a_manifest_list_round_trips_what_pruning_reads() -> None:
