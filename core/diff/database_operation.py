@@ -1,0 +1,12 @@
+"""What a branch did to a database, in the words of the merge rules."""
+
+from enum import StrEnum
+
+
+class DatabaseOperation(StrEnum):
+    """One kind of change to a database, in the order of the merge matrix."""
+
+    DROP = "drop"
+    RENAME = "rename"
+    SET = "set"
+    UNSET = "unset"

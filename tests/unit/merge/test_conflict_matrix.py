@@ -1,0 +1,103 @@
+"""The merge matrices, cell by cell, against the rules typed a second time.
+
+The rules are not symmetric, so every cell is asserted in both directions: as itself and as the one
+across the diagonal.
+"""
+
+import pytest
+
+from core.diff.database_operation import DatabaseOperation
+from core.diff.table_operation import TableOperation
+from core.merge.conflict import Take
+from core.merge.conflict_matrix import Cell, Rule, cells, database_cells
+
+# Rows are what the source did, columns what the target did.
+DATABASES = """
+          | drop     | rename | set | unset
+    drop  | ok       | ok     | ok  | ok
+    rename| conflict | ok     | ok  | ok
+    set   | conflict | ok     | ok  | ok
+    unset | conflict | ok     | ok  | unless same key
+"""
+TABLES = """
+               | drop | rename | properties | column | partition | insert | delete | update | overwrite | compaction
+    drop       | ok   | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
+    rename     | C    | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
+    properties | C    | ok | P  | ok   | ok | ok   | ok | ok   | ok   | ok
+    column     | C    | ok | ok | A6   | ok | A6.2 | ok | A6.2 | A6.2 | ok
+    partition  | C    | ok | ok | ok   | Q  | ok   | ok | ok   | ok   | ok
+    insert     | C    | ok | ok | A6.2 | ok | ok   | ok | ok   | ok   | ok
+    delete     | C    | ok | ok | ok   | ok | C    | A2 | ok   | A5   | L
+    update     | C    | ok | ok | A6.2 | ok | C    | A1 | A3   | A4   | L
+    overwrite  | C    | ok | ok | A6.2 | ok | ok   | ok | ok   | ok   | ok
+    compaction | C    | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
+"""  # noqa: E501 - a matrix
+
+
+def typed(table: str) -> dict[tuple[str, str], str]:
+    head, *rows = [[cell.strip() for cell in line.split("|")] for line in table.strip().split("\n")]
+    return {
+        (row[0], target): {"C": "conflict"}.get(rule, rule)
+        for row in rows
+        for target, rule in zip(head[1:], row[1:], strict=True)
+    }
+
+
+def only_cell(theirs: str, ours: str) -> Cell[TableOperation]:
+    (cell,) = cells(frozenset({TableOperation(theirs)}), frozenset({TableOperation(ours)}))
+    return cell
+
+
+@pytest.mark.parametrize(("theirs", "ours", "rule"), [(*k, v) for k, v in typed(TABLES).items()])
+def test_a_cell_of_the_table_matrix(theirs: str, ours: str, rule: str) -> None:
+    cell = only_cell(theirs, ours)
+    assert (cell.theirs, cell.ours, cell.rule) == (theirs, ours, rule)
+    named = rule not in {"ok", "conflict"}
+    assert cell.id == ("003/" + rule if named else f"003/{theirs}.{ours}")
+
+
+@pytest.mark.parametrize(("theirs", "ours", "rule"), [(*k, v) for k, v in typed(DATABASES).items()])
+def test_a_cell_of_the_database_matrix(theirs: str, ours: str, rule: str) -> None:
+    source, target = DatabaseOperation(theirs), DatabaseOperation(ours)
+    (cell,) = database_cells(frozenset({source}), frozenset({target}))
+    assert (cell.theirs, cell.ours, cell.rule) == (source, target, rule)
+    assert cell.id == f"003/database.{theirs}.{ours}"
+    assert cell.settle_with == ()
+
+
+def test_the_typed_matrices_are_whole() -> None:
+    assert len(typed(TABLES)) == len(TableOperation) ** 2
+    assert len(typed(DATABASES)) == len(DatabaseOperation) ** 2
+
+
+def test_all_that_both_sides_did_meets() -> None:
+    theirs = frozenset({TableOperation.UPDATE, TableOperation.INSERT})
+    ours = frozenset({TableOperation.INSERT, TableOperation.COLUMN})
+    found = [(cell.theirs, cell.ours, cell.rule) for cell in cells(theirs, ours)]
+    assert found == [
+        (TableOperation.INSERT, TableOperation.COLUMN, Rule.A6_2),
+        (TableOperation.INSERT, TableOperation.INSERT, Rule.OK),
+        (TableOperation.UPDATE, TableOperation.COLUMN, Rule.A6_2),
+        (TableOperation.UPDATE, TableOperation.INSERT, Rule.CONFLICT),
+    ]
+
+
+def test_every_operation_on_both_sides_meets_once() -> None:
+    everything = frozenset(TableOperation)
+    assert len(cells(everything, everything)) == len(TableOperation) ** 2
+    assert cells(everything, frozenset()) == ()
+    assert cells(frozenset(), everything) == ()
+
+
+def test_only_a_predicate_against_inserts_is_settled_by_an_option() -> None:
+    everything = frozenset(TableOperation)
+    settled = {
+        (cell.theirs, cell.ours): cell.settle_with
+        for cell in cells(everything, everything)
+        if cell.settle_with
+    }
+    options = (Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT)
+    assert settled == {
+        (TableOperation.DELETE, TableOperation.INSERT): options,
+        (TableOperation.UPDATE, TableOperation.INSERT): options,
+    }
