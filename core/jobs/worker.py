@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,8 @@ from core.jobs.client import (
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from core.jobs.settings import JobSettings
 from core.jobs.workflows import JobContext, register_workflow
+from core.merge.policy import Policy
+from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.recover import recover_table, tables_of
 from core.procedures.row_engine import Progress
 from core.procedures.warehouse import Warehouse
@@ -133,6 +135,25 @@ class WarmRows:
     ) -> tuple[CommitMessage, ...]:
         """Write rows as data files in tasks."""
         return self._engine().write_rows(table, rows, progress)
+
+    def find_changed_keys(
+        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
+    ) -> pa.Table:
+        """Count the keys that each side changed, and that both changed, in each bucket."""
+        return self._engine().find_changed_keys(table, scope, work, progress)
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+    ) -> Reconciled[CommitMessage]:
+        """Merge rows that both sides changed, and write what replaying would not give."""
+        return self._engine().reconcile(table, scope, work, policy, progress, writes=writes)
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""

@@ -1,12 +1,14 @@
 """What a procedure needs from an engine that touches rows; `core.spark` implements it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
 from core.errors import ErrorKind, NotAllowed
+from core.merge.policy import Policy
+from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.table.file_store_table import FileStoreTable
 
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -49,6 +51,50 @@ class RowEngine(Protocol):
     ) -> tuple[CommitMessage, ...]:
         """Write rows as data files of `table` in tasks; nothing is visible until committed."""
 
+    def find_changed_keys(
+        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
+    ) -> pa.Table:
+        """Count the keys that each side changed, and that both changed, in each bucket.
+
+        Reads the key columns of the changed files, and whole states where these are gone.
+
+        Args:
+            table: The table on the target.
+            scope: What the buckets share.
+            work: The buckets.
+            progress: Called with tasks done and tasks known.
+
+        Returns:
+            Columns of CHANGED_KEYS, one row a bucket in the order of `work`. Where `both` is 0,
+            replaying the source's files is exact.
+        """
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+    ) -> Reconciled[CommitMessage]:
+        """Merge rows that both sides changed, and write what replaying would not give.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the buckets share.
+            work: The buckets.
+            policy: When rows conflict, and how conflicts are settled.
+            progress: Called with tasks done and tasks known.
+            writes: Whether files are written; a preview leaves it. A bucket with open conflicts
+                gets none.
+
+        Raises:
+            InvalidInput: The table is of a kind whose rows cannot be reconciled at level 0, or the
+                policy does not fit its columns.
+        """
+
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
 
@@ -63,6 +109,25 @@ class NoRowEngine:
     def write_rows(
         self, table: FileStoreTable, rows: pa.Table, progress: Progress
     ) -> tuple[CommitMessage, ...]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def find_changed_keys(
+        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
+    ) -> pa.Table:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+    ) -> Reconciled[CommitMessage]:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -1,8 +1,13 @@
 """The row engine that procedures are given: Spark tasks over one warehouse's store."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
+from core.errors import ErrorKind, InvalidInput
+from core.merge.policy import Policy
+from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.session import Progress, WarmSession
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
@@ -47,6 +52,29 @@ class SparkRowEngine:
         """
         return write_rows(self._session, self._store, table, rows, progress=progress)
 
+    def find_changed_keys(
+        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
+    ) -> pa.Table:
+        """Count the keys that each side changed, and that both changed; columns of CHANGED_KEYS."""
+        raise _not_yet()
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+    ) -> Reconciled[CommitMessage]:
+        """Merge rows that both sides changed, and write what replaying would not give."""
+        raise _not_yet()
+
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
         self._session.cancel()
+
+
+def _not_yet() -> InvalidInput:
+    return InvalidInput("Rows cannot be reconciled yet.", kind=ErrorKind.UNSUPPORTED)
