@@ -1,37 +1,50 @@
 """What it takes on a local file system that files and names outlive a crash of the machine.
 
 A file is durable once it is synced, its name once the folder that holds the name is. Every local
-change that a commit relies on goes through these few functions.
+change that a commit relies on goes through these few functions. A sync waits for the disk, and many
+at once are one wait: the file system writes its journal once for all of them.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Final
 
 from core.errors import StorageError
+
+_PARALLEL_SYNCS: Final = 16
+_OPEN_AT_ONCE: Final = 128
 
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write a new file down to the disk; its name is durable when its folder is synced."""
-    # Plain system calls: with many small files at once Python's file objects cost more than disk.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_all([(path, data)])
+
+
+def write_all(files: Sequence[tuple[Path, bytes]], folders: Iterable[Path] = ()) -> None:
+    """Write new files, and bring them and the names in some folders down to the disk.
+
+    Raises:
+        FileExistsError: One of the files is there already; those ahead of it are written.
+        OSError: Some are written, perhaps in part.
+    """
+    for start in range(0, max(len(files), 1), _OPEN_AT_ONCE):
+        is_last = start + _OPEN_AT_ONCE >= len(files)
+        _write_some(files[start : start + _OPEN_AT_ONCE], folders if is_last else ())
 
 
 def sync_path(path: Path) -> None:
     """Bring what was written to a file, or the names in a folder, down to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_paths([path])
+
+
+def sync_paths(paths: Iterable[Path]) -> None:
+    """Bring what was written to files, or the names in folders, down to the disk."""
+    write_all((), paths)
 
 
 def make_directory(folder: Path) -> None:
@@ -40,16 +53,73 @@ def make_directory(folder: Path) -> None:
     Raises:
         StorageError: A folder cannot be made.
     """
-    missing = []
-    above = folder
-    while not above.exists():
-        missing.append(above)
-        above = above.parent
-    for each in reversed(missing):
+    sync_paths(make_directories([folder]))
+
+
+def make_directories(folders: Iterable[Path]) -> list[Path]:
+    """Make folders and those above them.
+
+    Returns:
+        The folders that hold a new one, whose names are durable once these are synced.
+
+    Raises:
+        StorageError: A folder cannot be made.
+    """
+    missing: dict[Path, None] = {}
+    for folder in folders:
+        above, chain = folder, []
+        while above not in missing and not above.exists():
+            chain.append(above)
+            above = above.parent
+        missing |= dict.fromkeys(reversed(chain))
+    for each in missing:
         try:
             each.mkdir(exist_ok=True)
         except OSError as error:
             raise StorageError(
                 f"{each} cannot be made: {error}. Nothing was published.", path=str(each)
             ) from error
-        sync_path(each.parent)
+    return list(dict.fromkeys(each.parent for each in missing))
+
+
+def _write_some(files: Sequence[tuple[Path, bytes]], folders: Iterable[Path]) -> None:
+    descriptors: list[int] = []
+    try:
+        for path, data in files:
+            # Plain system calls: with many small files Python's file objects cost more than disk.
+            descriptors.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptors[-1], left) :]
+        descriptors.extend(os.open(folder, os.O_RDONLY) for folder in folders)
+        _sync_all(descriptors)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _sync_all(descriptors: list[int]) -> None:
+    shares = [descriptors[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS)]
+    own, *others = [share for share in shares if share] or [[]]
+    started = [_threads().submit(_sync_share, share) for share in others]
+    try:
+        _sync_share(own)
+    finally:
+        wait(started)  # nothing may be closed before all of them are through
+    for each in started:
+        each.result()
+
+
+def _sync_share(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.fsync(descriptor)
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    # They stay: starting a thread takes about as long as a sync.
+    return ThreadPoolExecutor(_PARALLEL_SYNCS, thread_name_prefix="sync")
+
+
+# Threads do not come along into a forked process.
+os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -9,20 +9,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
 from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
-from core.storage.durable import make_directory, sync_path, write_synced
+from core.storage.durable import make_directories, sync_paths, write_all, write_synced
 from core.storage.file_io import FileIO, temporary_name, temporary_sibling
 
 _log = logging.getLogger(__name__)
-_PARALLEL_SYNCS: Final = 16
-# Starting a thread takes about as long as syncing so many small files.
-_FILES_PER_THREAD: Final = 4
+_UNIQUE: Final = re.compile(r"/manifest/(index-)?manifest(-list)?-[0-9a-f]{8}(-[0-9a-f]{4}){3}-")
 
 
 class Published(StrEnum):
@@ -62,6 +60,10 @@ class LocalPublisher:
 
     `link` refuses a taken name in one step, between processes too (C02), and the name shows a
     finished file from the first moment. The directory is synced before a file counts as published.
+
+    Manifests and their lists get their names at once: nobody else makes such a name, and nobody
+    looks for it before a snapshot says so. Where files begin with some of these, they are durable,
+    names and all, before the first of the others gets its name.
     """
 
     def __init__(self, file_io: FileIO, link: Callable[[Path, Path], None] = os.link) -> None:
@@ -77,18 +79,16 @@ class LocalPublisher:
         for path, _ in files:
             self._file_io.check_inside(path)
         targets = [Path(self._file_io.native_path(path)) for path, _ in files]
-        temporaries = [temporary_sibling(target) for target in targets]
+        named = _count_ours_alone(files, targets)
+        places = [*targets[:named], *(temporary_sibling(target) for target in targets[named:])]
+        outcomes = [Published.WON] * named
         try:
-            for folder in dict.fromkeys(target.parent for target in targets):
-                make_directory(folder)
-            self._write_all(temporaries, [data for _, data in files])
-            outcomes = self._link_all(temporaries, targets)
+            self._write_all(places, [data for _, data in files], targets, named)
+            outcomes += self._link_all(places[named:], targets[named:])
         finally:
-            for temporary in temporaries:
-                # What is left over is ignored by every reader; the outcome must not depend on it.
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-        return _sync_directories(targets, outcomes)
+            # What is left over is ignored by every reader; the outcome must not depend on it.
+            _unlink(places[named:])
+        return _sync_directories(targets, outcomes, named)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         """Write a hint over what is there; False if it could not be written, which is no harm."""
@@ -102,7 +102,7 @@ class LocalPublisher:
         try:
             write_synced(temporary, data)
             temporary.replace(target)
-            sync_path(target.parent)
+            sync_paths([target.parent])
         except OSError as error:
             _log.warning("%s was not replaced for sure: %s", path, error)
             return False
@@ -111,21 +111,20 @@ class LocalPublisher:
                 temporary.unlink()
         return True
 
-    def _write_all(self, temporaries: list[Path], contents: list[bytes]) -> None:
+    def _write_all(
+        self, places: list[Path], contents: list[bytes], targets: list[Path], named: int
+    ) -> None:
+        """Write files down to the disk, the first so many of them under the names they keep."""
+        holders = make_directories(dict.fromkeys(target.parent for target in targets))
+        folders = dict.fromkeys([*holders, *(target.parent for target in targets[:named])])
         try:
-            files = list(zip(temporaries, contents, strict=True))
-            threads = min(_PARALLEL_SYNCS, len(files) // _FILES_PER_THREAD)
-            if threads <= 1:
-                _write_share(files)
-                return
-            # Syncs wait for the disk: many at once are one wait. A thread gets its share in one go,
-            # as handing over each file costs as much as writing it.
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(_write_share, [files[start::threads] for start in range(threads)]))
+            write_all(list(zip(places, contents, strict=True)), folders)
         except OSError as error:
+            # A file that could not be synced may look whole to who reads it later.
+            _unlink(places[:named])
             raise StorageError(
-                f"{temporaries[0].parent} cannot be written: {error}. Nothing was published.",
-                path=str(temporaries[0].parent),
+                f"{places[0].parent} cannot be written: {error}. Nothing was published.",
+                path=str(places[0].parent),
             ) from error
 
     def _link_all(self, temporaries: list[Path], targets: list[Path]) -> list[Published]:
@@ -250,9 +249,9 @@ class RefusingPublisher:
         return False
 
 
-def _write_share(files: Iterable[tuple[Path, bytes]]) -> None:
-    for path, data in files:
-        write_synced(path, data)
+def is_name_unique(path: str) -> bool:
+    """Whether nobody else makes a file of that name, and so nobody looks for it unasked."""
+    return _UNIQUE.search(path) is not None
 
 
 def publisher_for(file_io: FileIO) -> FilePublisher:
@@ -311,12 +310,35 @@ def _after_failed_link(target: Path, error: OSError) -> Published:
     ) from error
 
 
-def _sync_directories(targets: list[Path], outcomes: list[Published]) -> list[Published]:
-    won = [target for target, each in zip(targets, outcomes, strict=False) if each == Published.WON]
+def _sync_directories(
+    targets: list[Path], outcomes: list[Published], durable: int
+) -> list[Published]:
+    """Sync the folders of what was published, but for the first files, which are durable."""
+    won = [
+        target
+        for target, each in zip(targets[durable:], outcomes[durable:], strict=False)
+        if each is Published.WON
+    ]
     try:
-        for folder in dict.fromkeys(target.parent for target in won):
-            sync_path(folder)
+        sync_paths(dict.fromkeys(target.parent for target in won))
     except OSError as error:
         _log.warning("sync of the folder of %s failed: %s", won[0], error)
-        return [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
+        unsure = [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
+        return [*outcomes[:durable], *unsure[durable:]]
     return outcomes
+
+
+def _count_ours_alone(files: Sequence[tuple[str, bytes]], targets: list[Path]) -> int:
+    """How many files the sequence begins with whose names are ours alone, and free."""
+    count = 0
+    for (path, _), target in zip(files, targets, strict=True):
+        if not is_name_unique(path) or target.exists():
+            break
+        count += 1
+    return count
+
+
+def _unlink(places: list[Path]) -> None:
+    for place in places:
+        with contextlib.suppress(OSError):
+            place.unlink()

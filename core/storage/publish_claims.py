@@ -9,7 +9,6 @@ bytes for it. However late a write arrives, it changes nothing.
 from __future__ import annotations
 
 import logging
-import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +16,13 @@ from typing import Final, Protocol
 
 from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, in_order, write_hint
+from core.storage.file_publisher import Published, in_order, is_name_unique, write_hint
 
 CLAIMS_MARKER: Final = ".branch-console-claims"
 """The file of a warehouse that names the register of its claims."""
 
 _log = logging.getLogger(__name__)
 _ROUNDS: Final = 5
-# Nobody else makes a file of such a name, so there is nothing to claim, and its bytes are many.
-_UNIQUE: Final = re.compile(r"/manifest/(index-)?manifest(-list)?-[0-9a-f]{8}(-[0-9a-f]{4}){3}-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +73,8 @@ class ClaimingPublisher:
         """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
         self._file_io.check_inside(path)
         check_register(self._file_io, self._claims)
-        if _UNIQUE.search(path):
+        # There is nothing to claim, and the bytes are many.
+        if is_name_unique(path):
             self._file_io.replace(path, data)
             return Published.WON
         # A file that was there before the register was, or that other software made.

@@ -1,12 +1,16 @@
 """What was acknowledged outlives a crash of the machine: the file and its name are synced first."""
 
+import multiprocessing
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from core.errors import StorageError
+from core.storage.durable import write_all
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, publisher_for
+from core.storage.file_publisher import LocalPublisher, Published, publisher_for
 
 
 @pytest.fixture
@@ -42,3 +46,81 @@ def test_a_published_file_is_on_the_disk_before_it_has_its_name(
     *before, folder = synced
     assert folder == f"{tmp_path}/s"
     assert any(".snapshot-1." in path for path in before)
+
+
+_UUID = "0f3c7a52-9d1e-4b6a-8c11-2f5e9a7b3d40"
+
+
+def test_manifests_are_on_the_disk_with_their_names_before_the_snapshot_has_its_own(
+    tmp_path: Path, synced: list[str]
+) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    manifests = [f"{store.root}/t/manifest/manifest-{_UUID}-{number}" for number in range(3)]
+    snapshot = f"{store.root}/t/snapshot/snapshot-1"
+    seen: list[set[str]] = []
+
+    def link(source: Path, target: Path) -> None:
+        seen.append(set(synced))
+        os.link(source, target)
+
+    publisher = LocalPublisher(store, link=link)
+    files = [(path, b"entries") for path in manifests]
+    assert publisher.publish_in_order([*files, (snapshot, b"1")]) == [Published.WON] * 4
+    assert [store.read(path) for path in manifests] == [b"entries"] * 3
+    (durable,) = seen
+    assert {*manifests, f"{tmp_path}/t/manifest", f"{tmp_path}/t", f"{tmp_path}"} <= durable
+    assert synced[-1] == f"{tmp_path}/t/snapshot"
+
+
+def test_a_manifest_that_could_not_be_synced_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a failed sync left looks whole to who reads it, and is not on the disk.
+    store = FileIO.for_url(str(tmp_path))
+    path = f"{store.root}/t/manifest/manifest-{_UUID}-0"
+
+    def fail(_: int) -> None:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fail)
+        with pytest.raises(StorageError, match="Nothing was published"):
+            # The folders are made, and not known to be durable.
+            publisher_for(store).publish_in_order([(path, b"entries"), (f"{path}0", b"more")])
+    assert not store.exists(path)
+    assert publisher_for(store).publish(path, b"entries") is Published.WON
+
+
+def test_a_manifest_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    path = f"{store.root}/t/manifest/manifest-{_UUID}-0"
+    assert publisher_for(store).publish(path, b"first") is Published.WON
+    assert publisher_for(store).publish(path, b"second") is Published.LOST
+    assert store.read(path) == b"first"
+
+
+def test_many_files_are_synced_each_and_by_few_threads(tmp_path: Path, synced: list[str]) -> None:
+    files = [(tmp_path / f"file-{number}", b"%d" % number) for number in range(300)]
+    write_all(files, [tmp_path])
+    assert sorted(synced) == sorted([str(path) for path, _ in files] + [str(tmp_path)])
+    assert [path.read_bytes() for path, _ in files] == [data for _, data in files]
+    assert len([each for each in threading.enumerate() if each.name.startswith("sync")]) <= 16
+
+
+def test_a_sync_that_fails_in_another_thread_fails_the_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_elsewhere(_: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail_elsewhere)
+    with pytest.raises(OSError, match="input/output error"):
+        write_all([(tmp_path / name, b"") for name in "ab"])
+
+
+def test_a_forked_process_syncs_with_threads_of_its_own(tmp_path: Path) -> None:
+    write_all([(tmp_path / name, b"") for name in "ab"])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply_async(write_all, ([(tmp_path / name, b"") for name in "cd"],)).get(30)
+    assert {each.name for each in tmp_path.iterdir()} == set("abcd")
