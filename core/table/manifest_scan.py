@@ -28,12 +28,14 @@ from core.format.snapshot import Snapshot
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import TablePaths
 from core.table.manifest_query import ManifestSource, query_manifests
+from core.table.text_prints import recurring, text_prints
 from core.table.versioned_files import naming_file
 
 Values = tuple[object, ...]
+_Mask = np.ndarray[Any, np.dtype[np.bool_]]
+_Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 _MAX_REMEMBERED_BYTES: Final = 1 << 30
-_CHECKED: Final = ["kind", "identity", "file_name", "manifest", "bucket", "level"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,20 +261,20 @@ def live_files(entries: pa.Table) -> pa.Table:
         Paimon FileEntry.mergeEntries; statement C10.
     """
     # The level belongs to the identity: an upgrade deletes and adds the same file name.
-    deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
-    if not deleted.num_rows:
-        _check_distinct(entries)
+    deleted = entries["identity"].filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
+    if not len(deleted):
+        _check_distinct(entries, np.ones(entries.num_rows, dtype=bool))
         return entries
-    is_touched = pc.is_in(entries["identity"], value_set=deleted["identity"].combine_chunks())
-    # Only what the check reads is copied: the statistics are most of the memory.
-    _check_distinct(entries.select(_CHECKED).filter(pc.invert(is_touched)))
-    touched = np.flatnonzero(is_touched.to_numpy())
+    is_touched = pc.is_in(entries["identity"], value_set=deleted.combine_chunks())
     keep = pc.invert(is_touched).to_numpy().copy()
-    keep[touched[_live_of_touched(entries.take(pa.array(touched)))]] = True
+    _check_distinct(entries, keep)
+    # Not `take`, which would first make one piece of all batches.
+    live = _live_of_touched(entries.filter(is_touched))
+    keep[np.flatnonzero(~keep)[live]] = True
     return _kept_rows(entries, keep)
 
 
-def _kept_rows(entries: pa.Table, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Table:
+def _kept_rows(entries: pa.Table, keep: _Mask) -> pa.Table:
     """The rows to keep; batches that lose none are shared, not copied, as most are."""
     batches = []
     start = 0
@@ -284,7 +286,7 @@ def _kept_rows(entries: pa.Table, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> 
     return pa.Table.from_batches(batches, entries.schema)
 
 
-def _live_of_touched(entries: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _live_of_touched(entries: pa.Table) -> _Rows:
     """Which rows are live, of files that some entry deletes.
 
     Rewritten manifests may come before or after those they were merged from, so a DELETE may stand
@@ -302,18 +304,23 @@ def _live_of_touched(entries: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
         _fail(entries, int(order[np.flatnonzero(repeats)[0]]))
     if (balance < 0).any():
         _fail(entries, int(order[np.flatnonzero(is_last)[np.flatnonzero(balance < 0)[0]]]))
-    live: np.ndarray[Any, np.dtype[np.int64]] = order[np.flatnonzero(is_last)[balance == 1]]
+    live: _Rows = order[np.flatnonzero(is_last)[balance == 1]]
     return live
 
 
-def _check_distinct(entries: pa.Table) -> None:
+def _check_distinct(entries: pa.Table, chosen: _Mask) -> None:
+    """Find out whether two of the chosen entries are of the same file."""
     # Names alone tell it nearly always, and are half as long as identities.
-    for column in ("file_name", "identity"):
-        if pc.count_distinct(entries[column]).as_py() == entries.num_rows:
-            return
-    codes = _whole(entries["identity"]).dictionary_encode().indices.to_numpy()
-    twice = np.flatnonzero(np.bincount(codes) > 1)[0]
-    _fail(entries, int(np.flatnonzero(codes == twice)[1]))
+    suspect = chosen.copy()
+    suspect[chosen] = recurring(text_prints(entries["file_name"])[chosen])
+    if not suspect.any():
+        return
+    suspects = entries.filter(pa.array(suspect))
+    codes = _whole(suspects["identity"]).dictionary_encode().indices.to_numpy()
+    repeats = np.ones(len(codes), dtype=bool)
+    repeats[np.unique(codes, return_index=True)[1]] = False
+    if repeats.any():
+        _fail(suspects, int(np.flatnonzero(repeats)[0]))
 
 
 def _fail(entries: pa.Table, row: int) -> None:
@@ -329,9 +336,7 @@ def _fail(entries: pa.Table, row: int) -> None:
     )
 
 
-def _overlaps(
-    manifests: pa.Table, low: str, high: str, values: Collection[int]
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _overlaps(manifests: pa.Table, low: str, high: str, values: Collection[int]) -> _Mask:
     if not values:
         return np.zeros(manifests.num_rows, dtype=bool)
     first = manifests[low].fill_null(np.iinfo(np.int32).min).to_numpy()
@@ -339,15 +344,13 @@ def _overlaps(
     chosen = np.array(sorted(values))
     # The smallest wanted number from `first` on lies within the range, or none does.
     at = np.searchsorted(chosen, first)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = (at < len(chosen)) & (
-        chosen[np.minimum(at, len(chosen) - 1)] <= last
-    )
+    found: _Mask = (at < len(chosen)) & (chosen[np.minimum(at, len(chosen) - 1)] <= last)
     return found
 
 
 def _may_hold_partition(
     manifests: pa.Table, partitions: Collection[bytes], partition_type: RowType
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+) -> _Mask:
     stats = _whole(manifests["partition_stats"])
     low, high, nulls = stats.flatten()
     lows, highs = _decode_stats(low, partition_type), _decode_stats(high, partition_type)
@@ -372,15 +375,13 @@ def _decode_stats(rows: pa.Array, partition_type: RowType) -> pa.StructArray:
 
 def _may_hold(
     value: pa.Scalar, low: pa.Array, high: pa.Array, nulls: pa.Array, index: int
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+) -> _Mask:
     if not value.is_valid:
         # Null counts are not always written; without them anything may be null.
         counts = [row[index] if row and len(row) > index else None for row in nulls.to_pylist()]
         return np.array([count is None or count > 0 for count in counts], dtype=bool)
     is_outside = pc.or_(pc.less(high, value), pc.greater(low, value))
-    kept: np.ndarray[Any, np.dtype[np.bool_]] = (
-        pc.invert(is_outside).fill_null(True).to_numpy(zero_copy_only=False)
-    )
+    kept: _Mask = pc.invert(is_outside).fill_null(True).to_numpy(zero_copy_only=False)
     return kept
 
 

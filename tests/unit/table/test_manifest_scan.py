@@ -103,6 +103,15 @@ def test_no_entries_are_no_files() -> None:
     assert live_files(MANIFEST_ENTRY.empty_table()).num_rows == 0
 
 
+def test_a_file_that_two_manifests_add_is_found_among_many() -> None:
+    names = [f"data-{number:036d}-0.parquet" for number in range(500)]
+    twice = pa.concat_tables([added(*names), added("short", *names[7:8]), added(*names, bucket=1)])
+    for history in (twice, pa.concat_tables([twice, entries((DELETE, names[3]))])):
+        with pytest.raises(FormatError, match=f"file {names[7]} .bucket 0, .* added twice"):
+            live_files(history)
+    assert live_files(pa.concat_tables([twice[:500], twice[502:]])).num_rows == 1000
+
+
 def test_one_name_in_two_buckets_is_two_files() -> None:
     both = pa.concat_tables([added("a", bucket=0), added("a", bucket=1)])
     assert live_files(both).num_rows == 2
