@@ -1,13 +1,14 @@
 """One try of a commit: its manifests, the snapshot that names them, and what is left of it.
 
-What does not depend on the head is written once and serves every try. A try whose snapshot may
-still appear keeps its files; all others are removed (C17, C18).
+What does not depend on the head is encoded and written once and serves every try. All files of a
+try go to the store in one go, the snapshot last: one wait for the disk makes what it names durable.
+A try whose snapshot may still appear keeps its files; all others are removed (C17, C18).
 """
 
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from core.commit.own_commit import CommitId
 from core.commit.row_tracking import grouped_by_partition, track_rows
 from core.errors import ErrorKind, PaimonError, StorageError
 from core.format import options as table_options
+from core.format.avro_frames import join_files, read_frame
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.options import Options
 from core.format.snapshot import Snapshot
@@ -43,10 +45,15 @@ class CommitNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A prepared snapshot and the paths of the new metadata files that it needs."""
+    """A prepared snapshot and the new metadata files that it needs, in the order to be written."""
 
     snapshot: Snapshot
-    files: frozenset[str]
+    contents: tuple[tuple[str, bytes], ...]
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The paths of its files."""
+        return frozenset(path for path, _ in self.contents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +63,7 @@ class _Delta:
     changes: Changes
     delta_list: tuple[str, int]
     changelog_list: tuple[str, int] | None
-    files: frozenset[str]
+    contents: tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,7 +72,7 @@ class _Merge:
 
     before: pa.Table
     after: pa.Table
-    files: frozenset[str]
+    contents: tuple[tuple[str, bytes], ...]
 
     def applied_to(self, manifests: pa.Table) -> pa.Table | None:
         """The manifests with the merged ones in place, or None where others stand there."""
@@ -95,14 +102,24 @@ class CommitAttempts:
         self._delta: _Delta | None = None
         self._merge: _Merge | None = None
 
+    def encode_ahead(self, changes: Changes, schema: TableSchema) -> None:
+        """Encode what holds on top of any head, before one is known.
+
+        Raises:
+            NotAllowed: The table asks for manifests that are not written here.
+        """
+        if not schema.options.read(table_options.ROW_TRACKING_ENABLED):
+            files = NewFiles(self._new_uuid, schema)
+            self._delta = self._encode_delta(changes, files)
+            self._remember(files)
+
     def prepare(
         self, changes: Changes, note: CommitNote, head: Snapshot | None, schema: TableSchema
     ) -> Attempt:
-        """Write all that a snapshot on top of the head has to name.
+        """Encode all that a snapshot on top of the head has to name.
 
         Raises:
             FormatError: A manifest of the head is missing or broken.
-            StorageError: The store did not take the files; what was written is removed by `close`.
         """
         next_row_id = _next_row_id(head, changes.restored)
         snapshot_id = 1 if head is None else head.id + 1
@@ -113,17 +130,14 @@ class CommitAttempts:
             tracked = track_rows(delta, snapshot_id=snapshot_id, next_row_id=next_row_id)
             changes, next_row_id = replace(changes, delta=tracked.delta), tracked.next_row_id
         files = NewFiles(self._new_uuid, schema)
-        fresh_delta = self._encode_delta(changes, files)
+        delta_files = self._delta = self._encode_delta(changes, files)
         merge, base = self._merged_base(changes, note, head, schema, files)
-        base_list = files.add_list(base)
+        self._merge = merge
+        start = len(files.contents)
+        base_list = self._encode_base(head, base, files, is_merged=base is not merge.before)
         index_manifest = self._encode_index(changes, head, schema, files)
-        paths = [(self._table.paths.manifest(name), data) for name, data in files.contents]
-        self._publish(paths)
-        for name, metas in files.lists.items():
-            # The next commit of this process begins with them.
-            self._table.scan.remember_list(self._table.paths, name, metas)
-        self._delta, self._merge = fresh_delta, merge
-        changelog_list = fresh_delta.changelog_list or (None, None)
+        self._remember(files)
+        changelog_list = delta_files.changelog_list or (None, None)
         delta_rows = count_rows(changes.delta)
         snapshot = Snapshot(
             uuid=self._new_uuid(),
@@ -131,8 +145,8 @@ class CommitAttempts:
             schema_id=schema.id,
             base_manifest_list=base_list[0],
             base_manifest_list_size=base_list[1],
-            delta_manifest_list=fresh_delta.delta_list[0],
-            delta_manifest_list_size=fresh_delta.delta_list[1],
+            delta_manifest_list=delta_files.delta_list[0],
+            delta_manifest_list_size=delta_files.delta_list[1],
             changelog_manifest_list=changelog_list[0],
             changelog_manifest_list_size=changelog_list[1],
             index_manifest=index_manifest,
@@ -150,12 +164,30 @@ class CommitAttempts:
             properties=Options(note.properties),
             next_row_id=next_row_id,
         )
-        own = {path for path, _ in paths} | fresh_delta.files | merge.files
-        return Attempt(snapshot=snapshot, files=frozenset(own))
+        own = self._contents(files, start)
+        return Attempt(snapshot=snapshot, contents=(*delta_files.contents, *merge.contents, *own))
 
-    def keep(self, attempt: Attempt) -> None:
-        """Remember an attempt that was not seen to land: it may yet have, or be late."""
+    def publish(self, attempt: Attempt) -> tuple[Published, StorageError | None]:
+        """Write what an attempt has that is not there yet, and its snapshot last.
+
+        Returns:
+            WON, LOST (another commit has this id) or UNKNOWN; only a look tells after the last two.
+            With UNKNOWN the error, if it was one.
+
+        Raises:
+            StorageError: The store did not take the files, so the snapshot was not published; what
+                was written is removed by `close`.
+        """
         self._doubtful.append(attempt)
+        try:
+            return self._publish(attempt), None
+        except StorageError as error:
+            if not self._may_be_sent(attempt):
+                self._doubtful.pop()
+                raise
+            # The answer was lost, the snapshot perhaps not.
+            _log.warning("snapshot %d: %s", attempt.snapshot.id, error)
+            return Published.UNKNOWN, error
 
     def spare(self, attempt: Attempt) -> None:
         """Keep the files of an attempt that others have seen, whatever becomes of it."""
@@ -205,7 +237,7 @@ class CommitAttempts:
             changes=changes,
             delta_list=delta_list,
             changelog_list=changelog_list,
-            files=self._paths(files.contents[before:]),
+            contents=self._contents(files, before),
         )
 
     def _merged_base(
@@ -216,7 +248,10 @@ class CommitAttempts:
         schema: TableSchema,
         files: NewFiles,
     ) -> tuple[_Merge, pa.Table]:
-        base = MANIFEST_FILE_META.empty_table() if head is None else self._table.manifests(head)
+        base = MANIFEST_FILE_META.empty_table()
+        if head is not None:
+            # Lists that grew by a line a commit are of as many chunks, each of which costs time.
+            base = self._table.manifests(head).combine_chunks()
         policy = MergePolicy.of(schema.options)
         merger = ManifestFileMerger(self._table, schema, files)
         before = len(files.contents)
@@ -229,8 +264,22 @@ class CommitAttempts:
             if reused is not None:
                 return self._merge, reused
             after = base  # on a retry the head should not run away while manifests are merged
-        new = self._paths(files.contents[before:])
-        return _Merge(before=base, after=after, files=new), after
+        new = self._contents(files, before)
+        return _Merge(before=base, after=after, contents=new), after
+
+    def _encode_base(
+        self, head: Snapshot | None, base: pa.Table, files: NewFiles, *, is_merged: bool
+    ) -> tuple[str, int]:
+        """Encode the list of all manifests so far; mostly it is the two lists of the head."""
+        if head is None or is_merged or not self._table.reader.files.is_local:
+            return files.add_list(base)
+        paths = self._table.paths
+        names = (head.base_manifest_list, head.delta_manifest_list)
+        lists = [self._table.reader.read_immutable(paths.manifest(name)) for name in names]
+        frames = [read_frame(each) for each in lists]
+        if frames[0].header != frames[1].header:
+            return files.add_list(base)
+        return files.add_finished_list(join_files(zip(frames, lists, strict=True)), base)
 
     def _encode_index(
         self, changes: Changes, head: Snapshot | None, schema: TableSchema, files: NewFiles
@@ -258,16 +307,26 @@ class CommitAttempts:
             return None
         return source.statistics if content.get("schemaId") == schema.id else None
 
-    def _paths(self, contents: Sequence[tuple[str, bytes]]) -> frozenset[str]:
-        return frozenset(self._table.paths.manifest(name) for name, _ in contents)
+    def _remember(self, files: NewFiles) -> None:
+        # The next commit of this process begins with these lists.
+        for name, metas in files.lists.items():
+            self._table.scan.remember_list(self._table.paths, name, metas)
 
-    def _publish(self, files: Sequence[tuple[str, bytes]]) -> None:
-        self._written |= {path for path, _ in files}
-        left = list(files)
-        while left:
+    def _contents(self, files: NewFiles, start: int) -> tuple[tuple[str, bytes], ...]:
+        paths = self._table.paths
+        return tuple((paths.manifest(name), data) for name, data in files.contents[start:])
+
+    def _publish(self, attempt: Attempt) -> Published:
+        snapshot = attempt.snapshot
+        left = [(path, data) for path, data in attempt.contents if path not in self._written]
+        self._written |= attempt.files
+        left.append((self._table.paths.snapshot(snapshot.id), snapshot.to_json().encode()))
+        while True:
             outcomes = self._store.publisher.publish_in_order(left)
-            if outcomes[-1] is not Published.WON and not self._stands(*left[len(outcomes) - 1]):
-                path = left[len(outcomes) - 1][0]
+            if len(outcomes) == len(left):
+                return outcomes[-1]
+            path, data = left[len(outcomes) - 1]
+            if not self._stands(path, data):
                 raise StorageError(
                     f"{path} could not be written: the store gave no clear answer. Nothing was "
                     "published; try again.",
@@ -275,6 +334,13 @@ class CommitAttempts:
                     path=path,
                 )
             left = left[len(outcomes) :]
+
+    def _may_be_sent(self, attempt: Attempt) -> bool:
+        # The snapshot is sent only once the last of its files is there.
+        try:
+            return self._store.files.exists(attempt.contents[-1][0])
+        except PaimonError:
+            return True
 
     def _stands(self, path: str, data: bytes) -> bool:
         # Nobody else uses the name: a repeated request may have met its own first success.

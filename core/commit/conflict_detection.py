@@ -76,6 +76,8 @@ def find_conflict(
     Returns:
         The first problem, or None.
     """
+    if not live.num_rows and delta.num_rows == 1 and delta["kind"][0].as_py() == FileKind.ADD:
+        return None  # one new file by itself, as most commits are
     added = delta.filter(pc.equal(delta["kind"], int(FileKind.ADD)))
     deleted = delta.filter(pc.equal(delta["kind"], int(FileKind.DELETE)))
     problem = (

@@ -112,7 +112,7 @@ class FileStoreCommit:
         if not append.is_empty:
             snapshot = self._landing.land(
                 Request(
-                    plan=lambda _head, _live: append,
+                    changes=append,
                     partitions=append.partitions,
                     commit_id=CommitId(
                         user=user, identifier=identifier, kind=kind or append.natural_kind
@@ -177,7 +177,7 @@ class FileStoreCommit:
 
         snapshot = self._landing.land(
             Request(
-                plan=plan,
+                changes=plan,
                 partitions=chosen,
                 commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
                 guard=expected_head,
@@ -228,7 +228,7 @@ class FileStoreCommit:
         then = self._table.live_files(snapshot)
         return self._landing.land(
             Request(
-                plan=lambda head, live: restoring(then, live.at(head), snapshot),
+                changes=lambda head, live: restoring(then, live.at(head), snapshot),
                 partitions=None,
                 commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
                 guard=guard,
@@ -249,7 +249,7 @@ class FileStoreCommit:
         commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT)
         return self._landing.land(
             Request(
-                plan=lambda _head, _live: compact,
+                changes=compact,
                 partitions=compact.partitions,
                 commit_id=commit_id,
                 guard=guard,

@@ -20,8 +20,8 @@ from core.commit.commit_store import CommitStore
 from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.retry_policy import RetryPolicy
-from core.commit.snapshot_commit import publish_snapshot, was_replaced
-from core.errors import CommitConflict, ErrorKind, StorageError
+from core.commit.snapshot_commit import move_hints, was_replaced
+from core.errors import CommitConflict, ErrorKind
 from core.format import options as table_options
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.storage.file_publisher import Published
@@ -34,11 +34,11 @@ _log = logging.getLogger(__name__)
 class Request:
     """One snapshot to be made.
 
-    `plan` says what changes on top of a head. `partitions` are those that may change, None for
-    all; the live files that `plan` is handed are theirs.
+    `changes` are what changes, or tell it from a head. `partitions` are those that may change, None
+    for all; the live files that `changes` is handed are theirs.
     """
 
-    plan: Callable[[Snapshot | None, LiveView], Changes]
+    changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
     partitions: frozenset[bytes] | None
     commit_id: CommitId
     guard: SnapshotIdentity | None
@@ -46,6 +46,10 @@ class Request:
     watermark: int | None = None
     seen_id: int | None = None
     checks_append: bool = False
+
+    def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
+        """What changes on top of a head."""
+        return self.changes if isinstance(self.changes, Changes) else self.changes(head, live)
 
 
 class Landing:
@@ -92,7 +96,12 @@ class Landing:
     def _try_all(self, request: Request, attempts: CommitAttempts) -> Snapshot:
         check = CommitCheck(self._table, request.commit_id)
         live = LiveView(self._table, request.partitions)
-        policy = RetryPolicy.of(self._table.schema().options)
+        schema = self._table.schema()
+        policy = RetryPolicy.of(schema.options)
+        if isinstance(request.changes, Changes):
+            # Others can have their turn meanwhile.
+            check_features(self._table, schema)
+            attempts.encode_ahead(request.changes, schema)
         seen_id, failure, was_won = request.seen_id, None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             with self._queue.turn():
@@ -108,9 +117,9 @@ class Landing:
                 self._check_guard(request.guard, head)
                 attempt = self._prepare(request, attempts, check, live, head)
                 seen_id = 0 if head is None else head.id
-                attempts.keep(attempt)
-                outcome, failure = self._publish(attempt)
+                outcome, failure = attempts.publish(attempt)
             if outcome is Published.WON:
+                move_hints(self._store, self._table.paths, attempt.snapshot)
                 if not was_replaced(self._store, self._table.paths, attempt.snapshot, self._sleep):
                     return attempt.snapshot
                 _log.warning("snapshot %d was replaced by another writer", attempt.snapshot.id)
@@ -154,14 +163,6 @@ class Landing:
             readds_files=is_old or changes.restored is not None,
         )
         return attempts.prepare(changes, note, head, schema)
-
-    def _publish(self, attempt: Attempt) -> tuple[Published, StorageError | None]:
-        try:
-            return publish_snapshot(self._store, self._table.paths, attempt.snapshot), None
-        except StorageError as error:
-            # The answer was lost, the snapshot perhaps not.
-            _log.warning("snapshot %d: %s", attempt.snapshot.id, error)
-            return Published.UNKNOWN, error
 
     def _find_own(
         self, commit_id: CommitId, seen_id: int | None, head: Snapshot | None

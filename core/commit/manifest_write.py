@@ -70,7 +70,10 @@ class NewFiles:
 
     def add_list(self, metas: pa.Table) -> tuple[str, int]:
         """Add a manifest list with these lines; returns its name and size in bytes."""
-        data = encode_manifest_list(metas, self._codec)
+        return self.add_finished_list(encode_manifest_list(metas, self._codec), metas)
+
+    def add_finished_list(self, data: bytes, metas: pa.Table) -> tuple[str, int]:
+        """Add a manifest list that is encoded already and holds these lines; as `add_list`."""
         name = self.new_name("manifest-list")
         self.contents.append((name, data))
         self.lists[name] = metas

@@ -1,4 +1,4 @@
-"""Publishing a snapshot: the one step of a commit after which readers see it."""
+"""What follows the publishing of a snapshot: hints, and a look whether it stayed."""
 
 import logging
 import time
@@ -7,26 +7,20 @@ from collections.abc import Callable
 from core.commit.commit_store import CommitStore
 from core.errors import NotFound, StorageError
 from core.format.snapshot import Snapshot
-from core.storage.file_publisher import Published
 from core.storage.foreign_renames import wait_for_renames
 from core.storage.table_paths import TablePaths
 
 _log = logging.getLogger(__name__)
 
 
-def publish_snapshot(store: CommitStore, paths: TablePaths, snapshot: Snapshot) -> Published:
-    """Make the file of a snapshot, never in place of another, and then move the hint.
+def move_hints(store: CommitStore, paths: TablePaths, snapshot: Snapshot) -> None:
+    """Point the hints at a snapshot that was published.
 
-    Returns:
-        WON, LOST (another commit has this id) or UNKNOWN; only a look tells after the last two.
+    They may lag behind, and where they cannot be written readers list the folder.
     """
-    outcome = store.publisher.publish(paths.snapshot(snapshot.id), snapshot.to_json().encode())
-    if outcome is Published.WON:
-        # Only a hint: where it cannot be written readers list the folder.
-        store.publisher.replace_hint(paths.latest_hint, str(snapshot.id).encode())
-        if snapshot.id == 1:
-            store.publisher.replace_hint(paths.earliest_hint, b"1")
-    return outcome
+    store.publisher.replace_hint(paths.latest_hint, str(snapshot.id).encode())
+    if snapshot.id == 1:
+        store.publisher.replace_hint(paths.earliest_hint, b"1")
 
 
 def was_replaced(

@@ -178,9 +178,14 @@ class _PhasedPublisher:
         return self.publish_in_order([(path, data)])[0]
 
     def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
-        if files and "/manifest/" in files[0][0]:
+        count = sum("/manifest/" in path for path, _ in files)
+        if count:
             self._actor.stop(Phase.WRITE)
-        elif files and "/branch-lineage/" in files[0][0]:
+            outcomes = self._inner.publish_in_order(files[:count])
+            if count == len(files) or outcomes[-1] is not Published.WON:
+                return outcomes
+            return [*outcomes, *self.publish_in_order(files[count:])]
+        if files and "/branch-lineage/" in files[0][0]:
             is_intent = "/intent-" in files[0][0]
             self._actor.stop(Phase.WRITE if is_intent else Phase.CALLBACK)
         else:

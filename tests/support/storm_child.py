@@ -33,11 +33,11 @@ class HesitatingPublisher:
         self._rng = rng
 
     def publish(self, path: str, data: bytes) -> Published:
-        if "/snapshot/snapshot-" in path:
-            time.sleep(self._rng.uniform(0, self._millis) / 1000)
-        return self._inner.publish(path, data)
+        return self.publish_in_order([(path, data)])[0]
 
     def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+        if any("/snapshot/snapshot-" in path for path, _ in files):
+            time.sleep(self._rng.uniform(0, self._millis) / 1000)
         return self._inner.publish_in_order(files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:

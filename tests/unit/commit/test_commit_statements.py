@@ -15,7 +15,7 @@ from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.snapshot import Snapshot
 from core.storage.file_io import FileReader
-from core.storage.file_publisher import FilePublisher, Published
+from core.storage.file_publisher import FilePublisher, Published, in_order
 from core.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import CommitBench, data_files, message
 
@@ -36,6 +36,9 @@ class Meddled:
         if "/snapshot/snapshot-" in path and self._answers:
             return self._answers.pop(0)(path, data)
         return self._inner.publish(path, data)
+
+    def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
+        return in_order(self.publish, files)
 
 
 def meddled(bench: CommitBench, *answers: Answer, **more: object) -> FileStoreCommit:

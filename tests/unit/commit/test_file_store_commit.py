@@ -11,7 +11,7 @@ from core.errors import CommitConflict, NotAllowed, NotFound
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.snapshot import CommitKind
-from core.storage.file_publisher import FilePublisher, Published
+from core.storage.file_publisher import FilePublisher, Published, in_order
 from tests.support.commit_tables import CommitBench, data_files, message
 
 
@@ -236,7 +236,7 @@ class Meddler:
         return self.inner.publish(path, data)
 
     def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
-        return self.inner.publish_in_order(files)
+        return in_order(self.publish, files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self.inner.replace_hint(path, data)

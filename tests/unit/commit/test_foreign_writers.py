@@ -10,7 +10,7 @@ from core.commit.commit_queue import NoQueue
 from core.commit.file_store_commit import FileStoreCommit
 from core.errors import StorageError
 from core.format.snapshot import Snapshot
-from core.storage.file_publisher import FilePublisher, Published
+from core.storage.file_publisher import FilePublisher, Published, in_order
 from core.table.history_check import find_lost_commits
 from tests.support.commit_tables import CommitBench, data_files, message
 
@@ -32,7 +32,7 @@ class Overtaken:
         return outcome
 
     def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
-        return self._inner.publish_in_order(files)
+        return in_order(self.publish, files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self._inner.replace_hint(path, data)

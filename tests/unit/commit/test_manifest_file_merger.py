@@ -16,6 +16,7 @@ from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.snapshot import Snapshot
+from core.storage.file_publisher import in_order
 from core.table.manifest_scan import live_files
 from tests.support.commit_tables import UNPARTITIONED, CommitBench, data_files, message
 
@@ -205,6 +206,9 @@ def test_merged_manifests_serve_the_next_try_and_are_removed_if_they_do_not(
                         patch.setattr(MergePolicy, "of", lambda _: never)
                         bench.append("rival")
             return bench.store.publisher.publish(path, data)
+
+        def publish_in_order(self, files: list[tuple[str, bytes]]) -> object:
+            return in_order(self.publish, files)  # type: ignore[arg-type]
 
     store = replace(bench.store, publisher=Rival())  # type: ignore[arg-type]
     committer = FileStoreCommit(bench.table(), store, sleep=lambda _: None, queue=NoQueue())
