@@ -56,6 +56,7 @@ class ErrorKind(StrEnum):
     PROTECTED = "PROTECTED"
     BRANCH_IN_USE = "BRANCH_IN_USE"
     UNDO_BLOCKED = "UNDO_BLOCKED"
+    CONFLICTS_OPEN = "CONFLICTS_OPEN"
 
 
 class PaimonError(Exception):

@@ -88,6 +88,27 @@ def change_schema(
     )
 
 
+def withdraw_schemas(
+    table: FileStoreTable, store: CommitStore, schemas: Sequence[TableSchema]
+) -> None:
+    """Take back schemas that were published for a commit that did not come to be.
+
+    They stay where somebody has built on them: altered the table further, or committed with them.
+    """
+    if not schemas:
+        return
+    head = table.head()
+    in_use = head is not None and head.schema_id >= schemas[0].id
+    if in_use or max(table.schemas.ids(), default=-1) > schemas[-1].id:
+        return
+    ours = {table.paths.schema(each.id): each.to_json().encode() for each in schemas}
+    store.remover.remove(
+        path
+        for path, data in reversed(ours.items())
+        if store.files.exists(path) and store.files.read(path) == data
+    )
+
+
 def new_schema(
     fields: Sequence[tuple[str, DataType]],
     *,

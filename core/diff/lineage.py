@@ -22,6 +22,8 @@ from core.format.tag import Tag
 MERGE_SOURCE_IDENTITY: Final = "branch.merge.source-identity"
 MERGE_BASE_IDENTITY: Final = "branch.merge.base-identity"
 MERGE_SOURCE: Final = "branch.merge.source"
+MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
+MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
 
 # The same snapshot has the same lists on every branch, with or without a uuid beside them.
@@ -173,6 +175,14 @@ def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:
         return identity_from(raw, "merge property") if isinstance(raw, dict) else None
     except (ValueError, FormatError):
         return None  # written by other software under our key
+
+
+def field_ids_from(text: str) -> dict[int, int]:
+    """Decode the column numbers that a merge commit noted; nothing where others wrote the text."""
+    try:
+        return {int(theirs): int(ours) for theirs, ours in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def best_forks(

@@ -29,7 +29,7 @@ class Unresolved(Enum):
 
 def settle(sides: ThreeWay[T]) -> T | Unresolved:
     """Take the side that changed; both may change if they agree."""
-    if sides.ours == sides.theirs or sides.theirs == sides.base:
+    if sides.theirs in (sides.ours, sides.base):
         return sides.ours
     if sides.ours == sides.base:
         return sides.theirs

@@ -116,18 +116,25 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     preview.raise_unless_runnable(wanted)
     if plan.verdict is Verdict.UP_TO_DATE:
         return {"verdict": str(plan.verdict), "plan_id": plan.id}
-    copy = _copy_of(plan, call)
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
-        "journal": {
-            **copy.to_object(),
-            "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
-            "schemaIdAfter": schema_id_after(table.on(target), copy),
-            "planId": plan.id,
-            "rows": plan.arrives.row_count,
-            "notes": list(plan.notes),
-        },
+        "journal": journal_of_forward(table.on(target), plan, call.operation_id),
+    }
+
+
+def journal_of_forward(
+    target: FileStoreTable, plan: FastForwardPlan, operation_id: str
+) -> dict[str, object]:
+    """What an operation notes that moves a branch to the head of another one."""
+    copy = _copy_of(plan, operation_id)
+    return {
+        **copy.to_object(),
+        "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
+        "schemaIdAfter": schema_id_after(target, copy),
+        "planId": plan.id,
+        "rows": plan.arrives.row_count,
+        "notes": list(plan.notes),
     }
 
 
@@ -178,7 +185,7 @@ def _publish(
     return {"receipt": finish_take_over(operation, progress).to_json()}
 
 
-def _copy_of(plan: FastForwardPlan, call: ProcedureCall) -> HistoryCopy:
+def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:
     """Turn the decision into files to copy and, where it is forced, files to take away."""
     source, target = plan.source_head, plan.target_head
     assert source is not None
@@ -196,7 +203,7 @@ def _copy_of(plan: FastForwardPlan, call: ProcedureCall) -> HistoryCopy:
         remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
         remove_schema_ids=removed.schema_ids,
         remove_tags=tuple(tag.name for tag in removed.tags),
-        rescue_branch=rescue_name(call.operation_id) if not removed.is_empty else None,
+        rescue_branch=rescue_name(operation_id) if not removed.is_empty else None,
     )
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from core.procedures.drop_branch import DROP_BRANCH
+from core.procedures.merge_branch import MERGE_BRANCH
 from core.procedures.pin_branch import PIN_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
 from core.procedures.rename_branch import RENAME_BRANCH
@@ -18,6 +19,7 @@ _ALL: Final = (
     CREATE_TAG,
     DELETE_TAG,
     DROP_BRANCH,
+    MERGE_BRANCH,
     PIN_BRANCH,
     PROTECT_BRANCH,
     RENAME_BRANCH,

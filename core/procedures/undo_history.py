@@ -13,13 +13,14 @@ from core.errors import ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import HeadMove
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
 from core.procedures.dependents import readable_tags
 from core.procedures.drop_branch import open_operations
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of
-from core.procedures.records import text_of
+from core.procedures.records import text_of, texts_of
 from core.procedures.undo_plan import gone, planned_undo
 from core.procedures.verb import Planned
 from core.procedures.warehouse import Warehouse
@@ -78,7 +79,8 @@ def plan_way_back(
 
 def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
     """Turn what an operation did around."""
-    if intent.procedure == "rollback" and intent.plan.get("way") != "cut":
+    adds_one = intent.procedure == "rollback" and intent.plan.get("way") != "cut"
+    if adds_one or intent.plan.get("way") == "three-way":
         pin = text_of(intent.plan, "pin")
         return HistoryCopy(
             source=move.branch,
@@ -92,6 +94,9 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
             snapshot_ids=(),
             # It added one snapshot, whose number only its end knows.
             remove_snapshot_ids=() if move.after_id is None else (move.after_id,),
+            remove_schema_ids=tuple(
+                TableSchema.from_json(text).id for text in texts_of(intent.plan, "schemas")
+            ),
             remove_tags=() if pin is None else (pin,),
             rescue_branch=rescue_branch,
         )

@@ -1,0 +1,304 @@
+"""What one side did to the files of a table since a common snapshot, without its compactions.
+
+A compaction changes no row, so a merge must not take it for a change. The log is folded in two
+ways at once: as it happened (which files are live now), and as if no compaction had happened
+(which files hold the changes as they were written). A compaction stays undone until a later commit
+removes one of the files that it wrote: from then on its result counts as written.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.table_operation import TableOperation
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
+from core.format.snapshot import CommitKind, Snapshot
+
+Place = tuple[bytes, int]
+"""An encoded partition and a bucket."""
+
+# What a release that records it says a commit did [Paimon Snapshot.Operation, from 2.0].
+_RECORDED: Final[Mapping[str, TableOperation]] = {
+    "WRITE": TableOperation.INSERT,
+    "OVERWRITE": TableOperation.OVERWRITE,
+    "TRUNCATE": TableOperation.OVERWRITE,
+    "DELETE": TableOperation.DELETE,
+    "UPDATE": TableOperation.UPDATE,
+    "MERGE": TableOperation.UPDATE,
+}
+# A file that was copied for another branch to have it of its own holds the same rows.
+_COPY_MARK: Final = r"-of-[0-9a-f]{8}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SnapshotDelta:
+    """What one snapshot changed.
+
+    Attributes:
+        entries: Of its delta manifests, in their order, with the columns of MANIFEST_ENTRY.
+        emptied: Encoded partitions of which it left no file that was there before.
+        masks: Whether it changed the deletion vectors of the table.
+    """
+
+    snapshot: Snapshot
+    entries: pa.Table
+    emptied: frozenset[bytes] = frozenset()
+    masks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One commit of the log that is not a compaction.
+
+    Attributes:
+        commit: The name of its delta manifest list: the same on every branch that holds it.
+        added, removed: Identities of files.
+        places: Where it changed files.
+        is_inferred: Whether the kind was concluded from the files, as no release recorded it.
+    """
+
+    commit: str
+    snapshot_id: int
+    operation: TableOperation
+    added: frozenset[str]
+    removed: frozenset[str]
+    places: frozenset[Place]
+    is_inferred: bool
+
+    @property
+    def partitions(self) -> frozenset[bytes]:
+        """The encoded partitions that it touched."""
+        return frozenset(partition for partition, _ in self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """Files of one bucket that were written again as others, by identity."""
+
+    place: Place
+    before: frozenset[str]
+    after: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogicalLog:
+    """The folded log of one side; sets hold identities.
+
+    Attributes:
+        entries: One row a file that the log mentions, with the columns of MANIFEST_ENTRY.
+        added: Files that hold what was written since, as it was written.
+        removed: Files from before that are gone with their rows.
+        arrived: Files that are live now and were not.
+        left: Files from before that are not live any more.
+        compactions: Those that stayed undone, oldest first.
+        steps: All other commits, oldest first.
+    """
+
+    entries: pa.Table
+    added: frozenset[str]
+    removed: frozenset[str]
+    arrived: frozenset[str]
+    left: frozenset[str]
+    compactions: tuple[Compaction, ...]
+    steps: tuple[Step, ...]
+    has_masks: bool
+
+    @property
+    def operations(self) -> frozenset[TableOperation]:
+        """What the side did to rows; compaction where it did only that."""
+        done = {step.operation for step in self.steps}
+        if self.compactions:
+            done.add(TableOperation.COMPACTION)
+        return frozenset(done)
+
+    def files(self, identities: Iterable[str]) -> pa.Table:
+        """The entries of files, with the columns of MANIFEST_ENTRY, in the order of the log."""
+        wanted = pa.array(sorted(identities), pa.string())
+        return self.entries.filter(pc.is_in(self.entries["identity"], value_set=wanted))
+
+
+def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
+    """Fold the snapshots of one side, oldest first, all of them behind the common one."""
+    fold = _Fold()
+    for delta in deltas:
+        entries = with_original_names(delta.entries)
+        if delta.snapshot.commit_kind is CommitKind.COMPACT:
+            fold.compact(entries)
+        elif entries.num_rows or delta.masks:
+            fold.change(delta, entries)
+    return fold.result()
+
+
+def with_original_names(entries: pa.Table) -> pa.Table:
+    """Give copies of a file the identity of the file that they were copied from."""
+    if not pc.any(pc.match_substring_regex(entries["file_name"], _COPY_MARK)).as_py():
+        return entries
+    names = pc.replace_substring_regex(entries["file_name"], pattern=_COPY_MARK, replacement="")
+    extra = [
+        [re.sub(_COPY_MARK, "", each) for each in several]
+        for several in entries["extra_files"].to_pylist()
+    ]
+    renamed = _with(entries, "file_name", names)
+    renamed = _with(
+        renamed, "extra_files", pa.array(extra, entries.schema.field("extra_files").type)
+    )
+    return _with(entries, "identity", file_identity(renamed))
+
+
+def copy_name(file_name: str, operation_id: str) -> str:
+    """Name the copy that an operation makes of a data file."""
+    stem, dot, suffix = file_name.rpartition(".")
+    mark = operation_id.replace("-", "")[:8]
+    return f"{stem}-of-{mark}{dot}{suffix}"
+
+
+@dataclass(slots=True)
+class _Fold:
+    parts: list[pa.Table] = field(default_factory=list)
+    added: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    arrived: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
+    undone: dict[str, Compaction] = field(default_factory=dict)
+    compactions: list[Compaction] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    has_masks: bool = False
+
+    def compact(self, entries: pa.Table) -> None:
+        self.parts.append(entries)
+        before: dict[Place, set[str]] = {}
+        after: dict[Place, set[str]] = {}
+        for identity, place, kind in _rows(entries):
+            if kind == FileKind.ADD:
+                after.setdefault(place, set()).add(identity)
+                self._arrive(identity)
+            else:
+                before.setdefault(place, set()).add(identity)
+                self._leave(identity)
+        for place in sorted(before.keys() | after.keys()):
+            done = Compaction(
+                place=place,
+                before=frozenset(before.get(place, ())),
+                after=frozenset(after.get(place, ())),
+            )
+            self.compactions.append(done)
+            self.undone |= dict.fromkeys(done.after, done)
+
+    def change(self, delta: SnapshotDelta, entries: pa.Table) -> None:
+        self.parts.append(entries)
+        self.has_masks |= delta.masks
+        added, removed, places = set(), set(), set()
+        for identity, place, kind in _rows(entries):
+            places.add(place)
+            if kind == FileKind.ADD:
+                added.add(identity)
+                self._arrive(identity)
+                _toggle(identity, self.removed, self.added)
+            else:
+                self._leave(identity)
+                read, written = self._count_as_written(identity)
+                removed |= {identity, *read}
+                added |= written
+                _toggle(identity, self.added, self.removed)
+        operation, is_inferred = _operation(delta, entries)
+        self.steps.append(
+            Step(
+                commit=delta.snapshot.delta_manifest_list,
+                snapshot_id=delta.snapshot.id,
+                operation=operation,
+                added=frozenset(added - removed),
+                removed=frozenset(removed - added),
+                places=frozenset(places),
+                is_inferred=is_inferred,
+            )
+        )
+
+    def result(self) -> LogicalLog:
+        whole = pa.concat_tables([MANIFEST_ENTRY.empty_table(), *self.parts])
+        return LogicalLog(
+            entries=_first_of_each(whole),
+            added=frozenset(self.added),
+            removed=frozenset(self.removed),
+            arrived=frozenset(self.arrived),
+            left=frozenset(self.left),
+            compactions=tuple(self.compactions),
+            steps=tuple(self.steps),
+            has_masks=self.has_masks,
+        )
+
+    def _arrive(self, identity: str) -> None:
+        _toggle(identity, self.left, self.arrived)
+
+    def _leave(self, identity: str) -> None:
+        _toggle(identity, self.arrived, self.left)
+
+    def _count_as_written(self, identity: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Stop undoing the compaction that wrote a file; returns what it read and wrote."""
+        compaction = self.undone.get(identity)
+        if compaction is None:
+            return frozenset(), frozenset()
+        self.compactions.remove(compaction)
+        for each in compaction.after:
+            del self.undone[each]
+        for each in sorted(compaction.before):
+            self._count_as_written(each)
+            _toggle(each, self.added, self.removed)
+        for each in sorted(compaction.after):
+            _toggle(each, self.removed, self.added)
+        return compaction.before, compaction.after
+
+
+def _with(entries: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return entries.set_column(
+        entries.schema.get_field_index(name), MANIFEST_ENTRY.field(name), column
+    )
+
+
+def _toggle(identity: str, out_of: set[str], into: set[str]) -> None:
+    """Take a file out of one set where it stands there, else put it into the other."""
+    if identity in out_of:
+        out_of.remove(identity)
+    else:
+        into.add(identity)
+
+
+def _rows(entries: pa.Table) -> Iterable[tuple[str, Place, int]]:
+    columns = (entries[name].to_pylist() for name in ("identity", "partition", "bucket", "kind"))
+    for identity, partition, bucket, kind in zip(*columns, strict=True):
+        yield identity, (partition, bucket), kind
+
+
+def _first_of_each(entries: pa.Table) -> pa.Table:
+    identities = entries["identity"].to_pylist()
+    # Reversed, so that the first mention of a file is the one that stays.
+    first = {each: at for at, each in reversed(list(enumerate(identities)))}
+    return entries.take(pa.array(sorted(first.values()), pa.int64()))
+
+
+def _operation(delta: SnapshotDelta, entries: pa.Table) -> tuple[TableOperation, bool]:
+    """Tell what a commit did; where that is open, what is checked more strictly.
+
+    An overwrite is replayed over rows that the other side added, a delete is not: so a commit that
+    may be either is a delete.
+    """
+    recorded = _RECORDED.get(delta.snapshot.operation or "")
+    if recorded is not None:
+        return recorded, False
+    rows = pc.fill_null(entries["row_count"], 0)
+    is_add = pc.equal(entries["kind"], int(FileKind.ADD))
+    added = pc.sum(rows.filter(is_add)).as_py() or 0
+    removed = pc.sum(rows.filter(pc.invert(is_add))).as_py() or 0
+    if pc.all(is_add).as_py() and not delta.masks:
+        return TableOperation.INSERT, False
+    touched = set(entries["partition"].to_pylist())
+    if added == removed and added:
+        return TableOperation.UPDATE, True
+    if added > removed and touched and touched <= delta.emptied:
+        return TableOperation.OVERWRITE, True
+    return (
+        TableOperation.DELETE if added < removed or delta.masks else TableOperation.UPDATE
+    ), True

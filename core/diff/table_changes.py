@@ -1,0 +1,105 @@
+"""What a side changed since the merge base, from the logs since the place where branches parted.
+
+After a merge the base lies on one side only. Both sides are therefore told from the root, the
+newest snapshot that the histories of both hold, and the base is taken off.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from core.diff.logical_log import Compaction, LogicalLog, Step
+from core.diff.table_operation import TableOperation
+from core.format.manifest_entry import MANIFEST_ENTRY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableChanges:
+    """The net changes of one side; sets hold identities.
+
+    Attributes:
+        log: The side since the root, which knows the entries.
+        base_log: The base since the root.
+        added: Files that hold what the side wrote since the base, as it was written.
+        removed: Files of the base that are gone with their rows.
+        steps: The commits since the base.
+    """
+
+    log: LogicalLog
+    base_log: LogicalLog
+    added: frozenset[str]
+    removed: frozenset[str]
+    steps: tuple[Step, ...]
+
+    @property
+    def operations(self) -> frozenset[TableOperation]:
+        """What the side did to rows since the base; files that net to nothing were not touched."""
+        touched = self.added | self.removed
+        return frozenset(
+            step.operation
+            for step in self.steps
+            if not touched.isdisjoint(step.added | step.removed) or not (step.added | step.removed)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the side holds the rows of the base."""
+        return not (self.added or self.removed or self.has_masks)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether it changed deletion vectors since the base."""
+        return self.log.has_masks and not self.base_log.has_masks
+
+    def files(self, identities: Iterable[str]) -> pa.Table:
+        """The entries of files that either log mentions, with the columns of MANIFEST_ENTRY."""
+        return files_in(identities, self.log, self.base_log)
+
+
+def files_in(identities: Iterable[str], *logs: LogicalLog) -> pa.Table:
+    """The entries of files, each from the first log that mentions it, as MANIFEST_ENTRY.
+
+    A file that was there from the root on is mentioned only by a side that let go of it.
+    """
+    wanted = set(identities)
+    parts = [MANIFEST_ENTRY.empty_table()]
+    for log in logs:
+        parts.append(log.files(wanted))
+        wanted.difference_update(parts[-1]["identity"].to_pylist())
+    return pa.concat_tables(parts)
+
+
+def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
+    """Return what a side did since the base.
+
+    Args:
+        base: The log from the root to the base, on whichever side that lies.
+        side: The log from the root to the head of the side.
+    """
+    # Where a merge took files as the source had compacted them, these stand for what they hold.
+    compactions = (*base.compactions, *side.compactions)
+    then, gone_then = _as_written(base, compactions)
+    now, gone_now = _as_written(side, compactions)
+    known = {step.commit for step in base.steps}
+    return TableChanges(
+        log=side,
+        base_log=base,
+        added=(now - then) | (gone_then - gone_now),
+        removed=(gone_now - gone_then) | (then - now),
+        steps=tuple(step for step in side.steps if step.commit not in known),
+    )
+
+
+def _as_written(
+    log: LogicalLog, compactions: Sequence[Compaction]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """What a log added and removed, files that a compaction wrote taken for those it read."""
+    added, removed = set(log.added), set(log.removed)
+    for compaction in reversed(compactions):
+        if compaction.after and compaction.after <= added:
+            added -= compaction.after
+            back = compaction.before & removed
+            removed -= back
+            added |= compaction.before - back
+    return frozenset(added), frozenset(removed)

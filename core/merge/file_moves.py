@@ -1,0 +1,127 @@
+"""How a merge moves files, as values: a strategy per bucket, what comes, what goes, what waits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from core.diff.logical_log import Place
+from core.errors import ErrorKind
+from core.merge.conflict import Conflict
+
+
+class Strategy(StrEnum):
+    """What a merge does with a bucket.
+
+    Attributes:
+        KEEP: Nothing: the source changed no row of it.
+        ADOPT: Only the source changed it: its files come, and what it gave up goes.
+        REPLAY: Both changed it, and the changes do not touch: the source's files are added.
+        DELTA: Rows that both changed are settled and written; the rest is replayed.
+        REWRITE: Its rows are written again.
+        CONFLICT: Nothing, until a conflict is settled.
+    """
+
+    KEEP = "keep"
+    ADOPT = "adopt"
+    REPLAY = "replay"
+    DELTA = "delta"
+    REWRITE = "rewrite"
+    CONFLICT = "conflict"
+
+
+class Knowledge(StrEnum):
+    """What settled a question, from the cheapest on."""
+
+    MANIFESTS = "manifests"
+    KEYS = "keys"
+    ROWS = "rows"
+
+
+class InsertScope(StrEnum):
+    """Which rows of the target a delete or update of the source could have hit."""
+
+    TABLE = "table"
+    PARTITION = "partition"
+
+
+class Isolation(StrEnum):
+    """Whether a delete or update of the source counts for rows that the target added since."""
+
+    SERIALIZABLE = "serializable"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRules:
+    """What a person may choose about a merge.
+
+    Attributes:
+        strict: Turn what the rules overrule and only report into conflicts.
+    """
+
+    strict: bool = False
+    scope: InsertScope = InsertScope.TABLE
+    isolation: Isolation = Isolation.SERIALIZABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketMove:
+    """What happens to one bucket; `place` is its encoded partition and number."""
+
+    place: Place
+    strategy: Strategy
+    knowledge: Knowledge = Knowledge.MANIFESTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Why a merge cannot run at all, in a sentence."""
+
+    kind: ErrorKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileMoves:
+    """What a merge does with files.
+
+    Attributes:
+        add: Files of the source, as its schemas know them, with the columns of MANIFEST_ENTRY.
+        restore: Files of the target from before a compaction of its own.
+        remove: Live files of the target.
+        buckets: Those that change or cannot.
+        row_places: Buckets where only their rows tell whether both sides changed the same.
+        adopts_index: Buckets whose index files (hash index, deletion vectors) become the source's.
+        adopts_masks: Whether all deletion vectors of the source become the target's.
+        notes: What the rules decided against a side, in sentences.
+    """
+
+    add: pa.Table
+    restore: pa.Table
+    remove: pa.Table
+    buckets: tuple[BucketMove, ...] = ()
+    row_places: tuple[Place, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    adopts_index: frozenset[Place] = frozenset()
+    adopts_masks: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """How files and partitions are told to people."""
+
+    table: str
+    partition: Callable[[bytes], str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Findings:
+    """What is found while the rules are applied."""
+
+    conflicts: list[Conflict] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,181 @@
+"""How the files of a table with a primary key merge: bucket by bucket, by the keys that changed.
+
+A file that a writer appended holds changes, not states, so adding it to a bucket in which other
+keys changed in the meantime gives the rows that writing it there would have given, whatever the
+merge engine. Tried with Paimon's own readers, before and after a full compaction.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from core.diff.logical_log import Place
+from core.diff.table_changes import TableChanges, files_in
+from core.errors import ErrorKind
+from core.format import options as table_options
+from core.format.binary_row import decode_row
+from core.format.table_schema import BucketMode, TableSchema
+from core.merge.file_moves import Block, BucketMove, FileMoves, Findings, Naming, Strategy
+
+
+def merge_keyed_files(
+    schema: TableSchema, ours: TableChanges, theirs: TableChanges, naming: Naming
+) -> FileMoves:
+    """Decide what a merge does with the files of a table with a primary key.
+
+    Args:
+        schema: Of the target: its key, its bucket mode, its merge engine.
+        ours: What the target changed since the base.
+        theirs: What the source changed.
+        naming: How places are told.
+    """
+    found = Findings()
+    changed_by_us = _by_place(ours.files(ours.added | ours.removed))
+    changed_by_them = _by_place(theirs.files(theirs.added | theirs.removed))
+    _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
+    shows_level_0 = not skips_level_0(schema)
+    add: set[str] = set()
+    remove: set[str] = set()
+    restore: set[str] = set()
+    moves: list[BucketMove] = []
+    row_places: list[Place] = []
+    adopts_index: set[Place] = set()
+    for place in sorted(changed_by_them):
+        files = changed_by_them[place]
+        identities = set(files["identity"].to_pylist())
+        is_appended = identities <= theirs.added and not any(files["level"].to_pylist())
+        mine = changed_by_us.get(place)
+        if mine is None and is_appended and shows_level_0:
+            add |= identities
+            adopts_index.add(place)
+            moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
+        elif mine is None:
+            come, back, go = _swap(place, ours, theirs)
+            add |= come
+            restore |= back
+            remove |= go
+            adopts_index.add(place)
+            moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
+        elif not shows_level_0:
+            found.blocks.append(_unsupported(_place_text(place, naming)))
+            moves.append(BucketMove(place=place, strategy=Strategy.REWRITE))
+        elif is_appended and _only_adds(mine, ours) and not _overlap(files, mine, schema):
+            add |= identities
+            moves.append(BucketMove(place=place, strategy=Strategy.REPLAY))
+        else:
+            row_places.append(place)
+            moves.append(BucketMove(place=place, strategy=Strategy.DELTA))
+    return FileMoves(
+        add=theirs.files(add - ours.log.arrived),
+        restore=ours.files(restore),
+        remove=files_in(remove, ours.log, theirs.log),
+        buckets=tuple(moves),
+        row_places=tuple(row_places),
+        blocks=tuple(found.blocks),
+        adopts_index=frozenset(adopts_index),
+    )
+
+
+def skips_level_0(schema: TableSchema) -> bool:
+    """Whether batch readers leave out what is not compacted yet, so that a file cannot be added."""
+    options = schema.options
+    has_vectors = options.read(table_options.DELETION_VECTORS_ENABLED)
+    merges_on_read = options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
+    is_first_row = options.read(table_options.MERGE_ENGINE) == "first-row"
+    return (has_vectors and not merges_on_read) or is_first_row
+
+
+def _swap(
+    place: Place, ours: TableChanges, theirs: TableChanges
+) -> tuple[set[str], set[str], set[str]]:
+    """A bucket becomes what the source holds.
+
+    Returns:
+        Files of the source that come, files from before the root that come back, files that go.
+    """
+    arrived_ours, left_ours = _at(place, ours, ours.log.arrived), _at(place, ours, ours.log.left)
+    arrived, left = _at(place, theirs, theirs.log.arrived), _at(place, theirs, theirs.log.left)
+    return arrived - arrived_ours, left_ours - left, (arrived_ours - arrived) | (left - left_ours)
+
+
+def _at(place: Place, side: TableChanges, identities: frozenset[str]) -> set[str]:
+    found = _by_place(side.log.files(identities)).get(place)
+    return set() if found is None else set(found["identity"].to_pylist())
+
+
+def _by_place(files: pa.Table) -> dict[Place, pa.Table]:
+    at: dict[Place, list[int]] = {}
+    columns = (files[name].to_pylist() for name in ("partition", "bucket"))
+    for row, place in enumerate(zip(*columns, strict=True)):
+        at.setdefault(place, []).append(row)
+    return {place: files.take(rows) for place, rows in at.items()}
+
+
+def _only_adds(files: pa.Table, side: TableChanges) -> bool:
+    return set(files["identity"].to_pylist()) <= side.added
+
+
+def _overlap(theirs: pa.Table, ours: pa.Table, schema: TableSchema) -> bool:
+    """Whether any two files of two sides may hold one key, judged by their key ranges."""
+    ranges = sorted(
+        (
+            *((*each, 0) for each in _ranges(theirs, schema)),
+            *((*e, 1) for e in _ranges(ours, schema)),
+        )
+    )
+    ends: list[Any] = [None, None]
+    for low, high, side in ranges:
+        other = ends[1 - side]
+        if other is not None and low <= other:
+            return True
+        ends[side] = high if ends[side] is None else max(ends[side], high)
+    return False
+
+
+def _ranges(
+    files: pa.Table, schema: TableSchema
+) -> Iterable[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    types = schema.key_type.types
+    for low, high in zip(files["min_key"].to_pylist(), files["max_key"].to_pylist(), strict=True):
+        yield decode_row(low, types), decode_row(high, types)
+
+
+def _check_bucket_mode(
+    schema: TableSchema,
+    ours: Iterable[Place],
+    theirs: Iterable[Place],
+    found: Findings,
+    naming: Naming,
+) -> None:
+    """Refuse where a key may have got different buckets on the two sides."""
+    ours_partitions = {partition for partition, _ in ours}
+    theirs_partitions = {partition for partition, _ in theirs}
+    match schema.bucket_mode:
+        case BucketMode.HASH_DYNAMIC:
+            both = sorted(ours_partitions & theirs_partitions)
+        case BucketMode.KEY_DYNAMIC:
+            both = sorted(theirs_partitions) if ours_partitions else []
+        case _:
+            both = []
+    for partition in both:
+        found.blocks.append(
+            Block(
+                kind=ErrorKind.UNSUPPORTED,
+                text=f"Both sides changed {naming.partition(partition)}, and this table gives each "
+                "key its bucket as it comes: a key could end in two buckets.",
+            )
+        )
+
+
+def _place_text(place: Place, naming: Naming) -> str:
+    partition, bucket = place
+    return f"{naming.partition(partition)} bucket {bucket}".strip()
+
+
+def _unsupported(place: str) -> Block:
+    return Block(
+        kind=ErrorKind.UNSUPPORTED,
+        text=f"Both sides changed {place}, whose readers see compacted files only: its rows would "
+        "have to be written again, which cannot be done here yet.",
+    )

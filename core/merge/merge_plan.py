@@ -1,0 +1,387 @@
+"""The plan of a merge: what the preview shows is what the run carries out.
+
+A plan is a pure function of both heads, the base and the rules; its id is their digest, so that a
+run can tell whether anything that a person agreed to has changed.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.table_changes import TableChanges
+from core.diff.three_way import ThreeWay
+from core.errors import ErrorKind
+from core.format import options as table_options
+from core.format.binary_row import decode_row
+from core.format.partition_path import partition_path
+from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
+from core.merge.conflict import Conflict
+from core.merge.file_moves import (
+    Block,
+    FileMoves,
+    MergeRules,
+    Naming,
+    Strategy,
+)
+from core.merge.keyed_files import merge_keyed_files
+from core.merge.keyless_files import merge_keyless_files
+from core.merge.schema_merge import SchemaMerge, merge_schemas
+
+# Kept by whoever set it: no engine removes a snapshot of such a table on its own.
+_ENDLESS_RETENTION: Final = 1_000_000_000
+
+
+class MergeVerdict(StrEnum):
+    """What a merge would be.
+
+    Attributes:
+        UNDECIDED: Only rows can tell whether there are conflicts; a job compares them.
+    """
+
+    CLEAN = "clean"
+    CONFLICTS = "conflicts"
+    UNDECIDED = "undecided"
+    UP_TO_DATE = "up-to-date"
+    FAST_FORWARD = "fast-forward"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeSide:
+    """One branch of a merge.
+
+    Attributes:
+        schemas: All of the branch, by id.
+        changes: What it did since the base.
+    """
+
+    branch: str
+    head: Snapshot
+    schema: TableSchema
+    schemas: Mapping[int, TableSchema]
+    changes: TableChanges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeSides:
+    """All that a merge of one table is decided on.
+
+    Attributes:
+        table: Database and table, without a branch.
+        base: The snapshot that both sides build on.
+        base_schema: The newest schema of then.
+        known_field_ids: Of the target by those of the source, from earlier merges of it.
+    """
+
+    table: str
+    base: Snapshot
+    base_schema: TableSchema
+    ours: MergeSide
+    theirs: MergeSide
+    known_field_ids: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCost:
+    """How much a merge moves; sizes in bytes.
+
+    Attributes:
+        rows_added: Rows of the files that come, less those of the files that go.
+        bytes_to_copy: Of files that may not be shared by the branches.
+    """
+
+    files_added: int = 0
+    files_removed: int = 0
+    files_restored: int = 0
+    rows_added: int = 0
+    bytes_added: int = 0
+    bytes_to_copy: int = 0
+    buckets_to_compare: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergePlan:
+    """The decision on one table.
+
+    Attributes:
+        id: The digest of all that it rests on and of what it decides.
+        base: The merge base; None where nothing was found.
+        heads: The identities are what a run checks.
+        schema: The merged schema; None where the merge was not planned so far.
+        source_schema_id: The newest schema of the source.
+        shares_files: Whether the target may name the source's own files, or needs copies.
+        notes: What a person should know, in sentences.
+    """
+
+    id: str
+    table: str
+    source: str
+    target: str
+    base: Snapshot | None
+    ours: Snapshot | None
+    theirs: Snapshot | None
+    verdict: MergeVerdict
+    rules: MergeRules
+    moves: FileMoves | None = None
+    schema: SchemaMerge | None = None
+    source_schema_id: int = 0
+    conflicts: tuple[Conflict, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    shares_files: bool = True
+    cost: PlanCost = PlanCost()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def can_run(self) -> bool:
+        """Whether a run would change the target, as far as is known."""
+        runs = (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED, MergeVerdict.FAST_FORWARD)
+        return self.verdict in runs
+
+    @property
+    def strategies(self) -> dict[str, int]:
+        """How many buckets go each way."""
+        moves = () if self.moves is None else self.moves.buckets
+        counts = dict.fromkeys(Strategy, 0)
+        for move in moves:
+            counts[move.strategy] += 1
+        return {str(strategy): count for strategy, count in counts.items() if count}
+
+    def to_object(self) -> dict[str, object]:
+        """Return the plan as JSON values, as the command line prints it."""
+        return {
+            "id": self.id,
+            "verdict": str(self.verdict),
+            "source": self.source,
+            "target": self.target,
+            "base": _snapshot_object(self.base),
+            "ours": _snapshot_object(self.ours),
+            "theirs": _snapshot_object(self.theirs),
+            "objects": [
+                {
+                    "table": self.table,
+                    "verdict": str(self.verdict),
+                    "schema": _schema_object(self.schema),
+                    "strategies": self.strategies,
+                    "files_added": self.cost.files_added,
+                    "files_deleted": self.cost.files_removed,
+                    "files_restored": self.cost.files_restored,
+                    "rows_added": self.cost.rows_added,
+                    "bytes_added": self.cost.bytes_added,
+                    "bytes_to_copy": self.cost.bytes_to_copy,
+                    "buckets_to_compare": self.cost.buckets_to_compare,
+                    "conflicts": [each.to_object() for each in self.conflicts],
+                }
+            ],
+            "blocks": [{"kind": str(each.kind), "text": each.text} for each in self.blocks],
+            "reported": list(self.notes),
+        }
+
+
+def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> MergePlan:
+    """Decide what a merge of one table does.
+
+    Args:
+        sides: Both branches and their base.
+        rules: What was chosen.
+        now_millis: The time that new schemas get; no part of the plan's id.
+    """
+    ours, theirs = sides.ours, sides.theirs
+    naming = Naming(table=sides.table, partition=lambda data: _partition_text(data, ours.schema))
+    schema = merge_schemas(
+        ThreeWay(base=sides.base_schema, ours=ours.schema, theirs=theirs.schema),
+        target_schemas=ours.schemas,
+        source_schemas=theirs.schemas,
+        used_ids=_used_schemas(theirs.changes),
+        ours_wrote=bool(ours.changes.added),
+        theirs_wrote=bool(theirs.changes.added),
+        strict=rules.strict,
+        table=sides.table,
+        time_millis=now_millis,
+        known_field_ids=sides.known_field_ids,
+    )
+    if ours.schema.primary_keys:
+        moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
+    else:
+        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
+    conflicts = (*schema.conflicts, *moves.conflicts)
+    blocks = (*_unserved(sides), *moves.blocks)
+    shares = _is_managed(ours.schema) and _is_managed(theirs.schema)
+    plan = MergePlan(
+        id="",
+        table=sides.table,
+        source=theirs.branch,
+        target=ours.branch,
+        base=sides.base,
+        ours=ours.head,
+        theirs=theirs.head,
+        verdict=_verdict(theirs.changes, schema, moves, conflicts, blocks),
+        rules=rules,
+        moves=moves,
+        schema=schema,
+        source_schema_id=theirs.schema.id,
+        conflicts=conflicts,
+        blocks=blocks,
+        shares_files=shares,
+        cost=_cost(moves, shares_files=shares),
+        notes=(*schema.notes, *moves.notes, *_notes(sides, moves, shares_files=shares)),
+    )
+    return _with_id(plan)
+
+
+def plan_without_files(
+    *,
+    table: str,
+    source: str,
+    target: str,
+    base: Snapshot | None,
+    ours: Snapshot | None,
+    theirs: Snapshot | None,
+    verdict: MergeVerdict,
+    rules: MergeRules,
+    blocks: tuple[Block, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> MergePlan:
+    """Return the plan of a merge that is decided by its heads alone."""
+    plan = MergePlan(
+        id="",
+        table=table,
+        source=source,
+        target=target,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+        verdict=verdict,
+        rules=rules,
+        blocks=blocks,
+        notes=notes,
+    )
+    return _with_id(plan)
+
+
+def _verdict(
+    theirs: TableChanges,
+    schema: SchemaMerge,
+    moves: FileMoves,
+    conflicts: tuple[Conflict, ...],
+    blocks: tuple[Block, ...],
+) -> MergeVerdict:
+    if blocks:
+        return MergeVerdict.REFUSED
+    if conflicts:
+        return MergeVerdict.CONFLICTS
+    if theirs.is_empty and not schema.schemas:
+        return MergeVerdict.UP_TO_DATE
+    return MergeVerdict.UNDECIDED if moves.row_places else MergeVerdict.CLEAN
+
+
+def _unserved(sides: MergeSides) -> tuple[Block, ...]:
+    """Shapes of tables whose files mean more than their rows."""
+    schema = sides.ours.schema
+    found = [
+        f"Rows of this table lie on two branches ({option}): merge these first."
+        for option in ("scan.fallback-branch", "scan.primary-branch")
+        if option in schema.options
+    ]
+    if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
+        found.append("Tables with data evolution cannot be merged here yet.")
+    return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in found)
+
+
+def _is_managed(schema: TableSchema) -> bool:
+    """Whether other engines leave the snapshots of a branch alone, so that files may be shared."""
+    kept = schema.options.get("snapshot.num-retained.min", "")
+    is_kept = kept.isdigit() and int(kept) >= _ENDLESS_RETENTION
+    return is_kept or schema.options.get("write-only", "false").lower() == "true"
+
+
+def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
+    size = _total(moves.add, "file_size")
+    come = _total(moves.add, "row_count") + _total(moves.restore, "row_count")
+    return PlanCost(
+        files_added=moves.add.num_rows,
+        files_removed=moves.remove.num_rows,
+        files_restored=moves.restore.num_rows,
+        rows_added=come - _total(moves.remove, "row_count"),
+        bytes_added=size,
+        bytes_to_copy=0 if shares_files else size,
+        buckets_to_compare=len(moves.row_places),
+    )
+
+
+def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[str, ...]:
+    notes = []
+    inferred = sum(step.is_inferred for step in sides.theirs.changes.steps)
+    if inferred and not sides.ours.schema.primary_keys:
+        notes.append(
+            f"What {inferred} commits of the source did is inferred from their files: no release "
+            "recorded it."
+        )
+    if moves.add.num_rows and not shares_files:
+        notes.append(
+            "Files are copied, not shared: another engine that expires snapshots of one branch "
+            "looks at no other. Where both branches set 'write-only', they are shared."
+        )
+    producer = sides.ours.schema.options.get("changelog-producer", "none")
+    if moves.add.num_rows and producer != "none":
+        notes.append(
+            f"Streaming readers of the changelog ({producer}) do not see the rows that come."
+        )
+    return tuple(notes)
+
+
+def _with_id(plan: MergePlan) -> MergePlan:
+    heads = [str(each and each.identity) for each in (plan.base, plan.ours, plan.theirs)]
+    moved: list[object] = []
+    if plan.moves is not None:
+        tables = (plan.moves.add, plan.moves.restore, plan.moves.remove)
+        moved = [table["identity"].to_pylist() for table in tables]
+    told = (
+        plan.table,
+        plan.source,
+        plan.target,
+        heads,
+        repr(plan.rules),
+        str(plan.verdict),
+        [each.id for each in plan.conflicts],
+        [each.text for each in plan.blocks],
+        moved,
+        _schema_object(plan.schema),
+    )
+    return replace(plan, id=hashlib.sha256(repr(told).encode()).hexdigest()[:16])
+
+
+def _used_schemas(theirs: TableChanges) -> frozenset[int]:
+    mentioned = theirs.log.entries["schema_id"].to_pylist()
+    return frozenset(mentioned)
+
+
+def _partition_text(partition: bytes, schema: TableSchema) -> str:
+    if not schema.partition_keys:
+        return ""
+    return partition_path(decode_row(partition, schema.partition_type.types), schema)
+
+
+def _total(files: pa.Table, column: str) -> int:
+    return int(pc.sum(files[column]).as_py() or 0)
+
+
+def _schema_object(schema: SchemaMerge | None) -> dict[str, object] | None:
+    if schema is None:
+        return None
+    return {
+        "final_id": schema.final_id,
+        "new_ids": [each.id for each in schema.schemas],
+        "id_map": {str(theirs): ours for theirs, ours in sorted(schema.id_map.items())},
+    }
+
+
+def _snapshot_object(snapshot: Snapshot | None) -> dict[str, object] | None:
+    if snapshot is None:
+        return None
+    return {"id": snapshot.id, "identity": snapshot.identity.short}

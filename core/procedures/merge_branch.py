@@ -1,0 +1,371 @@
+"""Merging a branch into another one, as one snapshot on the target: files move, rows do not."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from core.commit.branch_commit import check_head
+from core.commit.data_copy import copy_data_files, remove_copies
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.metadata_copy import publish_files
+from core.commit.own_commit import snapshots_since
+from core.commit.schema_commit import withdraw_schemas
+from core.diff.fast_forward import plan_fast_forward
+from core.diff.history_move import count
+from core.diff.lineage import (
+    MERGE_BASE_IDENTITY,
+    MERGE_FIELD_IDS,
+    MERGE_SCHEMA_ID,
+    MERGE_SOURCE,
+    MERGE_SOURCE_IDENTITY,
+)
+from core.errors import CommitConflict, ErrorKind
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.json_text import JsonObject, without_nulls
+from core.format.lineage_event import LineageKind
+from core.format.receipt import Counts, Receipt, identity_from, identity_to
+from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
+from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
+from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps
+from core.procedures.drop_branch import open_operations
+from core.procedures.fast_forward import journal_of_forward
+from core.procedures.histories import history_of
+from core.procedures.merge_messages import as_target_files, copies_of, messages_of
+from core.procedures.merge_sides import find_heads, read_sides
+from core.procedures.operation import Operation
+from core.procedures.permissions import Role
+from core.procedures.preview_merge import plan_of, rules_of
+from core.procedures.protection import protection_of, rule_text
+from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
+from core.procedures.row_engine import FILES_TO_VERIFY
+from core.procedures.take_over import finish_take_over
+from core.procedures.verb import Planned, Verb
+from core.procedures.warehouse import Warehouse
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+_FORWARD = "fast-forward"
+
+
+def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on a merge, and note what its run needs.
+
+    Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
+    (table, partition), `isolation` (serializable, snapshot), `reason`, `plan_id`.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        InvalidInput: A rule is not known, or both branches are one.
+    """
+    target, plan = _target(warehouse, call), planned_merge(warehouse, call)
+    preview = preview_of_merge(warehouse, target, plan)
+    journal: dict[str, object] = {"planId": plan.id, "source": plan.source, "target": plan.target}
+    if plan.verdict is MergeVerdict.FAST_FORWARD:
+        forward = plan_fast_forward(
+            plan.table, history_of(target.on(plan.source)), history_of(target)
+        )
+        journal |= {**journal_of_forward(target, forward, call.operation_id), "way": _FORWARD}
+        journal["planId"] = plan.id
+    elif plan.can_run:
+        journal |= _journal(plan)
+    already = None
+    if plan.verdict is MergeVerdict.UP_TO_DATE:
+        already = _nothing_to_do(warehouse, call, plan)
+    return Planned(
+        preview=preview,
+        table=target,
+        branch=target.branch,
+        journal=without_nulls({**journal, "reason": call.find_text("reason")}),
+        already=already,
+    )
+
+
+def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
+    """Decide on the merge that a call asks for; raises as `plan_merge_call` does."""
+    target = _target(warehouse, call)
+    return plan_of(target, call.text("branch"), rules_of(call), warehouse.clock())
+
+
+def preview_of_merge(warehouse: Warehouse, target: FileStoreTable, plan: MergePlan) -> Preview:
+    """Tell the consequences of a merge."""
+    rule = protection_of(target.ledger.events(), plan.target)
+    told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
+    if plan.verdict is MergeVerdict.CONFLICTS:
+        told.append(
+            blocks(
+                f"{count(len(plan.conflicts), 'conflict')} must be settled first.",
+                ErrorKind.CONFLICTS_OPEN,
+                tuple(
+                    f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "
+                    f"source, {each.sides.ours} on the target"
+                    for each in plan.conflicts
+                ),
+            )
+        )
+    if plan.verdict is MergeVerdict.UNDECIDED:
+        told.append(
+            blocks(
+                f"{count(plan.cost.buckets_to_compare, 'bucket')} hold keys that both sides may "
+                "have changed, and rows are not compared here yet.",
+                ErrorKind.UNSUPPORTED,
+            )
+        )
+    told += open_operations(warehouse, target)
+    if plan.verdict is MergeVerdict.CLEAN:
+        told += _gains(plan)
+    told += [changes(note) for note in plan.notes]
+    if rule is not None:
+        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    told.append(keeps(f"{plan.source!r} and every snapshot of {plan.target!r} stay as they are."))
+    return Preview(
+        procedure="merge_branch",
+        title=f"Merge {plan.source!r} into {plan.target!r} of {plan.table}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=None,
+        role=Role.EDITOR if rule is None else Role.APPROVER,
+        undo=f"Undo works until {plan.target!r} moves; it brings back every byte.",
+    )
+
+
+def finish_merge(operation: Operation) -> Receipt:
+    """Merge as the journal says, from wherever it was cut off.
+
+    Raises:
+        CommitConflict: The target moved; it is as it was, and what was made for it is removed.
+    """
+    if text_of(operation.intent.plan, "way") == _FORWARD:
+        return finish_take_over(operation)
+    target = operation.table.on(operation.intent.branch)
+    raw = JsonObject(operation.intent.plan, "journal of a merge")
+    source = target.on(raw.get("source", str))
+    ours = _snapshot(target, raw, "ours")
+    theirs = _snapshot(source, raw, "theirs")
+    schemas = [TableSchema.from_json(text) for text in raw.texts("schemas")]
+    heads = find_heads(target, source, ours, theirs)
+    plan = plan_merge(read_sides(target, source, heads), _rules(raw))
+    moves = plan.moves
+    if moves is None or _digest(moves) != raw.get("moves", str):
+        raise CommitConflict(
+            "The files of this merge are no longer what was decided on. Nothing was changed; plan "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    shares = raw.get("shares", bool)
+    operation_id = operation.intent.operation_id
+    copies = () if shares else copies_of(source, target, moves.add, operation_id)
+    try:
+        landed = _land(operation, (target, source), (ours, theirs), moves, copies, schemas)
+    except CommitConflict:
+        remove_copies(operation.warehouse.store, [path for _, path in copies])
+        withdraw_schemas(target, operation.warehouse.store, schemas)
+        raise
+    before = target.snapshots.find(landed.id - 1)
+    receipt = receipt_of(
+        operation,
+        moves=(move_of(target.branch, before, landed),),
+        counts=Counts(
+            snapshots_added=1,
+            schemas_added=len(schemas),
+            files_verified=number_of(operation.intent.plan, "filesVerified"),
+            rows_added=landed.delta_record_count or 0,
+            bytes_written=0 if not copies else number_of(operation.intent.plan, "bytesToCopy"),
+        ),
+        notes=(
+            f"Branch {source.branch!r} is merged into {target.branch!r} as snapshot {landed.id}.",
+            *texts_of(operation.intent.plan, "notes"),
+        ),
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            LineageKind.MERGED,
+            receipt,
+            branch=target.branch,
+            source_branch=source.branch,
+            before=ours.identity,
+            after=landed.identity,
+            parents=(ours.identity, theirs.identity),
+        )
+    )
+
+
+def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
+    target, plan = _target(warehouse, call), planned_merge(warehouse, call)
+    if plan.moves is None:
+        return FILES_TO_VERIFY.empty_table()
+    parts = []
+    for holder, files in ((target.on(plan.source), plan.moves.add), (target, plan.moves.restore)):
+        columns = [files["file_size"], files["row_count"]]
+        parts.append(pa.table([data_file_paths(holder, files), *columns], schema=FILES_TO_VERIFY))
+    return pa.concat_tables(parts)
+
+
+MERGE_BRANCH = Verb(
+    name="merge_branch",
+    what="merge a branch",
+    doing="Merging.",
+    plan=plan_merge_call,
+    finish=finish_merge,
+    arriving=files_to_merge,
+)
+
+
+def _target(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
+    target = call.find_text("target") or MAIN_BRANCH
+    return warehouse.table(Identifier.parse(call.text("table")).on_branch(target))
+
+
+def _journal(plan: MergePlan) -> dict[str, object]:
+    assert plan.moves is not None
+    assert plan.schema is not None
+    assert plan.ours is not None
+    assert plan.theirs is not None
+    return {
+        "way": "three-way",
+        "ours": identity_to(plan.ours.identity),
+        "oursId": plan.ours.id,
+        "theirs": identity_to(plan.theirs.identity),
+        "theirsId": plan.theirs.id,
+        "base": None if plan.base is None else identity_to(plan.base.identity),
+        "strict": plan.rules.strict,
+        "scope": str(plan.rules.scope),
+        "isolation": str(plan.rules.isolation),
+        "moves": _digest(plan.moves),
+        "shares": plan.shares_files,
+        "bytesToCopy": plan.cost.bytes_to_copy,
+        "schemas": [schema.to_json() for schema in plan.schema.schemas],
+        "schemaIdAfter": plan.schema.final_id,
+        "sourceSchemaId": plan.source_schema_id,
+        "idMap": {str(theirs): ours for theirs, ours in plan.schema.id_map.items()},
+        "fieldIds": {str(theirs): ours for theirs, ours in plan.schema.field_ids.items()},
+        "notes": list(plan.notes),
+    }
+
+
+def _land(
+    operation: Operation,
+    branches: tuple[FileStoreTable, FileStoreTable],
+    heads: tuple[Snapshot, Snapshot],
+    moves: FileMoves,
+    copies: Sequence[tuple[str, str]],
+    schemas: Sequence[TableSchema],
+) -> Snapshot:
+    """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
+    (target, source), (ours, theirs) = branches, heads
+    store, intent = operation.warehouse.store, operation.intent
+    raw = JsonObject(intent.plan, "journal of a merge")
+    commit_id = _identifier(intent.operation_id)
+    if not _has_landed(target, ours.id, intent.actor, commit_id):
+        check_head(target, ours.identity)
+        copy_data_files(store, copies)
+        publish_files(
+            store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
+        )
+    id_map = {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
+    incoming = as_target_files(moves.add, id_map, intent.operation_id if copies else None)
+    landed = FileStoreCommit(target, store).commit(
+        messages_of(moves, incoming, source.index_entries(theirs), target.index_entries(ours)),
+        user=intent.actor,
+        identifier=commit_id,
+        properties={
+            "branch.operation": "merge",
+            "branch.operation-id": intent.operation_id,
+            MERGE_SOURCE: source.branch,
+            MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
+            MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
+            MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
+            MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+        },
+        expected_head=ours.identity,
+        seen_id=ours.id,
+        check_append=True,
+    )
+    assert landed is not None
+    return landed
+
+
+def _has_landed(target: FileStoreTable, seen_id: int, user: str, identifier: int) -> bool:
+    return any(
+        each.commit_user == user and each.commit_identifier == identifier
+        for each in snapshots_since(target, seen_id, target.head())
+    )
+
+
+def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:
+    """The snapshot that a side stood at when the merge was decided."""
+    wanted = identity_from(raw.get(side, dict), raw.what)
+    found = table.snapshots.find(raw.get(f"{side}Id", int))
+    if found is None or wanted is None or not found.identity.same_as(wanted):
+        raise CommitConflict(
+            f"The snapshot at which {table.branch!r} was to be merged is gone. Nothing was "
+            "changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+        )
+    return found
+
+
+def _rules(raw: JsonObject) -> MergeRules:
+    return MergeRules(
+        strict=raw.get("strict", bool),
+        scope=raw.choice("scope", InsertScope),
+        isolation=raw.choice("isolation", Isolation),
+    )
+
+
+def _digest(moves: FileMoves) -> str:
+    """Tell the files of one decision from those of another."""
+    tables = (moves.add, moves.restore, moves.remove)
+    told = [sorted(table["identity"].to_pylist()) for table in tables]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def _gains(plan: MergePlan) -> list[Consequence]:
+    cost = plan.cost
+    how = ", ".join(f"{number} {name}" for name, number in plan.strategies.items())
+    told = [
+        changes(
+            f"{plan.target!r} gets 1 snapshot: {count(cost.files_added, 'file')} of "
+            f"{plan.source!r} come, {count(cost.files_removed, 'file')} go: "
+            f"{cost.rows_added:+,} rows. No row is read or written.",
+            (f"buckets: {how}",) if how else (),
+        )
+    ]
+    if cost.files_restored:
+        told.append(
+            changes(
+                f"{count(cost.files_restored, 'file')} come back from before a compaction of "
+                f"{plan.target!r}, because the source changed rows in them."
+            )
+        )
+    if cost.bytes_to_copy:
+        told.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
+    schemas = () if plan.schema is None else plan.schema.schemas
+    if schemas:
+        told.append(changes(f"The schema of {plan.target!r} becomes {schemas[-1].id}."))
+    return told
+
+
+def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Receipt:
+    now = warehouse.clock()
+    return Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=plan.id,
+        notes=(*plan.notes, "Nothing was changed."),
+        started_millis=now,
+        finished_millis=now,
+    )
+
+
+def _identifier(operation_id: str) -> int:
+    """A number that no other commit of the actor has, the same one for a repeated try."""
+    return int.from_bytes(hashlib.sha256(operation_id.encode()).digest()[:7])

@@ -1,0 +1,143 @@
+"""From the files that a merge moves to what the commit takes."""
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.diff.logical_log import Place, copy_name
+from core.format.index_manifest import IndexType
+from core.merge.file_moves import FileMoves
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+
+def as_target_files(
+    files: pa.Table, id_map: Mapping[int, int], operation_id: str | None
+) -> pa.Table:
+    """Tell files of the source as the target's own.
+
+    Args:
+        files: Columns of MANIFEST_ENTRY.
+        id_map: From schema ids of the source to those of the target.
+        operation_id: Of the merge whose copies are meant; None where the files are shared.
+    """
+    ids = [id_map.get(each, each) for each in files["schema_id"].to_pylist()]
+    changed = {"schema_id": pa.array(ids, pa.int64())}
+    # Row ids were given on the source; those of the target go on from its own.
+    changed["first_row_id"] = pa.nulls(files.num_rows, pa.int64())
+    if operation_id is not None:
+        names = [copy_name(each, operation_id) for each in files["file_name"].to_pylist()]
+        extra = [
+            [copy_name(each, operation_id) for each in several]
+            for several in files["extra_files"].to_pylist()
+        ]
+        changed |= {
+            "file_name": pa.array(names, pa.string()),
+            "extra_files": pa.array(extra, files.schema.field("extra_files").type),
+            "external_path": pa.nulls(files.num_rows, pa.string()),
+        }
+    for name, column in changed.items():
+        at = files.schema.get_field_index(name)
+        files = files.set_column(at, files.schema.field(at), column)
+    return files
+
+
+def copies_of(
+    source: FileStoreTable, target: FileStoreTable, files: pa.Table, operation_id: str
+) -> tuple[tuple[str, str], ...]:
+    """Which path is copied to which, for data files and what lies beside them.
+
+    Args:
+        source: The table on the branch that has the files.
+        target: The table on the branch that gets copies.
+        files: Of the source, with the columns of MANIFEST_ENTRY.
+        operation_id: Of the merge.
+    """
+    own = as_target_files(files, {}, operation_id)
+    pairs = []
+    for entry, path, copy in zip(
+        files.select(["extra_files"]).to_pylist(),
+        data_file_paths(source, files).to_pylist(),
+        data_file_paths(target, own).to_pylist(),
+        strict=True,
+    ):
+        pairs.append((path, copy))
+        folder, copy_folder = path.rpartition("/")[0], copy.rpartition("/")[0]
+        pairs += [
+            (f"{folder}/{each}", f"{copy_folder}/{copy_name(each, operation_id)}")
+            for each in entry["extra_files"]
+        ]
+    return tuple(pairs)
+
+
+def messages_of(
+    moves: FileMoves,
+    incoming: pa.Table,
+    source_index: pa.Table,
+    target_index: pa.Table,
+) -> tuple[CommitMessage, ...]:
+    """Return one message a bucket that changes.
+
+    Args:
+        moves: What was decided.
+        incoming: Its files to add, as the target's own.
+        source_index: The index files of the source's head, with INDEX_MANIFEST_ENTRY.
+        target_index: Those of the target's head.
+    """
+    adopted, given_up = _index_changes(moves, source_index, target_index)
+    arrivals = pa.concat_tables([incoming, moves.restore])
+    tables = (arrivals, moves.remove, adopted, given_up)
+    places = sorted({place for table in tables for place in _places(table)})
+    totals = _total_buckets(pa.concat_tables([arrivals, moves.remove]))
+    return tuple(
+        CommitMessage(
+            partition=place[0],
+            bucket=place[1],
+            total_buckets=totals.get(place, -1),
+            new_files=_at(arrivals, place),
+            deleted_files=_at(moves.remove, place),
+            new_index_files=_at(adopted, place),
+            deleted_index_files=_at(given_up, place),
+        )
+        for place in places
+    )
+
+
+def _index_changes(
+    moves: FileMoves, source: pa.Table, target: pa.Table
+) -> tuple[pa.Table, pa.Table]:
+    def is_adopted(entry: Mapping[str, object]) -> bool:
+        if (entry["partition"], entry["bucket"]) in moves.adopts_index:
+            return True
+        return moves.adopts_masks and entry["index_type"] == IndexType.DELETION_VECTORS
+
+    names = ["partition", "bucket", "index_type"]
+    chosen = []
+    for table, other in ((source, target), (target, source)):
+        known = set(other["file_name"].to_pylist())
+        keep = [
+            is_adopted(entry) and name not in known
+            for entry, name in zip(
+                table.select(names).to_pylist(), table["file_name"].to_pylist(), strict=True
+            )
+        ]
+        chosen.append(table.filter(pa.array(keep, pa.bool_())) if any(keep) else NO_INDEX_FILES)
+    return chosen[0], chosen[1]
+
+
+def _places(table: pa.Table) -> Iterable[Place]:
+    return zip(table["partition"].to_pylist(), table["bucket"].to_pylist(), strict=True)
+
+
+def _total_buckets(files: pa.Table) -> dict[Place, int]:
+    return dict(zip(_places(files), files["total_buckets"].to_pylist(), strict=True))
+
+
+def _at(table: pa.Table, place: Place) -> pa.Table:
+    is_there = pc.and_(
+        pc.equal(table["partition"], pa.scalar(place[0], pa.binary())),
+        pc.equal(table["bucket"], place[1]),
+    )
+    return table.filter(is_there)

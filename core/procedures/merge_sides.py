@@ -1,0 +1,296 @@
+"""Reading both sides of a merge: only what happened since the branches parted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.history_move import known_of
+from core.diff.lineage import (
+    MERGE_FIELD_IDS,
+    MERGE_SCHEMA_ID,
+    MERGE_SOURCE,
+    MERGE_SOURCE_IDENTITY,
+    BranchTrace,
+    build_lineage,
+    field_ids_from,
+    merge_source,
+)
+from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log
+from core.diff.merge_base import best_common_ancestors
+from core.diff.table_changes import changes_since
+from core.errors import ErrorKind, NotFound
+from core.format.manifest_entry import FileKind
+from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
+from core.merge.merge_plan import MergeSide, MergeSides
+from core.procedures.histories import history_of
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeHeads:
+    """Where two branches stand to each other.
+
+    Attributes:
+        root: The newest snapshot that the histories of both hold.
+        bases: The best common ancestors, over merges too; more than one in a criss-cross history.
+        ours_history, theirs_history: The snapshots behind the root, oldest first.
+    """
+
+    ours: Snapshot
+    theirs: Snapshot
+    root: Snapshot
+    bases: tuple[Snapshot, ...]
+    ours_history: tuple[Snapshot, ...]
+    theirs_history: tuple[Snapshot, ...]
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the target builds on the head of the source."""
+        return any(each.identity.same_as(self.theirs.identity) for each in self.bases)
+
+    @property
+    def is_fast_forward(self) -> bool:
+        """Whether the target's head stands in the history of the source."""
+        return not self.ours_history and not self.is_up_to_date
+
+
+def find_heads(
+    target: FileStoreTable,
+    source: FileStoreTable,
+    ours: Snapshot,
+    theirs: Snapshot,
+) -> MergeHeads:
+    """Find what two heads have in common.
+
+    Args:
+        target: The table on the branch that is merged into.
+        source: The table on the branch that is merged.
+        ours: The head of the target, or an earlier one.
+        theirs: The head of the source, or an earlier one.
+
+    Raises:
+        NotFound: They share no history that could be merged.
+        FormatError: A snapshot or tag of either cannot be decoded.
+    """
+    mine, other = history_of(target), history_of(source)
+    ours_line = tuple(each for each in mine.snapshots if each.id <= ours.id)
+    theirs_line = tuple(each for each in other.snapshots if each.id <= theirs.id)
+    known = known_of(other)
+    candidates = (*ours_line, *(tag.snapshot for tag in mine.tags if tag.snapshot.id <= ours.id))
+    shared = [each for each in candidates if each.identity in known and each.id <= theirs.id]
+    root = max(shared, key=lambda each: each.id, default=None)
+    if root is None:
+        raise NotFound(
+            f"Branches {source.branch!r} and {target.branch!r} share no snapshot: there is nothing "
+            "that a merge could start from. Compare them instead.",
+            kind=ErrorKind.NO_COMMON_HISTORY,
+            source=source.branch,
+            target=target.branch,
+        )
+    after_ours = tuple(each for each in ours_line if each.id > root.id)
+    after_theirs = tuple(each for each in theirs_line if each.id > root.id)
+    return MergeHeads(
+        ours=ours,
+        theirs=theirs,
+        root=root,
+        bases=_bases(target, root, after_ours, after_theirs, source),
+        ours_history=after_ours,
+        theirs_history=after_theirs,
+    )
+
+
+def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> MergeSides:
+    """Read what both sides did since the base.
+
+    Raises:
+        FormatError: A manifest or a schema of either cannot be decoded.
+    """
+    root = heads.root
+    ours = _log(target, root, heads.ours, heads.ours_history)
+    theirs = _log(source, root, heads.theirs, heads.theirs_history)
+    base_log, base, base_schema = fold_log(()), root, _shared_schema(target, source, root)
+    for each in heads.bases:
+        if each.identity.same_as(root.identity):
+            continue
+        is_ours = _stands_in(each.identity, heads.ours_history)
+        holder = target if is_ours else source
+        line = heads.ours_history if is_ours else heads.theirs_history
+        log = _log(holder, root, each, tuple(one for one in line if one.id <= each.id))
+        base_log = _joined(base_log, log)
+        base = each
+        base_schema = _schema_at(holder, each, (*heads.ours_history, *heads.theirs_history))
+    return MergeSides(
+        table=target.identifier.table_name,
+        base=base,
+        base_schema=base_schema,
+        ours=_side(target, heads.ours, base_log, ours),
+        theirs=_side(source, heads.theirs, base_log, theirs),
+        known_field_ids=_known_field_ids(heads, source.branch),
+    )
+
+
+def _side(
+    table: FileStoreTable, head: Snapshot, base_log: LogicalLog, log: LogicalLog
+) -> MergeSide:
+    schemas = {schema.id: schema for schema in table.schemas.all()}
+    return MergeSide(
+        branch=table.branch,
+        head=head,
+        schema=table.schema(),
+        schemas=schemas,
+        changes=changes_since(base_log, log),
+    )
+
+
+def _known_field_ids(heads: MergeHeads, source: str) -> dict[int, int]:
+    """How earlier merges of the source numbered its columns on the target."""
+    known: dict[int, int] = {}
+    for each in heads.ours_history:
+        if each.properties.get(MERGE_SOURCE) == source:
+            known |= field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+    # A merge the other way round numbered them the other way round.
+    for each in heads.theirs_history:
+        if each.properties.get(MERGE_SOURCE_IDENTITY) is not None:
+            noted = field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+            known |= {theirs: ours for ours, theirs in noted.items()}
+    return known
+
+
+def _bases(
+    target: FileStoreTable,
+    root: Snapshot,
+    ours: tuple[Snapshot, ...],
+    theirs: tuple[Snapshot, ...],
+    source: FileStoreTable,
+) -> tuple[Snapshot, ...]:
+    if not any(merge_source(each) for each in (*ours, *theirs)):
+        return (root,)
+    traces = (
+        BranchTrace(branch=target.branch, snapshots=(root, *ours)),
+        BranchTrace(branch=source.branch, snapshots=(root, *theirs)),
+    )
+    lineage = build_lineage(traces, forks={})
+    heads = ((ours or (root,))[-1], (theirs or (root,))[-1])
+    found = best_common_ancestors(lineage, heads[0].identity, heads[1].identity)
+    snapshots = (root, *ours, *theirs)
+    bases = [each for each in snapshots if any(each.identity.same_as(one) for one in found)]
+    return tuple(bases) or (root,)
+
+
+def _joined(left: LogicalLog, right: LogicalLog) -> LogicalLog:
+    """The virtual base of a criss-cross history: what either of two bases did."""
+    return LogicalLog(
+        entries=pa.concat_tables([left.entries, right.entries]),
+        added=left.added | right.added,
+        removed=left.removed | right.removed,
+        arrived=left.arrived | right.arrived,
+        left=left.left | right.left,
+        compactions=(*left.compactions, *right.compactions),
+        steps=(*left.steps, *right.steps),
+        has_masks=left.has_masks or right.has_masks,
+    )
+
+
+def _log(
+    table: FileStoreTable, root: Snapshot, head: Snapshot, line: tuple[Snapshot, ...]
+) -> LogicalLog:
+    """The folded log of a side; where snapshots have expired, what both ends differ by."""
+    if [each.id for each in line] == list(range(root.id + 1, head.id + 1)):
+        return fold_log(_deltas(table, root, line))
+    before, after = table.live_files(root), table.live_files(head)
+    gone, come = _only_in(before, after), _only_in(after, before)
+    kinds = (pa.array([int(FileKind.DELETE)] * gone.num_rows, pa.int32()), come["kind"])
+    at = gone.schema.get_field_index("kind")
+    gone = gone.set_column(at, gone.schema.field(at), kinds[0])
+    masks = _masks(table, root, head)
+    return fold_log(
+        [SnapshotDelta(snapshot=head, entries=pa.concat_tables([gone, come]), masks=masks)]
+    )
+
+
+def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:
+    lists = [table.scan.read_list(table.paths, each.delta_manifest_list) for each in line]
+    schema = table.schema()
+    if not lists:
+        return []
+    entries = table.read_manifests(pa.concat_tables(lists))
+    sizes = [int(_count(each)) for each in lists]
+    deltas, start = [], 0
+    for previous, snapshot, size in zip((root, *line), line, sizes, strict=False):
+        part = entries.slice(start, size)
+        start += size
+        has_keys = bool(schema.primary_keys)
+        deltas.append(
+            SnapshotDelta(
+                snapshot=snapshot,
+                entries=part,
+                emptied=frozenset() if has_keys else _emptied(table, previous, snapshot, part),
+                masks=not has_keys and _masks(table, previous, snapshot),
+            )
+        )
+    return deltas
+
+
+def _count(manifests: pa.Table) -> int:
+    added, deleted = pc.sum(manifests["num_added_files"]), pc.sum(manifests["num_deleted_files"])
+    return int(added.as_py() or 0) + int(deleted.as_py() or 0)
+
+
+def _emptied(
+    table: FileStoreTable, previous: Snapshot, snapshot: Snapshot, entries: pa.Table
+) -> frozenset[bytes]:
+    """Partitions of which a snapshot left no file that was there before."""
+    deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
+    if not deleted.num_rows or snapshot.operation is not None:
+        return frozenset()
+    partitions = frozenset(deleted["partition"].to_pylist())
+    before = table.live_files(previous, partitions=partitions)
+    kept = _only_in(before, deleted)
+    return partitions - frozenset(kept["partition"].to_pylist())
+
+
+def _masks(table: FileStoreTable, before: Snapshot, after: Snapshot) -> bool:
+    if before.index_manifest == after.index_manifest:
+        return False
+    return not table.index_entries(before).equals(table.index_entries(after))
+
+
+def _only_in(left: pa.Table, right: pa.Table) -> pa.Table:
+    known = right["identity"].combine_chunks()
+    return left.filter(pc.invert(pc.is_in(left["identity"], value_set=known)))
+
+
+def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapshot) -> TableSchema:
+    """The newest schema that both branches had when they parted.
+
+    It may be newer than the one that the root was committed with: a table can be altered without
+    a commit, and a branch takes the newest schema along.
+    """
+    ours = {schema.id: schema for schema in target.schemas.all()}
+    theirs = {schema.id: schema for schema in source.schemas.all()}
+    found = (
+        ours.get(root.schema_id) or theirs.get(root.schema_id) or target.schemas.get(root.schema_id)
+    )
+    while (mine := ours.get(found.id + 1)) is not None:
+        other = theirs.get(mine.id)
+        if other is None or other.fingerprint != mine.fingerprint:
+            break
+        found = mine
+    return found
+
+
+def _schema_at(holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]) -> TableSchema:
+    """The newest schema that a merged branch had when it was merged."""
+    for each in lines:
+        source = merge_source(each)
+        noted = each.properties.get(MERGE_SCHEMA_ID, "")
+        if source is not None and source.same_as(base.identity) and noted.isdigit():
+            return holder.schemas.get(int(noted))
+    return holder.schemas.get(base.schema_id)
+
+
+def _stands_in(identity: SnapshotIdentity, line: Sequence[Snapshot]) -> bool:
+    return any(each.identity.same_as(identity) for each in line)

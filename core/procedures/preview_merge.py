@@ -1,0 +1,121 @@
+"""What a merge would do, read and decided; nothing is changed and no row is read."""
+
+from core.diff.fast_forward import plan_fast_forward
+from core.errors import ErrorKind, InvalidInput, NotFound
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.snapshot import Snapshot
+from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
+from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_without_files
+from core.procedures.call import ProcedureCall
+from core.procedures.histories import history_of
+from core.procedures.merge_sides import MergeHeads, find_heads, read_sides
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+
+def preview_merge(
+    warehouse: Warehouse,
+    table: Identifier,
+    source: str,
+    target: str = MAIN_BRANCH,
+    rules: MergeRules | None = None,
+) -> MergePlan:
+    """Decide what merging a branch into another one would do.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        InvalidInput: Source and target are one branch.
+        FormatError: Metadata of either cannot be decoded.
+    """
+    return plan_of(
+        warehouse.table(table.on_branch(target)), source, rules or MergeRules(), warehouse.clock()
+    )
+
+
+def plan_of(
+    target: FileStoreTable, source_name: str, rules: MergeRules, now_millis: int
+) -> MergePlan:
+    """Decide as `preview_merge` does, for a table that is open on its target."""
+    source = _source(target, source_name)
+    ours, theirs = target.head(), source.head()
+    if theirs is None:
+        text = f"Branch {source_name!r} has no snapshot yet: there is nothing to merge."
+        return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
+    if ours is None:
+        text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
+        block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
+        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
+    try:
+        heads = find_heads(target, source, ours, theirs)
+    except NotFound as error:
+        block = Block(kind=error.kind, text=error.message)
+        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
+    if heads.is_up_to_date:
+        text = f"Branch {target.branch!r} already holds all of {source_name!r}."
+        return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
+    if heads.is_fast_forward and _can_forward(target, source):
+        text = f"{target.branch!r} has no commit of its own since: it takes over the history."
+        return _by_heads(target, source, heads, MergeVerdict.FAST_FORWARD, rules, notes=(text,))
+    return plan_merge(read_sides(target, source, heads), rules, now_millis=now_millis)
+
+
+def rules_of(call: ProcedureCall) -> MergeRules:
+    """Read the rules from a call; raises InvalidInput where one is not known."""
+    try:
+        return MergeRules(
+            strict=call.flag("strict"),
+            scope=InsertScope(call.find_text("scope") or InsertScope.TABLE),
+            isolation=Isolation(call.find_text("isolation") or Isolation.SERIALIZABLE),
+        )
+    except ValueError as error:
+        raise InvalidInput(
+            f"{error}. The scope is table or partition, the isolation serializable or snapshot.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        ) from error
+
+
+def _source(target: FileStoreTable, name: str) -> FileStoreTable:
+    if name == target.branch:
+        raise InvalidInput(f"Branch {name!r} cannot be merged into itself. Name two.")
+    for branch in (name, target.branch):
+        if not target.branches.exists(branch):
+            raise NotFound(
+                f"Table {target.identifier.table_name} has no branch {branch!r}.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=branch,
+            )
+    return target.on(name)
+
+
+def _can_forward(target: FileStoreTable, source: FileStoreTable) -> bool:
+    table = target.identifier.table_name
+    return plan_fast_forward(table, history_of(source), history_of(target)).can_run
+
+
+def _by_heads(
+    target: FileStoreTable,
+    source: FileStoreTable,
+    heads: MergeHeads | None,
+    verdict: MergeVerdict,
+    rules: MergeRules,
+    *,
+    blocks: tuple[Block, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> MergePlan:
+    found: tuple[Snapshot | None, Snapshot | None, Snapshot | None] = (
+        (None, target.head(), source.head())
+        if heads is None
+        else (heads.root, heads.ours, heads.theirs)
+    )
+    return plan_without_files(
+        table=target.identifier.table_name,
+        source=source.branch,
+        target=target.branch,
+        base=found[0],
+        ours=found[1],
+        theirs=found[2],
+        verdict=verdict,
+        rules=rules,
+        blocks=blocks,
+        notes=notes,
+    )

@@ -1,0 +1,281 @@
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core.errors import CommitConflict, ErrorKind, Refused
+from core.format.identifier import Identifier
+from core.format.snapshot import CommitKind, Snapshot
+from core.merge.file_moves import MergeRules, Strategy
+from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.procedures.preview_merge import preview_merge
+from tests.support.branch_bench import BranchBench, tree
+from tests.support.commit_tables import data_files, message
+from tests.support.lifecycle import run
+
+TABLE = Identifier(database="db", table="t")
+MANAGED = {"write-only": "true"}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path, options=dict(MANAGED))
+    bench.append("base")
+    bench.branch("dev")
+    return bench
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path, primary_keys=["id"], options={**MANAGED, "bucket": "2"})
+    commit(bench, new=keyed_files("base", 0, 99))
+    bench.branch("dev")
+    return bench
+
+
+def keyed_files(name: str, low: int, high: int, bucket: int = 0, level: int = 0) -> pa.Table:
+    return data_files([name], keys=(low, high), bucket=bucket, level=level, total_buckets=2)
+
+
+def commit(
+    bench: BranchBench,
+    *,
+    branch: str = "main",
+    new: pa.Table | None = None,
+    gone: Iterable[str] = (),
+    compact: tuple[Iterable[str], pa.Table] | None = None,
+) -> Snapshot:
+    table = bench.table(branch)
+    head = table.head()
+
+    def live(names: Iterable[str]) -> pa.Table:
+        assert head is not None
+        files = table.live_files(head)
+        wanted = {f"data-{name}.parquet" for name in names}
+        return files.filter(pa.array([each in wanted for each in files["file_name"].to_pylist()]))
+
+    parts = {}
+    if new is not None:
+        parts["new_files"] = new
+    if gone:
+        parts["deleted_files"] = live(gone)
+    if compact is not None:
+        parts["compact_before"], parts["compact_after"] = live(compact[0]), compact[1]
+    shown = next(iter(parts.values()))
+    place = {name: shown[name][0].as_py() for name in ("bucket", "total_buckets")}
+    identifier = hash((branch, str(sorted(parts)), head and head.id)) % (1 << 40)
+    snapshot = bench.committer(branch).commit(
+        [message(**place, **parts)], user="bob", identifier=identifier
+    )
+    assert snapshot is not None
+    return snapshot
+
+
+def plan(bench: BranchBench, source: str = "dev", target: str = "main") -> MergePlan:
+    return preview_merge(bench.warehouse(), TABLE, source, target, MergeRules())
+
+
+def merge(bench: BranchBench, operation: str = "merge-1", **arguments: str | bool) -> None:
+    bench.call("merge_branch", operation=operation, branch="dev", **arguments)
+
+
+def names(bench: BranchBench, branch: str = "main") -> set[str]:
+    return {
+        each.removeprefix("data-").removesuffix(".parquet") for each in bench.live_names(branch)
+    }
+
+
+def test_both_sides_appended(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.CLEAN
+    assert found.strategies == {Strategy.REPLAY: 1}
+    merge(bench)
+    assert names(bench) == {"base", "theirs", "mine"}
+    head = bench.table().head()
+    assert head is not None
+    assert (head.id, head.commit_kind, head.total_record_count) == (3, CommitKind.APPEND, 30)
+    assert json.loads(head.properties["branch.merge.source-identity"])
+
+
+def test_merging_twice_is_no_op(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    before = tree(Path(bench.file_io.root))
+    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+    receipt = bench.call("merge_branch", operation="again", branch="dev")
+    assert receipt.moves == ()
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_the_next_merge_brings_only_what_is_new(bench: BranchBench) -> None:
+    bench.append("one", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    bench.append("two", branch="dev")
+    found = plan(bench)
+    assert found.cost.files_added == 1
+    merge(bench, "merge-2")
+    assert names(bench) == {"base", "one", "two", "mine"}
+
+
+def test_a_target_that_did_not_move_takes_over_the_history(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    assert plan(bench).verdict is MergeVerdict.FAST_FORWARD
+    merge(bench)
+    head, other = bench.table().head(), bench.table("dev").head()
+    assert head is not None
+    assert other is not None
+    assert head.identity.same_as(other.identity)
+
+
+def test_a_source_that_only_compacted_brings_nothing(bench: BranchBench) -> None:
+    commit(bench, branch="dev", compact=(["base"], data_files(["compacted"], total_buckets=-1)))
+    bench.append("mine")
+    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+
+
+def test_the_compaction_of_the_source_is_not_replayed(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    after = data_files(["compacted"], rows=20, total_buckets=-1)
+    commit(bench, branch="dev", compact=(["base", "theirs"], after))
+    bench.append("mine")
+    merge(bench)
+    assert names(bench) == {"base", "theirs", "mine"}
+
+
+def test_a_deleted_file_goes_from_the_target(bench: BranchBench) -> None:
+    commit(bench, branch="dev", gone=["base"])
+    commit(bench, compact=(["base"], data_files(["compacted"], total_buckets=-1)))
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.CLEAN
+    merge(bench)
+    # The target had compacted it: its compaction is taken back, and no row was read.
+    assert names(bench) == set()
+
+
+def test_a_compaction_of_the_target_is_taken_back_where_the_source_deleted(
+    bench: BranchBench,
+) -> None:
+    bench.append("mine")
+    commit(bench, branch="dev", gone=["base"])
+    both = data_files(["compacted"], rows=20, total_buckets=-1)
+    commit(bench, compact=(["base", "mine"], both))
+    merge(bench, isolation="snapshot")
+    assert names(bench) == {"mine"}
+
+
+def test_a_delete_conflicts_with_rows_that_the_target_inserted(bench: BranchBench) -> None:
+    commit(bench, branch="dev", gone=["base"])
+    bench.append("mine")
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.CONFLICTS
+    assert [str(each) for each in found.conflicts[0].settle_with] == [
+        "scope=partition",
+        "isolation=snapshot",
+    ]
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused) as refused:
+        merge(bench)
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert tree(Path(bench.file_io.root)) == before
+    merge(bench, "merge-2", isolation="snapshot")
+    assert names(bench) == {"mine"}
+
+
+def test_both_sides_updated_one_file(bench: BranchBench) -> None:
+    for branch in ("main", "dev"):
+        new = data_files([f"updated-{branch}"], total_buckets=-1)
+        commit(bench, branch=branch, new=new, gone=["base"])
+    (conflict,) = plan(bench).conflicts
+    assert (conflict.rule, conflict.subject.name) == ("003/A3", "data-base.parquet")
+
+
+def test_undo_brings_back_every_byte(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    before = {
+        path: data
+        for path, data in tree(Path(bench.file_io.root)).items()
+        if "/snapshot/" in path or "/schema/" in path or "/tag/" in path
+    }
+    merge(bench)
+    run(bench, "undo", "undo-1", operation="merge-1")
+    after = tree(Path(bench.file_io.root))
+    assert {path: after[path] for path in before if "/branch/" not in path} == {
+        path: data for path, data in before.items() if "/branch/" not in path
+    }
+    assert names(bench) == {"base", "mine"}
+
+
+def test_a_moved_target_stops_the_run(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    agreed = plan(bench).id
+    bench.append("late")
+    with pytest.raises((Refused, CommitConflict)) as stopped:
+        merge(bench, plan_id=agreed)
+    assert stopped.value.kind is ErrorKind.HEAD_MOVED
+    assert names(bench) == {"base", "mine", "late"}
+
+
+def test_unmanaged_branches_get_copies(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("base")
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    data = Path(bench.path) / "bucket-0" / "data-theirs.parquet"
+    data.parent.mkdir(parents=True)
+    data.write_bytes(b"rows")
+    found = plan(bench)
+    assert (found.shares_files, found.cost.bytes_to_copy) == (False, 1000)
+    merge(bench, "1b9d6bcd-bbfd")
+    assert names(bench) == {"base", "theirs-of-1b9d6bcd", "mine"}
+    assert (data.parent / "data-theirs-of-1b9d6bcd.parquet").read_bytes() == b"rows"
+    # A copy counts as the file it was copied from: nothing comes twice.
+    bench.append("two", branch="dev")
+    assert plan(bench).cost.files_added == 1
+
+
+def test_keys_that_do_not_overlap_are_replayed(keyed: BranchBench) -> None:
+    commit(keyed, branch="dev", new=keyed_files("theirs", 10, 20))
+    commit(keyed, new=keyed_files("mine", 30, 40))
+    found = plan(keyed)
+    assert found.verdict is MergeVerdict.CLEAN
+    assert found.strategies == {Strategy.REPLAY: 1}
+    merge(keyed)
+    assert names(keyed) == {"base", "theirs", "mine"}
+
+
+def test_a_bucket_that_only_the_source_changed_is_adopted(keyed: BranchBench) -> None:
+    commit(keyed, branch="dev", new=keyed_files("theirs", 10, 20, bucket=1))
+    commit(keyed, new=keyed_files("mine", 10, 20))
+    assert plan(keyed).strategies == {Strategy.ADOPT: 1}
+    merge(keyed)
+    assert names(keyed) == {"base", "theirs", "mine"}
+
+
+def test_key_ranges_that_overlap_leave_the_verdict_to_rows(keyed: BranchBench) -> None:
+    commit(keyed, branch="dev", new=keyed_files("theirs", 10, 30))
+    commit(keyed, new=keyed_files("mine", 30, 40))
+    found = plan(keyed)
+    assert found.verdict is MergeVerdict.UNDECIDED
+    assert found.cost.buckets_to_compare == 1
+
+
+def test_after_cross_merges_disjoint_changes_stay_clean(keyed: BranchBench) -> None:
+    commit(keyed, branch="dev", new=keyed_files("theirs", 0, 9))
+    commit(keyed, new=keyed_files("mine", 20, 29))
+    merge(keyed)
+    keyed.call("merge_branch", operation="back", branch="main", target="dev")
+    commit(keyed, branch="dev", new=keyed_files("theirs-2", 40, 49))
+    commit(keyed, new=keyed_files("mine-2", 60, 69))
+    found = plan(keyed)
+    assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 1)
+    merge(keyed, "merge-2")
+    assert names(keyed) == {"base", "theirs", "mine", "theirs-2", "mine-2"}
