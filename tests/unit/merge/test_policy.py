@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import pytest
+
+import core.merge.policy
+from core.errors import InvalidInput
+from core.merge.conflict import ConflictKind
+from core.merge.policy import Policy, RowRule, Settle, Settling
+
+TEXT = """\
+version: 1
+rows: row
+kinds:
+  delete/modify: ours
+  add/add: newest by at
+tables:
+  '*':
+    take: theirs
+  flights.delays:
+    columns:
+      minutes: max
+      note: 'concatenate with ; '
+      status: newest by updated_at
+    where:
+    - when: dt < '2026-11-01' and ours.minutes is not null
+      take: ours
+    - when: base.note = 'it''s'
+      take: base
+      column: note
+    choices:
+    - id: 0123456789abcdef-01234567
+      key:
+        id: '7'
+        dt: '2026-11-01'
+      take: value
+      column: note
+      value: late
+      base: a
+      theirs: c
+      by: anna
+      at: '2026-11-21T15:00:00.125+00:00'
+"""
+
+
+def test_a_policy_is_read_and_written_unchanged() -> None:
+    policy = Policy.from_yaml(TEXT)
+    assert policy.to_yaml() == TEXT
+    assert Policy.from_yaml(policy.to_yaml()).digest == policy.digest
+
+
+def test_a_policy_holds_what_its_file_says() -> None:
+    policy = Policy.from_yaml(TEXT)
+    assert policy.rows is RowRule.ROW
+    assert [(each.kind, each.take.how) for each in policy.kinds] == [
+        (ConflictKind.DELETE_MODIFY, Settle.OURS),
+        (ConflictKind.ADD_ADD, Settle.NEWEST),
+    ]
+    every, table = policy.for_table("flights.delays")
+    assert every.table == "*"
+    assert policy.for_table("flights.planes") == (every,)
+    assert table.columns[1].take == Settling(how=Settle.CONCATENATE, separator="; ")
+    assert table.columns[2].take == Settling(how=Settle.NEWEST, by="updated_at")
+    assert table.where[1].column == "note"
+    (choice,) = table.choices.to_pylist()
+    assert choice["key"] == '{"id": "7", "dt": "2026-11-01"}'
+    assert (choice["ours"], choice["time_millis"]) == (None, 1795273200125)
+    assert not policy.decides_by_row("flights.delays")
+
+
+def test_what_says_the_same_has_one_digest() -> None:
+    short = Policy.from_yaml("{version: 1, tables: {t: {columns: {a: max}}}}")
+    long = Policy.from_yaml("version: 1\nrows: cell\ntables:\n  t:\n    columns:\n      a: 'max'\n")
+    assert short.digest == long.digest != Policy().digest
+
+
+def test_an_empty_file_settles_nothing() -> None:
+    assert Policy.from_yaml("").digest == Policy().digest
+
+
+WRONG = {
+    "rows: cell": "Line 1: the policy has no 'version'",
+    "version: 2": "Line 1: version is not 1",
+    "version: 1\nrows: cells": "Line 2: rows is 'cells'; it may be cell, row, touched",
+    "version: 1\nkinds: {edit: ours}": "Line 2: kinds.edit is not known",
+    "version: 1\nkind: {}": "Line 2: kind is not known; there may be version, rows",
+    "version: 1\ntables: [t]": "Line 2: tables should hold fields",
+    "version: 1\ntables:\n t:\n  take: mine": "Line 4: tables.t.take cannot be read: 'mine'",
+    "version: 1\ntables:\n t:\n  take: newest": "'newest' is no way to settle",
+    "version: 1\ntables:\n t:\n  take: [ours]": "Line 4: tables.t.take should be a text",
+    "version: 1\ntables:\n t:\n  take:": "Line 4: tables.t.take has no value",
+    "version: 1\ntables:\n t:\n  where: {when: a}": "Line 4: tables.t.where should be a list",
+    "version: 1\ntables:\n t:\n  where:\n   - when: a <\n     take: ours": (
+        "Line 5: tables.t.where\\[1\\].when cannot be read"
+    ),
+    "version: 1\ntables:\n t:\n  where:\n   - when: a < 1": "tables.t.where\\[1\\] has no 'take'",
+    "version: 1\ntables:\n t:\n  columns: {a: max}\n  columns: {b: min}": "Line 5: .* twice",
+    "version: 1\ntables: {t: {choices: [{id: a, key: {}, take: isolation=snapshot}]}}": (
+        "take may be ours, theirs, base, value here"
+    ),
+    "version: 1\ntables: {t: {choices: [{id: a, key: {}, take: ours, by: x, at: noon}]}}": (
+        "is no time"
+    ),
+    "version: 1\ntables: {t: {choices: [{id: a, key: {}, take: ours, by: x, at: 2026-11-21}]}}": (
+        "without a zone"
+    ),
+    "version: 1\ntables: {t: [}": "The policy is no YAML in line 2",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_named_with_its_line(text: str) -> None:
+    with pytest.raises(InvalidInput, match=WRONG[text]):
+        Policy.from_yaml(text)
+
+
+def test_the_example_in_the_docstring_can_be_read() -> None:
+    text = Path(core.merge.policy.__file__).read_text()
+    start, end = text.index("    version: 1"), text.index("The name `*`")
+    assert Policy.from_yaml(text[start:end]).tables[0].choices.num_rows == 1

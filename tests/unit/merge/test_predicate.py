@@ -1,0 +1,62 @@
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from core.errors import InvalidInput
+from core.merge.predicate import Name, holds, names_in, parse_condition
+
+COLUMNS = {
+    Name(side=None, column="id"): pa.array([1, 2, 3], pa.int32()),
+    Name(side=None, column="dt"): pa.array([date(2026, 10, 31), date(2026, 11, 1), None]),
+    Name(side="base", column="x"): pa.array(["a", None, "it's"]),
+    Name(side="ours", column="x"): pa.array([1.5, None, -2.0]),
+    Name(side="theirs", column="x"): pa.array([Decimal("1.50"), Decimal("2.25"), None]),
+    Name(side="theirs", column="my col"): pa.array([True, False, None]),
+}
+
+CASES = {
+    "id = 2": [False, True, False],
+    "id <> 2": [True, False, True],
+    "2 < id": [False, False, True],
+    "id >= 1.5": [False, True, True],
+    "dt < '2026-11-01'": [True, False, None],
+    "dt is null": [False, False, True],
+    "base.x = 'it''s'": [False, None, True],
+    "ours.x > -2.5 and base.x is not null": [True, False, True],
+    "not (ours.x < 0 or id = 1)": [False, None, False],
+    "theirs.x > 2": [False, True, None],
+    "theirs.x = 1.5": [True, False, None],
+    "id in (1, 3)": [True, False, True],
+    "base.x not in ('a')": [False, None, True],
+    "theirs.`my col` = true": [True, False, None],
+    "id = 1 OR id = 2 AND dt IS NOT NULL": [True, True, False],
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_a_condition_holds_where_it_says(text: str) -> None:
+    found = holds(parse_condition(text), lambda name: COLUMNS[name])
+    assert found.to_pylist() == CASES[text]
+
+
+def test_the_names_of_a_condition_are_known_before_it_is_tried() -> None:
+    names = names_in(parse_condition("not (a = ours.b or 1 < base.c) and d in (1) and e is null"))
+    assert {(name.side, name.column) for name in names} == {
+        (None, "a"), ("ours", "b"), ("base", "c"), (None, "d"), (None, "e")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["", "id", "id =", "id = 1 2", "id = 'x", "mine.x = 1", "(id = 1", "id in ()", "id ! 1"]
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read from"):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize("text", ["id = 'x'", "dt > 'soon'", "base.x < 3", "1 = 2", "id in ('x')"])
+def test_what_cannot_be_compared_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="compare"):
+        holds(parse_condition(text), lambda name: COLUMNS[name])
