@@ -1,0 +1,171 @@
+import json
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput
+from core.merge.row_merge import RowMerge
+from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
+
+SCHEMA = keyed(
+    {"id": "INT NOT NULL", "a": "INT", "s": "STRING", "at": "TIMESTAMP(3)"},
+)
+BASE = [(1, 10, "x", 0), (2, 10, "x", 0), (3, 10, None, 0)]
+OURS = [(1, 15, "ours", 5), (2, 11, "o", 1), (3, 1, None, 2)]
+THEIRS = [(1, 13, "theirs", 3), (2, 12, "t", 9), (3, 2, None, 2)]
+
+
+def settled(policy: str) -> RowMerge:
+    return merge(SCHEMA, BASE, OURS, THEIRS, policy)
+
+
+def column_a(policy: str) -> list[Any]:
+    found = cells(settled(policy))
+    return [found[key, "a"] for key in (1, 2, 3)]
+
+
+COLUMN_RULES = {
+    "ours": ["15", "11", "1"],
+    "theirs": ["13", "12", "2"],
+    "base": ["10", "10", "10"],
+    "max": ["15", "12", "2"],
+    "min": ["13", "11", "1"],
+    "sum of deltas": ["18", "13", "-7"],
+    "newest by at": ["15", "12", ...],
+    "non-null": [..., ..., ...],
+}
+
+
+@pytest.mark.parametrize("rule", COLUMN_RULES)
+def test_a_column_rule_settles_its_cells(rule: str) -> None:
+    assert column_a(f"tables: {{db.t: {{columns: {{a: {rule}}}}}}}") == COLUMN_RULES[rule]
+
+
+def test_texts_are_joined_and_a_value_goes_before_none() -> None:
+    policy = "tables: {db.t: {columns: {s: 'concatenate with , '}}}"
+    found = cells(settled(policy))
+    assert found[1, "s"] == "ours, theirs"
+    merged = merge(
+        SCHEMA, [(1, 1, "x", 0)], [(1, None, "x", 0)], [(1, 7, "x", 0)],
+        "tables: {db.t: {columns: {a: non-null}}}",
+    )  # fmt: skip
+    assert tuples(merged.results) == []
+    assert cells(merged) == {(1, "a"): "7"}
+
+
+def test_a_row_is_written_once_all_its_cells_are_settled() -> None:
+    where = "where: [{when: id < 3, take: theirs, column: at}]"
+    policy = f"tables: {{db.t: {{columns: {{a: max, s: ours}}, {where}}}}}"
+    merged = settled(policy)
+    assert merged.conflicts["take"].null_count == 0
+    # Of key 3 the replay gives the same.
+    assert [row[:3] for row in tuples(merged.upserts)] == [(1, 15, "ours"), (2, 12, "o")]
+    assert settled("tables: {db.t: {columns: {a: max}}}").upserts.num_rows == 0
+
+
+def choice(row: dict[str, Any], take: str, **changes: Any) -> str:
+    content = {
+        "id": row["conflict_id"],
+        "key": {name: str(value) for name, value in row["key"].items()},
+        "column": row["column"],
+        "take": take,
+        **{side: row[side] for side in ("base", "ours", "theirs")},
+        "by": "anna",
+        "at": "2026-11-21T15:00:00+00:00",
+        **changes,
+    }
+    return json.dumps(content)
+
+
+def test_the_stronger_layer_decides() -> None:
+    first = settled("").conflicts.to_pylist()[0]
+    assert (first["key"], first["column"]) == ({"id": 1}, "a")
+    layers = [
+        ("kinds: {modify/modify: ours}", "15"),
+        ("'*': {take: theirs}", "13"),
+        ("db.t: {take: base", "10"),
+        ("columns: {a: max}", "15"),
+        ("where: [{when: id = 1, take: min}, {when: id = 1, take: max}]", "13"),
+        (f"choices: [{choice(first, 'value', value='99')}]", "99"),
+    ]
+    kinds, every, *table = (text for text, _ in layers)
+    for count in range(1, len(layers) + 1):
+        lines = [kinds]
+        if count > 1:
+            lines.append("tables:\n  " + every)
+        if count > 2:
+            lines.append("  " + ", ".join(table[: count - 2]) + "}")
+        assert column_a("\n".join(lines))[0] == layers[count - 1][1]
+
+
+def test_a_choice_on_other_values_needs_another_look_and_is_not_applied() -> None:
+    first = settled("").conflicts.to_pylist()[0]
+    chosen = choice(first, "theirs", ours="14")
+    merged = settled(f"tables: {{db.t: {{take: ours, choices: [{chosen}]}}}}")
+    row = merged.conflicts.to_pylist()[0]
+    assert (row["take"], row["result"], row["needs_another_look"]) == (None, None, True)
+    assert merged.conflicts["needs_another_look"].to_pylist().count(True) == 1
+
+
+def test_a_row_is_chosen_as_a_whole() -> None:
+    rows = settled("rows: row").conflicts.to_pylist()
+    assert [row["column"] for row in rows] == [None] * 3
+    chosen = choice({**rows[0]}, "theirs")
+    by_cell = settled(f"tables: {{db.t: {{choices: [{chosen}]}}}}")
+    assert tuples(by_cell.upserts) == []
+    assert cells(by_cell)[1, "a"] == "13"
+    chosen = choice(rows[0], "base")
+    by_row = settled(f"rows: row\ntables: {{db.t: {{choices: [{chosen}]}}}}")
+    assert [row[:3] for row in tuples(by_row.upserts)] == [(1, 10, "x")]
+    assert json.loads(cells(by_row)[1, None])["s"] == "x"
+
+
+def test_keeping_and_deleting_are_sides() -> None:
+    sides = ([(1, 1, "x", 0)], [], [(1, 2, "x", 9)])
+    kept = merge(SCHEMA, *sides, "kinds: {delete/modify: theirs}")
+    assert kept.upserts.num_rows == kept.deletes.num_rows == 0
+    assert kept.conflicts["take"].to_pylist() == ["theirs"]
+    gone = merge(SCHEMA, *sides, "kinds: {delete/modify: ours}")
+    assert tuples(gone.deletes) == [(1,)]
+    restored = merge(SCHEMA, *sides, "kinds: {delete/modify: base}")
+    assert [row[:3] for row in tuples(restored.upserts)] == [(1, 1, "x")]
+    unknown = merge(SCHEMA, *sides, "kinds: {delete/modify: newest by at}")
+    assert cells(unknown) == {(1, None): ...}
+
+
+WRONG = {
+    "columns: {b: max}": "names column 'b'. There is: id, a, s, at",
+    "where: [{when: ours.b = 1, take: ours}]": "names column 'b'",
+    "take: newest by b": "names column 'b'",
+    "columns: {s: sum of deltas}": "Column 's' is string and cannot be settled by 'sum of deltas'",
+    "where: [{when: id = 'x', take: ours}]": "compares what cannot be compared",
+}
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_rules_that_do_not_fit_the_table_are_refused(rule: str) -> None:
+    with pytest.raises(InvalidInput, match=WRONG[rule]):
+        settled(f"tables: {{db.t: {{{rule}}}}}")
+
+
+def test_rules_for_every_table_leave_those_alone_that_lack_a_column() -> None:
+    rules = "columns: {b: max}, where: [{when: ours.b = 1, take: ours}]"
+    assert column_a(f"tables: {{'*': {{{rules}}}}}") == [..., ..., ...]
+
+
+def test_an_edit_that_is_no_value_is_refused_at_its_cell() -> None:
+    first = settled("").conflicts.to_pylist()[0]
+    chosen = choice(first, "value", value="many")
+    with pytest.raises(InvalidInput, match="'many' is no value of column 'a'"):
+        settled(f"tables: {{db.t: {{choices: [{chosen}]}}}}")
+    rows = settled("rows: row").conflicts.to_pylist()
+    chosen = choice(rows[0], "value", value="{}")
+    with pytest.raises(InvalidInput, match="Edit its cells"):
+        settled(f"rows: row\ntables: {{db.t: {{choices: [{chosen}]}}}}")
+
+
+def test_an_edit_to_null_is_a_value() -> None:
+    first = settled("").conflicts.to_pylist()[0]
+    chosen = choice(first, "value", value=None)
+    row = settled(f"tables: {{db.t: {{choices: [{chosen}]}}}}").conflicts.to_pylist()[0]
+    assert (row["take"], row["result"], row["decided_by"]) == ("value", None, "anna")
