@@ -11,9 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -56,7 +54,7 @@ class ManifestSource:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Opened:
     source: ManifestSource
-    data: mmap
+    data: bytes
     frame: AvroFrame
 
 
@@ -99,25 +97,23 @@ def _groups(sources: Iterable[ManifestSource]) -> Iterator[list[ManifestSource]]
 def _query_group(
     session: datafusion.SessionContext, group: Sequence[ManifestSource]
 ) -> Iterator[tuple[str, pa.Table]]:
-    with ExitStack() as stack:
-        opened = [each for source in group if (each := _open(stack, source)) is not None]
-        for _, alike in itertools.groupby(opened, key=lambda each: each.frame.header):
-            together = list(alike)
-            entries = _query_alike(session, together)
-            if entries is None:
-                continue
-            start = 0
-            for each in together:
-                yield each.source.path, entries.slice(start, each.source.count)
-                start += each.source.count
+    opened = [each for source in group if (each := _open(source)) is not None]
+    for _, alike in itertools.groupby(opened, key=lambda each: each.frame.header):
+        together = list(alike)
+        entries = _query_alike(session, together)
+        if entries is None:
+            continue
+        start = 0
+        for each in together:
+            yield each.source.path, entries.slice(start, each.source.count)
+            start += each.source.count
 
 
-def _open(stack: ExitStack, source: ManifestSource) -> _Opened | None:
+def _open(source: ManifestSource) -> _Opened | None:
     # On damaged content DataFusion may never return. A damaged frame shows itself, and damage
     # within a block shows when that is decompressed: so only plain blocks are left out.
     try:
-        with Path(source.file).open("rb") as file:
-            data = stack.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
+        data = Path(source.file).read_bytes()
         frame = read_frame(data)
     except (OSError, ValueError, FormatError):
         return None

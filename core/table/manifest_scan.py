@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,10 +32,12 @@ from core.table.text_prints import recurring, text_prints
 from core.table.versioned_files import naming_file
 
 Values = tuple[object, ...]
+_Key = tuple[object, ...]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 _MAX_REMEMBERED_BYTES: Final = 1 << 30
+_CHECKED: Final = ["kind", "identity", "file_name", "manifest", "bucket", "level"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +113,7 @@ class ManifestScan:
         wanted = [(paths.manifest(name), count) for name, count in zip(names, counts, strict=True)]
         unknown = [item for item in wanted if (item[0],) not in self._tables]
         decoded = dict(zip(unknown, self._decode_all(unknown), strict=True))
-        for (path, _), table in decoded.items():
-            self._tables.put((path,), table)
+        self._tables.put_slices({(path,): table for (path, _), table in decoded.items()})
         tables = [decoded[item] if item in decoded else self._read_one(*item) for item in wanted]
         return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *tables])
 
@@ -269,7 +270,7 @@ def live_files(entries: pa.Table) -> pa.Table:
     keep = pc.invert(is_touched).to_numpy().copy()
     _check_distinct(entries, keep)
     # Not `take`, which would first make one piece of all batches.
-    live = _live_of_touched(entries.filter(is_touched))
+    live = _live_of_touched(entries.select(_CHECKED).filter(is_touched))
     keep[np.flatnonzero(~keep)[live]] = True
     return _kept_rows(entries, keep)
 
@@ -315,7 +316,7 @@ def _check_distinct(entries: pa.Table, chosen: _Mask) -> None:
     suspect[chosen] = recurring(text_prints(entries["file_name"])[chosen])
     if not suspect.any():
         return
-    suspects = entries.filter(pa.array(suspect))
+    suspects = entries.select(_CHECKED).filter(pa.array(suspect))
     codes = _whole(suspects["identity"]).dictionary_encode().indices.to_numpy()
     repeats = np.ones(len(codes), dtype=bool)
     repeats[np.unique(codes, return_index=True)[1]] = False
@@ -427,29 +428,42 @@ class _RememberedTables:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._tables: OrderedDict[_Key, tuple[pa.Table, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __contains__(self, key: tuple[object, ...]) -> bool:
+    def __contains__(self, key: _Key) -> bool:
         with self._lock:
             return key in self._tables
 
-    def get(self, key: tuple[object, ...], make: Callable[[], pa.Table]) -> pa.Table:
+    def get(self, key: _Key, make: Callable[[], pa.Table]) -> pa.Table:
         with self._lock:
             if key in self._tables:
                 self._tables.move_to_end(key)
-                return self._tables[key]
+                return self._tables[key][0]
         table = make()
         self.put(key, table)
         return table
 
-    def put(self, key: tuple[object, ...], table: pa.Table) -> None:
-        if table.nbytes > self._max_bytes:
+    def put(self, key: _Key, table: pa.Table) -> None:
+        self._put(key, table, table.get_total_buffer_size())
+
+    def put_slices(self, tables: Mapping[_Key, pa.Table]) -> None:
+        """Keep tables of the same columns that may share buffers, each with its part of them."""
+        if not tables:
+            return
+        # Of all at once: to measure each slice takes longer than to decode it.
+        total = pa.concat_tables(tables.values()).get_total_buffer_size()
+        rows = max(1, sum(table.num_rows for table in tables.values()))
+        for key, table in tables.items():
+            self._put(key, table, total * table.num_rows // rows)
+
+    def _put(self, key: _Key, table: pa.Table, size: int) -> None:
+        if size > self._max_bytes:
             return
         with self._lock:
-            replaced = self._tables.pop(key, None)
-            self._bytes += table.nbytes - (0 if replaced is None else replaced.nbytes)
-            self._tables[key] = table
+            _, replaced = self._tables.pop(key, (None, 0))
+            self._bytes += size - replaced
+            self._tables[key] = (table, size)
             while self._bytes > self._max_bytes:
-                _, dropped = self._tables.popitem(last=False)
-                self._bytes -= dropped.nbytes
+                _, (_, dropped) = self._tables.popitem(last=False)
+                self._bytes -= dropped

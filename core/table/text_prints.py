@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 _Prints = np.ndarray[Any, np.dtype[np.uint64]]
 
+# Numpy's calls take longer than their work on fewer texts than that.
+_SMALL_CHUNK: Final = 4_096
 _WORD: Final = 8
 _PADDING: Final = " " * _WORD
 # An odd number with its bits well spread: the golden ratio times 2 ** 64.
@@ -23,7 +25,10 @@ def text_prints(texts: pa.ChunkedArray) -> _Prints:
     """A number for each text of a column without nulls, to be compared within that column."""
     if len(texts) and pc.min(pc.binary_length(texts)).as_py() < _WORD:
         texts = pc.binary_join_element_wise(texts, _PADDING, "")
-    parts = [_prints(chunk) for chunk in texts.chunks if len(chunk)]
+    if len(texts) < _SMALL_CHUNK * texts.num_chunks:
+        texts = texts.combine_chunks()
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    parts = [_prints(chunk) for chunk in chunks if len(chunk)]
     return np.concatenate([np.zeros(0, np.uint64), *parts])
 
 
