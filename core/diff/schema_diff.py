@@ -108,6 +108,8 @@ _STRUCTURAL_OPTIONS: Final = {
     "bucket-function.type": "rows of one key would lie in different buckets",
     "merge-engine": "rows of one key would merge to another result",
     "sequence.field": "another row of a key would win",
+    "sequence.field.sort-order": "another row of a key would win",
+    "fields.default-aggregate-function": "rows of one key would merge to another result",
     "rowkind.field": "rows would be taken for inserts or deletes by another column",
     "row-tracking.enabled": "row ids are given from the first commit on or never",
     "data-evolution.enabled": "files may hold some columns only",
@@ -430,7 +432,7 @@ def _diff_options(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator
         kind = ChangeKind.OPTION_CHANGED
         if before is None or after is None:
             kind = ChangeKind.OPTION_SET if before is None else ChangeKind.OPTION_UNSET
-        harm = _harm_of(key)
+        harm = harm_of_option(key)
         yield SchemaChange(
             kind=kind,
             subject=key,
@@ -441,7 +443,8 @@ def _diff_options(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator
         )
 
 
-def _harm_of(key: str) -> str | None:
+def harm_of_option(key: str) -> str | None:
+    """What goes wrong with existing files where this option differs, None where nothing does."""
     if key.startswith("fields.") and key.endswith(_STRUCTURAL_FIELD_SUFFIXES):
         return "rows of one key would merge to another result"
     return _STRUCTURAL_OPTIONS.get(key)

@@ -1,0 +1,85 @@
+"""What a schema merge comes upon: conflicts, how they were settled, and what is only reported."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from core.diff.three_way import ThreeWay
+from core.merge.conflict import Conflict, ConflictKind, Subject, Take
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+EITHER_SIDE: Final = (Take.OURS, Take.THEIRS)
+
+
+def each_side(sides: ThreeWay[T], of: Callable[[T], V]) -> ThreeWay[V]:
+    """Return what `of` says of each side."""
+    return ThreeWay(base=of(sides.base), ours=of(sides.ours), theirs=of(sides.theirs))
+
+
+class SchemaFindings:
+    """Gathers conflicts and notes of one table while its schemas are merged."""
+
+    def __init__(self, *, table: str, strict: bool, settled: Mapping[str, Take]) -> None:
+        self.conflicts: list[Conflict] = []
+        self.notes: list[str] = []
+        self._table = table
+        self._strict = strict
+        self._settled = settled
+
+    def note(self, text: str) -> None:
+        """Report something that stands; each sentence once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def conflict(
+        self,
+        kind: ConflictKind,
+        rule: str,
+        name: str | None,
+        sides: ThreeWay[str],
+        advice: str,
+        settle_with: tuple[Take, ...] = (),
+    ) -> Take | None:
+        """Record a conflict, or return how it was settled.
+
+        Args:
+            kind: What both sides did.
+            rule: Where the rule stands.
+            name: Of the column or option, None for the table.
+            sides: What each side has, in words.
+            advice: What to do next.
+            settle_with: What settles it.
+        """
+        found = Conflict(
+            kind=kind,
+            rule=rule,
+            subject=Subject(table=self._table, name=name),
+            sides=sides,
+            settle_with=settle_with,
+            advice=advice,
+        )
+        take = self._settled.get(found.id)
+        if take in settle_with:
+            self.note(f"{found.subject}: settled with {take}.")
+            return take
+        self.conflicts.append(found)
+        return None
+
+    def theirs_wins(
+        self, kind: ConflictKind, rule: str, name: str | None, sides: ThreeWay[str], text: str
+    ) -> Take:
+        """The source's side stands and `text` reports it; strict makes it a conflict."""
+        if not self._strict:
+            self.note(text)
+            return Take.THEIRS
+        return self.conflict(kind, rule, name, sides, text, EITHER_SIDE) or Take.THEIRS
+
+    def ours_stays(
+        self, kind: ConflictKind, rule: str, name: str | None, sides: ThreeWay[str], text: str
+    ) -> Take:
+        """The target's side stands and `text` reports it; strict makes it a conflict."""
+        if not self._strict:
+            self.note(text)
+            return Take.OURS
+        return self.conflict(kind, rule, name, sides, text, EITHER_SIDE) or Take.OURS
