@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.commit.commit_store import CommitStore
-from core.commit.metadata_copy import copy_files, publish_files, publish_once
+from core.commit.metadata_copy import copy_files, publish_files, publish_once, read_files
 from core.commit.tag_commit import snapshot_bytes, without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject, without_nulls
@@ -140,17 +140,20 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
     """
     source, branch = table.on(creation.source), table.on(creation.branch)
     base = None if creation.base_tag is None else _fork_bytes(source, creation)
-    if base is not None and creation.base_tag is not None:
-        publish_files(store, [(source.paths.tag(creation.base_tag), base)])
-    schemas = [
-        (source.paths.schema(each), branch.paths.schema(each)) for each in creation.schema_ids
+    schemas = read_files(store, [source.paths.schema(each) for each in creation.schema_ids])
+    files = [
+        (branch.paths.schema(schema_id), data)
+        for schema_id, data in zip(creation.schema_ids, schemas, strict=True)
     ]
-    copy_files(store, schemas)
     if base is None or creation.base_tag is None or creation.snapshot_id is None:
+        publish_files(store, files)
         return
+    # In one go: the intent is durable, so what a power cut leaves of them is known to be cut off.
     publish_files(
         store,
         [
+            (source.paths.tag(creation.base_tag), base),
+            *files,
             (branch.paths.tag(creation.base_tag), base),
             (branch.paths.snapshot(creation.snapshot_id), base),
         ],

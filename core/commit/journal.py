@@ -19,6 +19,9 @@ from core.format.lineage_event import LineageEvent
 from core.storage.file_publisher import Published
 from core.storage.table_paths import EVENT_PREFIX, TablePaths
 
+CLAIMS: Final = "claims"
+"""The key of a plan for the branch name that is reserved along with the intent."""
+
 _EVENT_NAME: Final = re.compile(rf"{EVENT_PREFIX}(\d{{13}})-")
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -57,6 +60,12 @@ class Intent:
         """Branches that come into being by this, whole only at its end."""
         named = self.plan.get("makes")
         return tuple(str(each) for each in named) if isinstance(named, list) else ()
+
+    @property
+    def claims(self) -> str | None:
+        """The branch name that this reserves from its beginning."""
+        named = self.plan.get(CLAIMS)
+        return named if isinstance(named, str) else None
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Intent":
@@ -106,9 +115,17 @@ class Journal:
         self._paths = paths
 
     def begin(self, intent: Intent) -> Intent:
-        """Write the intent, or return the one that this operation wrote before."""
-        path = self._path("intent", intent.operation_id)
-        _, data = publish_once(self._store, path, intent.to_json().encode())
+        """Write the intent, or return the one that this operation wrote before.
+
+        Whatever else the operation does waits until the intent is durable, and only its claim goes
+        along: one that outlived its intent is nobody's.
+        """
+        path, data = self._path("intent", intent.operation_id), intent.to_json().encode()
+        files = [(path, data)]
+        if intent.claims is not None:
+            files.append((self._claim_path(intent.claims), intent.operation_id.encode()))
+        if self._store.publisher.publish_in_order(files)[0] is not Published.WON:
+            _, data = publish_once(self._store, path, data)
         return Intent.from_json(data)
 
     def find(self, operation_id: str) -> Intent | None:
@@ -127,7 +144,7 @@ class Journal:
 
         Events are read in the order of their times.
         """
-        names = (status.name for status in self._store.files.list(self._paths.lineage_dir))
+        names = self._store.files.names(self._paths.lineage_dir)
         times = [int(found[1]) for name in names if (found := _EVENT_NAME.match(name))]
         return max([now_millis, *(time + 1 for time in times)])
 
@@ -162,7 +179,7 @@ class Journal:
 
     def unfinished(self) -> tuple[Intent, ...]:
         """Return the intents without an end, oldest first; broken ones raise FormatError."""
-        names = [status.name for status in self._store.files.list(self._paths.lineage_dir)]
+        names = sorted(self._store.files.names(self._paths.lineage_dir))
         ended = {_operation_of(name, "done") for name in names}
         open_ids = [each for each in (_operation_of(n, "intent") for n in names) if each]
         paths = [self._path("intent", each) for each in open_ids if each not in ended]
@@ -176,23 +193,31 @@ class Journal:
     def claim(self, branch: str, operation_id: str) -> str:
         """Reserve the name of a branch for one operation; return who holds it now."""
         path = self._claim_path(branch)
-        _, data = publish_once(self._store, path, operation_id.encode())
-        holder = data.decode()
-        if holder == operation_id or self.end_of(holder) is None:
+        holder = self._holder(path) or self._take(path, operation_id)
+        if holder == operation_id or self._is_at_work(holder):
             return holder
-        # It ended, and died before it gave the name back.
+        # It ended and died before it gave the name back, or a power cut took its intent.
         self._remove_claim(path, holder)
-        _, data = publish_once(self._store, path, operation_id.encode())
-        return data.decode()
+        return self._take(path, operation_id)
 
     def release(self, branch: str, operation_id: str) -> None:
         """Give the name of a branch back, where this operation holds it."""
         self._remove_claim(self._claim_path(branch), operation_id)
 
+    def _take(self, path: str, operation_id: str) -> str:
+        _, data = publish_once(self._store, path, operation_id.encode())
+        return data.decode()
+
+    def _holder(self, path: str) -> str | None:
+        return self._store.files.read(path).decode() if self._store.files.exists(path) else None
+
+    def _is_at_work(self, operation_id: str) -> bool:
+        return self.end_of(operation_id) is None and self.find(operation_id) is not None
+
     def _remove_claim(self, path: str, holder: str) -> None:
-        files = self._store.files
-        if files.exists(path) and files.read(path) == holder.encode():
-            self._store.remover.remove([path])
+        if self._holder(path) == holder:
+            # A crash may bring it back: it says of itself that it is over.
+            self._store.remover.discard([path])
 
     def _claim_path(self, branch: str) -> str:
         # Other software makes names that no file of ours may have.

@@ -60,16 +60,22 @@ def copy_files(
     written = 0
     for start in range(0, len(pairs), _AT_ONCE):
         chunk = pairs[start : start + _AT_ONCE]
-        contents = store.files.read_many([source for source, _ in chunk])
-        for (source, _), data in zip(chunk, contents, strict=True):
-            if only_whole:
-                _check_whole(source, data)
+        contents = read_files(store, [source for source, _ in chunk], only_whole=only_whole)
         targets = [target for _, target in chunk]
         publish_files(store, list(zip(targets, contents, strict=True)))
         written += sum(len(data) for data in contents)
         if progress is not None:
             progress(start + len(chunk))
     return written
+
+
+def read_files(store: CommitStore, paths: Sequence[str], *, only_whole: bool = True) -> list[bytes]:
+    """Read metadata files that are to be copied; arguments and errors are those of `copy_files`."""
+    contents = store.files.read_many(paths)
+    for path, data in zip(paths, contents, strict=True):
+        if only_whole:
+            _check_whole(path, data)
+    return contents
 
 
 def publish_files(store: CommitStore, items: Sequence[tuple[str, bytes]]) -> None:

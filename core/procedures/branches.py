@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.commit.branch_commit import BranchCreation, make_branch, unmake_branch
-from core.commit.journal import Ending
+from core.commit.journal import CLAIMS, Ending
 from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, StorageError
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
 from core.format.lineage_event import LineageEvent, LineageKind
@@ -132,6 +132,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
     plan = {
         **creation.to_object(),
         "makes": [creation.branch],
+        CLAIMS: creation.branch,
         **{
             name: value
             for name in ("owner", "reason")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.commit.branch_move import BranchMove, move_branch
-from core.commit.journal import Ending
+from core.commit.journal import CLAIMS, Ending
 from core.commit.schema_commit import SchemaChange, change_schema
 from core.errors import AlreadyExists, CommitConflict, ErrorKind
 from core.format.identifier import check_branch_name
@@ -84,6 +84,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             {
                 **move.to_object(),
                 "makes": [to],
+                CLAIMS: to,
                 "planId": preview.plan_id,
                 "reason": call.find_text("reason"),
                 "options": [[use.branch, use.key] for use in uses],

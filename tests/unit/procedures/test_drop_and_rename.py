@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from core.commit.commit_store import CommitStore
-from core.commit.journal import Journal
+from core.commit.journal import Intent, Journal
 from core.commit.schema_commit import change_schema, set_options
 from core.errors import AlreadyExists, CommitConflict, InvalidInput, NotFound, Refused
 from core.format.lineage_event import LineageKind
@@ -256,7 +256,39 @@ def test_a_name_is_free_though_its_maker_died_before_it_said_so(bench: BranchBen
 
 def test_a_name_that_is_being_given_is_not_given_twice(bench: BranchBench) -> None:
     before = metadata(bench)
-    Journal(bench.store, bench.table().paths).claim("fix", "somebody")
+    _begin(bench, "somebody", claims="fix")
     with pytest.raises(CommitConflict, match="Operation somebody makes a branch 'fix'"):
         run(bench, "rename_branch", branch="dev", to="fix")
     assert metadata(bench) == before
+
+
+def test_a_name_is_free_though_a_power_cut_took_the_intent_of_its_maker(
+    bench: BranchBench,
+) -> None:
+    Journal(bench.store, bench.table().paths).claim("fix", "somebody")
+    run(bench, "rename_branch", branch="dev", to="fix")
+    assert bench.table().branches.names() == ("fix",)
+
+
+def test_a_name_is_claimed_along_with_the_intent(bench: BranchBench) -> None:
+    _begin(bench, "first", claims="fix")
+    _begin(bench, "second", claims="fix")
+    journal = Journal(bench.store, bench.table().paths)
+    assert {each.operation_id for each in journal.unfinished()} == {"first", "second"}
+    assert journal.claim("fix", "second") == "first"
+    journal.release("fix", "first")
+    assert journal.claim("fix", "second") == "second"
+
+
+def _begin(bench: BranchBench, operation_id: str, *, claims: str) -> None:
+    intent = Intent(
+        operation_id=operation_id,
+        procedure="create_branch",
+        actor="ann",
+        branch=claims,
+        statement="",
+        time_millis=NOW,
+        event_millis=NOW,
+        plan={"claims": claims},
+    )
+    Journal(bench.store, bench.table().paths).begin(intent)
