@@ -19,6 +19,8 @@ from core.table.file_store_table import FileStoreTable
 
 _LONGEST_WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.002
+# Only one waits for the turn itself, and a turn that nobody takes is lost to all.
+_NEXT_POLL_SECONDS: Final = 0.0003
 
 
 class CommitQueue(Protocol):
@@ -56,29 +58,29 @@ class DirectoryQueue:
     def turn(self) -> Iterator[None]:
         """Wait for the turn; a folder or a file system that knows no locks grants it at once."""
         with contextlib.ExitStack() as held:
-            with self._locked(self._gate):
-                held.enter_context(self._locked(self._directory))
+            with self._locked(self._gate, _POLL_SECONDS):
+                held.enter_context(self._locked(self._directory, _NEXT_POLL_SECONDS))
             yield
 
     @contextlib.contextmanager
-    def _locked(self, directory: Path) -> Iterator[None]:
+    def _locked(self, directory: Path, poll_seconds: float) -> Iterator[None]:
         try:
             descriptor = os.open(directory, os.O_RDONLY)
         except OSError:
             yield
             return
         try:
-            self._wait(descriptor)
+            self._wait(descriptor, poll_seconds)
             yield
         finally:
             os.close(descriptor)
 
-    def _wait(self, descriptor: int) -> None:
-        for _ in range(round(_LONGEST_WAIT_SECONDS / _POLL_SECONDS)):
+    def _wait(self, descriptor: int, poll_seconds: float) -> None:
+        for _ in range(round(_LONGEST_WAIT_SECONDS / poll_seconds)):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self._sleep(_POLL_SECONDS)
+                self._sleep(poll_seconds)
             except OSError:
                 return
             else:
