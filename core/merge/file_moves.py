@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from core.diff.logical_log import Place
 from core.errors import ErrorKind
+from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.conflict import Conflict
 
 
@@ -59,11 +60,13 @@ class MergeRules:
 
     Attributes:
         strict: Turn what the rules overrule and only report into conflicts.
+        policy: The digest of the policy that settles conflicts of rows; empty without one.
     """
 
     strict: bool = False
     scope: InsertScope = InsertScope.TABLE
     isolation: Isolation = Isolation.SERIALIZABLE
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,8 @@ class FileMoves:
         remove: Live files of the target.
         buckets: Those that change or cannot.
         row_places: Buckets where only their rows tell whether both sides changed the same.
+        replays: Files of the source in such buckets, added once the rows are settled. Where they
+            are none, the rows that are written hold all that the source changed.
         adopts_index: Buckets whose index files (hash index, deletion vectors) become the source's.
         adopts_masks: Whether all deletion vectors of the source become the target's.
         notes: What the rules decided against a side, in sentences.
@@ -103,6 +108,7 @@ class FileMoves:
     remove: pa.Table
     buckets: tuple[BucketMove, ...] = ()
     row_places: tuple[Place, ...] = ()
+    replays: pa.Table = field(default_factory=MANIFEST_ENTRY.empty_table)
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
     adopts_index: frozenset[Place] = frozenset()

@@ -40,6 +40,7 @@ def merge_keyed_files(
     restore: set[str] = set()
     moves: list[BucketMove] = []
     row_places: list[Place] = []
+    replays: set[str] = set()
     adopts_index: set[Place] = set()
     for place in sorted(changed_by_them):
         files = changed_by_them[place]
@@ -65,6 +66,7 @@ def merge_keyed_files(
             moves.append(BucketMove(place=place, strategy=Strategy.REPLAY))
         else:
             row_places.append(place)
+            replays |= identities if is_appended else set()
             moves.append(BucketMove(place=place, strategy=Strategy.DELTA))
     return FileMoves(
         add=theirs.files(add - ours.log.arrived),
@@ -72,6 +74,7 @@ def merge_keyed_files(
         remove=files_in(remove, ours.log, theirs.log),
         buckets=tuple(moves),
         row_places=tuple(row_places),
+        replays=theirs.files(replays - ours.log.arrived),
         blocks=tuple(found.blocks),
         adopts_index=frozenset(adopts_index),
     )

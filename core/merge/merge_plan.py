@@ -301,10 +301,11 @@ def _is_managed(schema: TableSchema) -> bool:
 
 
 def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
-    size = _total(moves.add, "file_size")
-    come = _total(moves.add, "row_count") + _total(moves.restore, "row_count")
+    coming = pa.concat_tables([moves.add, moves.replays])
+    size = _total(coming, "file_size")
+    come = _total(coming, "row_count") + _total(moves.restore, "row_count")
     return PlanCost(
-        files_added=moves.add.num_rows,
+        files_added=coming.num_rows,
         files_removed=moves.remove.num_rows,
         files_restored=moves.restore.num_rows,
         rows_added=come - _total(moves.remove, "row_count"),
@@ -339,7 +340,7 @@ def _with_id(plan: MergePlan) -> MergePlan:
     heads = [str(each and each.identity) for each in (plan.base, plan.ours, plan.theirs)]
     moved: list[object] = []
     if plan.moves is not None:
-        tables = (plan.moves.add, plan.moves.restore, plan.moves.remove)
+        tables = (plan.moves.add, plan.moves.replays, plan.moves.restore, plan.moves.remove)
         moved = [table["identity"].to_pylist() for table in tables]
     told = (
         plan.table,

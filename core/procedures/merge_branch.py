@@ -11,6 +11,7 @@ from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.metadata_copy import publish_files
 from core.commit.own_commit import snapshots_since
+from core.commit.row_conflicts import publish_row_conflicts
 from core.commit.schema_commit import withdraw_schemas
 from core.diff.fast_forward import plan_fast_forward
 from core.diff.history_move import count
@@ -21,7 +22,7 @@ from core.diff.lineage import (
     MERGE_SOURCE,
     MERGE_SOURCE_IDENTITY,
 )
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.json_text import JsonObject, without_nulls
 from core.format.lineage_event import LineageKind
@@ -36,13 +37,22 @@ from core.procedures.drop_branch import open_operations
 from core.procedures.fast_forward import journal_of_forward
 from core.procedures.histories import history_of
 from core.procedures.merge_messages import as_target_files, copies_of, messages_of
+from core.procedures.merge_rows import (
+    joined_messages,
+    messages_from,
+    messages_to_json,
+    row_scope,
+    row_work,
+    written_paths,
+)
 from core.procedures.merge_sides import find_heads, read_sides
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
-from core.procedures.preview_merge import plan_of, rules_of
+from core.procedures.preview_merge import plan_of, policy_of, rules_of
 from core.procedures.protection import protection_of, rule_text
 from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
-from core.procedures.row_engine import FILES_TO_VERIFY
+from core.procedures.row_engine import FILES_TO_VERIFY, Progress, RowEngine
+from core.procedures.stages import Facts
 from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb
 from core.procedures.warehouse import Warehouse
@@ -56,7 +66,8 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """Decide on a merge, and note what its run needs.
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
-    (table, partition), `isolation` (serializable, snapshot), `reason`, `plan_id`.
+    (table, partition), `isolation` (serializable, snapshot), `policy` (YAML that settles conflicts
+    of rows), `reason`, `plan_id`.
 
     Raises:
         NotFound: There is no such table or branch.
@@ -109,14 +120,13 @@ def preview_of_merge(warehouse: Warehouse, target: FileStoreTable, plan: MergePl
         )
     if plan.verdict is MergeVerdict.UNDECIDED:
         told.append(
-            blocks(
+            changes(
                 f"{count(plan.cost.buckets_to_compare, 'bucket')} hold keys that both sides may "
-                "have changed, and rows are not compared here yet.",
-                ErrorKind.UNSUPPORTED,
+                "have changed: their rows are compared first, and a conflict stops the merge.",
             )
         )
     told += open_operations(warehouse, target)
-    if plan.verdict is MergeVerdict.CLEAN:
+    if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
         told += _gains(plan)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
@@ -158,11 +168,14 @@ def finish_merge(operation: Operation) -> Receipt:
         )
     shares = raw.get("shares", bool)
     operation_id = operation.intent.operation_id
-    copies = () if shares else copies_of(source, target, moves.add, operation_id)
+    coming = pa.concat_tables([moves.add, moves.replays])
+    copies = () if shares else copies_of(source, target, coming, operation_id)
     try:
         landed = _land(operation, (target, source), (ours, theirs), moves, copies, schemas)
     except CommitConflict:
-        remove_copies(operation.warehouse.store, [path for _, path in copies])
+        written = written_paths(target, messages_from(raw, "rowMessages"))
+        made = [*(path for _, path in copies), *written]
+        remove_copies(operation.warehouse.store, made)
         withdraw_schemas(target, operation.warehouse.store, schemas)
         raise
     before = target.snapshots.find(landed.id - 1)
@@ -179,6 +192,7 @@ def finish_merge(operation: Operation) -> Receipt:
         notes=(
             f"Branch {source.branch!r} is merged into {target.branch!r} as snapshot {landed.id}.",
             *texts_of(operation.intent.plan, "notes"),
+            *texts_of(operation.intent.plan, "rowNotes"),
         ),
     )
     return operation.complete(
@@ -201,10 +215,59 @@ def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
     if plan.moves is None:
         return FILES_TO_VERIFY.empty_table()
     parts = []
-    for holder, files in ((target.on(plan.source), plan.moves.add), (target, plan.moves.restore)):
+    source = target.on(plan.source)
+    for holder, files in (
+        (source, plan.moves.add),
+        (source, plan.moves.replays),
+        (target, plan.moves.restore),
+    ):
         columns = [files["file_size"], files["row_count"]]
         parts.append(pa.table([data_file_paths(holder, files), *columns], schema=FILES_TO_VERIFY))
     return pa.concat_tables(parts)
+
+
+def settle_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    """Compare the rows that both sides may have changed, and write what replaying cannot give.
+
+    Raises:
+        Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
+    """
+    plan = planned_merge(warehouse, call)
+    if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
+        return {}
+    target = _target(warehouse, call)
+    source = target.on(plan.source)
+    sides = read_sides(target, source, find_heads(target, source, plan.ours, plan.theirs))
+    work = row_work(target, source, sides, plan.moves.row_places)
+    found = rows.reconcile(target, row_scope(plan, sides), work, policy_of(call), progress)
+    if found.conflicts.num_rows:
+        publish_row_conflicts(warehouse.store, target.paths, plan.id, found.conflicts)
+    messages = messages_to_json(found.messages)
+    if found.open_count:
+        remove_copies(warehouse.store, written_paths(target, found.messages))
+        raise Refused(
+            f"Merge {plan.source!r} into {plan.target!r} of {plan.table} is refused: "
+            f"{count(found.open_count, 'cell or row')} changed on both sides. Nothing was changed; "
+            "settle them by a policy.",
+            kind=ErrorKind.CONFLICTS_OPEN,
+            plan_id=plan.id,
+            conflicts=found.open_count,
+        )
+    settled = found.conflicts.num_rows
+    notes = [f"{count(settled, 'conflict')} settled by policy {plan.rules.policy}."]
+    return {
+        "plan_id": plan.id,
+        "rowMessages": messages,
+        "rowNotes": notes if settled else [],
+    }
+
+
+def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Remove the files of settled rows of a merge that does not come to be."""
+    messages = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
+    remove_copies(warehouse.store, written_paths(_target(warehouse, call), messages))
 
 
 MERGE_BRANCH = Verb(
@@ -214,6 +277,8 @@ MERGE_BRANCH = Verb(
     plan=plan_merge_call,
     finish=finish_merge,
     arriving=files_to_merge,
+    rows=settle_rows,
+    withdraw=withdraw_rows,
 )
 
 
@@ -269,9 +334,14 @@ def _land(
             store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
         )
     id_map = {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
-    incoming = as_target_files(moves.add, id_map, intent.operation_id if copies else None)
+    incoming = as_target_files(
+        pa.concat_tables([moves.add, moves.replays]),
+        id_map,
+        intent.operation_id if copies else None,
+    )
+    moved = messages_of(moves, incoming, source.index_entries(theirs), target.index_entries(ours))
     landed = FileStoreCommit(target, store).commit(
-        messages_of(moves, incoming, source.index_entries(theirs), target.index_entries(ours)),
+        joined_messages(moved, messages_from(raw, "rowMessages")),
         user=intent.actor,
         identifier=commit_id,
         properties={
@@ -322,7 +392,7 @@ def _rules(raw: JsonObject) -> MergeRules:
 
 def _digest(moves: FileMoves) -> str:
     """Tell the files of one decision from those of another."""
-    tables = (moves.add, moves.restore, moves.remove)
+    tables = (moves.add, moves.replays, moves.restore, moves.remove)
     told = [sorted(table["identity"].to_pylist()) for table in tables]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 

@@ -6,6 +6,7 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
 from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_without_files
+from core.merge.policy import Policy
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
 from core.procedures.merge_sides import MergeHeads, find_heads, read_sides
@@ -66,12 +67,18 @@ def rules_of(call: ProcedureCall) -> MergeRules:
             strict=call.flag("strict"),
             scope=InsertScope(call.find_text("scope") or InsertScope.TABLE),
             isolation=Isolation(call.find_text("isolation") or Isolation.SERIALIZABLE),
+            policy="" if call.find_text("policy") is None else policy_of(call).digest,
         )
     except ValueError as error:
         raise InvalidInput(
             f"{error}. The scope is table or partition, the isolation serializable or snapshot.",
             kind=ErrorKind.INVALID_ARGUMENT,
         ) from error
+
+
+def policy_of(call: ProcedureCall) -> Policy:
+    """Read the policy from a call; raises InvalidInput where it is none."""
+    return Policy.from_yaml(call.find_text("policy") or "")
 
 
 def _source(target: FileStoreTable, name: str) -> FileStoreTable:

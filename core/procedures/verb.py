@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.commit.journal import Ending
-from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -56,6 +56,10 @@ class Verb:
             where somebody else came in between, and has then taken back what it did.
         arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
             are looked at before anything is changed. None where no file does.
+        rows: Has the row engine compare and write what only rows can tell; what it returns goes
+            into the journal, `plan_id` naming the preview that it worked for. None where no verb
+            needs rows.
+        withdraw: Removes what `rows` wrote, where the operation does not come to be.
     """
 
     name: str
@@ -64,6 +68,8 @@ class Verb:
     plan: Callable[[Warehouse, ProcedureCall], Planned]
     finish: Callable[[Operation], Receipt]
     arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
+    rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
+    withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
 
 
 def run_verb(
@@ -77,6 +83,7 @@ def run_verb(
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
     agreed, files_verified = call.find_text("plan_id"), 0
+    written: Facts = {}
     if verb.arriving is not None:
         checked = stages.run(
             "check heads",
@@ -93,9 +100,10 @@ def run_verb(
                 message="Checking that the data files which arrive are there and whole.",
             )
             files_verified = number_of(found, "files")
+            written = _compare_rows(verb, warehouse, rows, call, stages)
     facts = stages.run(
         verb.name.replace("_", " "),
-        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified),
+        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified, written),
         message=verb.doing,
         publishes=True,
     )
@@ -149,22 +157,57 @@ def _verify(
     return {"files": verify(rows, verb.arriving(warehouse, call), call.text("table"), progress)}
 
 
+def _compare_rows(
+    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Facts:
+    compare = verb.rows
+    if compare is None:
+        return {}
+    return stages.run(
+        "compare rows",
+        lambda progress: compare(warehouse, rows, call, progress),
+        message="Comparing rows that both sides may have changed.",
+    )
+
+
 def _carry_out(
-    verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None, files_verified: int
+    verb: Verb,
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    agreed: str | None,
+    files_verified: int,
+    written: Facts,
 ) -> Facts:
     warehouse.check_writable()
     operation = _begun(warehouse, call)
     if operation is None:
-        planned = _planned(verb, warehouse, call, agreed)
+        try:
+            planned = _planned(verb, warehouse, call, agreed)
+            _check_rows(planned, written)
+        except PaimonError:
+            if written and verb.withdraw is not None:
+                verb.withdraw(warehouse, call, written)
+            raise
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
-        journal = planned.journal
+        journal = {**planned.journal, **{k: v for k, v in written.items() if k != "plan_id"}}
         if files_verified:
             journal = {**journal, "filesVerified": files_verified}
         operation = Operation.begin(
             warehouse, planned.table, call, branch=planned.branch, plan=journal
         )
     return {"receipt": finish_verb(verb, operation).to_json()}
+
+
+def _check_rows(planned: Planned, written: Facts) -> None:
+    """Refuse rows that were compared for another preview."""
+    if written and written.get("plan_id") != planned.preview.plan_id:
+        raise Refused(
+            f"{planned.preview.title}: a branch moved while rows were compared. Nothing was "
+            "changed; look at the new preview.",
+            kind=ErrorKind.HEAD_MOVED,
+            plan_id=planned.preview.plan_id,
+        )
 
 
 def _planned(verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None) -> Planned:

@@ -142,3 +142,7 @@ class TablePaths:
     def event(self, time_millis: int, event_id: str) -> str:
         """The path of an event of the ledger; names sort by time."""
         return f"{self.lineage_dir}/{EVENT_PREFIX}{time_millis:013d}-{event_id}.json"
+
+    def row_conflicts(self, plan_id: str) -> str:
+        """The path of the conflicts of rows that the merge of a plan has."""
+        return f"{self.lineage_dir}/conflicts-{plan_id}.arrow"

@@ -1,0 +1,28 @@
+"""The conflicts of rows that a merge found, kept under the id of its plan until it is settled."""
+
+import pyarrow as pa
+
+from core.commit.commit_store import CommitStore
+from core.commit.metadata_copy import publish_once
+from core.storage.file_io import FileReader
+from core.storage.table_paths import TablePaths
+
+
+def publish_row_conflicts(
+    store: CommitStore, paths: TablePaths, plan_id: str, conflicts: pa.Table
+) -> None:
+    """Keep conflicts; those of one plan are the same whenever they are looked for."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(sink, conflicts.schema, options=options) as writer:
+        writer.write_table(conflicts)
+    publish_once(store, paths.row_conflicts(plan_id), sink.getvalue().to_pybytes())
+
+
+def find_row_conflicts(files: FileReader, paths: TablePaths, plan_id: str) -> pa.Table | None:
+    """Return the conflicts of a plan, None where no run has looked for them yet."""
+    path = paths.row_conflicts(plan_id)
+    if not files.exists(path):
+        return None
+    with pa.ipc.open_file(pa.py_buffer(files.read(path))) as reader:
+        return reader.read_all()

@@ -1,0 +1,156 @@
+"""The rows of a merge: which buckets a row engine compares, and what it leaves for the commit."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from core.commit.commit_message import CommitMessage
+from core.diff.logical_log import Place
+from core.diff.table_changes import TableChanges
+from core.diff.three_way import ThreeWay
+from core.format.json_text import JsonObject
+from core.format.snapshot import Snapshot
+from core.merge.merge_plan import MergePlan, MergeSides
+from core.merge.row_work import RowScope, RowWork
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+
+def row_scope(plan: MergePlan, sides: MergeSides) -> RowScope:
+    """Return what all buckets of a merge share."""
+    assert plan.schema is not None
+    new = {schema.id: schema for schema in plan.schema.schemas}
+    on_target = {**sides.ours.schemas, **new}
+    # Files of the source are read as the target will read them: with its numbers of columns.
+    theirs = {
+        number: on_target.get(plan.schema.id_map.get(number, number), schema)
+        for number, schema in sides.theirs.schemas.items()
+    }
+    is_ours = sides.base.schema_id in sides.ours.schemas
+    return RowScope(
+        table=plan.table,
+        schema=on_target[plan.schema.final_id],
+        schemas=ThreeWay(
+            base={**theirs, **sides.ours.schemas} if is_ours else theirs,
+            ours=on_target,
+            theirs=theirs,
+        ),
+    )
+
+
+def row_work(
+    target: FileStoreTable, source: FileStoreTable, sides: MergeSides, places: Sequence[Place]
+) -> tuple[RowWork, ...]:
+    """Return the buckets whose rows must be compared, with the files of each side.
+
+    Args:
+        target: The table on the branch that is merged into.
+        source: The table on the branch that is merged.
+        sides: Both sides; only the files of these buckets are read from their manifests.
+        places: The buckets.
+    """
+    heads = ThreeWay(
+        base=(target, sides.base),
+        ours=(target, sides.ours.head),
+        theirs=(source, sides.theirs.head),
+    )
+    return tuple(_work(heads, sides, place) for place in places)
+
+
+def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
+    """Encode messages that only add files, for a journal."""
+    return [
+        {
+            "partition": base64.b64encode(each.partition).decode(),
+            "bucket": each.bucket,
+            "totalBuckets": each.total_buckets,
+            "files": _encoded(each.new_files),
+        }
+        for each in messages
+    ]
+
+
+def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:
+    """Decode what `messages_to_json` wrote; nothing where the key is absent."""
+    if raw.find(key, list) is None:
+        return ()
+    return tuple(
+        CommitMessage(
+            partition=base64.b64decode(each.get("partition", str)),
+            bucket=each.get("bucket", int),
+            total_buckets=each.get("totalBuckets", int),
+            new_files=_decoded(each.get("files", str)),
+        )
+        for each in raw.objects(key)
+    )
+
+
+def written_paths(table: FileStoreTable, messages: Sequence[CommitMessage]) -> list[str]:
+    """The paths of the files that messages add."""
+    return [
+        str(path)
+        for each in messages
+        for path in data_file_paths(table, each.new_files).to_pylist()
+    ]
+
+
+def joined_messages(
+    moved: Sequence[CommitMessage], written: Sequence[CommitMessage]
+) -> tuple[CommitMessage, ...]:
+    """One message a bucket: files that move, then files of settled rows."""
+    found = {(each.partition, each.bucket): each for each in moved}
+    for each in written:
+        place = (each.partition, each.bucket)
+        first = found.get(place)
+        found[place] = (
+            each
+            if first is None
+            else replace(first, new_files=pa.concat_tables([first.new_files, each.new_files]))
+        )
+    return tuple(found.values())
+
+
+def _work(
+    heads: ThreeWay[tuple[FileStoreTable, Snapshot]], sides: MergeSides, place: Place
+) -> RowWork:
+    return RowWork(
+        partition=place[0],
+        bucket=place[1],
+        files=ThreeWay(
+            base=_live(*heads.base, place),
+            ours=_live(*heads.ours, place),
+            theirs=_live(*heads.theirs, place),
+        ),
+        ours_changed=_appended(sides.ours.changes, place),
+        theirs_changed=_appended(sides.theirs.changes, place),
+    )
+
+
+def _live(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:
+    return table.live_files(snapshot, partitions=[place[0]], buckets=[place[1]])
+
+
+def _appended(changes: TableChanges, place: Place) -> pa.Table | None:
+    """Files that hold just what a side changed in a bucket; None where it did more than append."""
+    files = _at(changes.files(changes.added | changes.removed), place)
+    is_appended = set(files["identity"].to_pylist()) <= changes.added
+    return files if is_appended and not any(files["level"].to_pylist()) else None
+
+
+def _at(files: pa.Table, place: Place) -> pa.Table:
+    there = zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)
+    return files.filter(pa.array([each == place for each in there], pa.bool_()))
+
+
+def _encoded(files: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, files.schema) as writer:
+        writer.write_table(files)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _decoded(text: str) -> pa.Table:
+    with pa.ipc.open_stream(base64.b64decode(text)) as reader:
+        return reader.read_all()
