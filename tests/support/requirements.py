@@ -45,6 +45,12 @@ def need_s3_server() -> Path:
     return _required(find_s3_server)
 
 
+def need_doltlite() -> None:
+    """The package of the row-merge oracle, or skip."""
+    if not _is_installed("doltlite"):
+        _stop("No doltlite; run `pip install doltlite`")
+
+
 def need_chromium() -> Path:
     """The machine's Chromium or Chrome, or skip."""
     return _required(find_chromium)
