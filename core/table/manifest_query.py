@@ -1,7 +1,8 @@
 """Manifests to Arrow by DataFusion, where that is safe: many manifests in one query.
 
 Planning a query takes as long as decoding hundreds of entries, and a table may have thousands of
-small manifests. So neighbours of one layout are joined into one Avro file before they are decoded.
+small manifests. So neighbours of one layout are joined into one Avro file before they are decoded,
+and large ones are cut between blocks, so that all threads have work.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -29,7 +30,8 @@ from core.format.manifest_entry import MANIFEST_ENTRY, MANIFEST_VERSION, file_id
 _THREADS: Final = max(2, min(8, os.cpu_count() or 2))
 # Planning a query costs as much as decoding this many entries the slow way.
 _SMALL: Final = 40
-_GROUP_ROWS: Final = 32_768
+_LEAST_GROUP_ROWS: Final = 4_096
+_MOST_GROUP_ROWS: Final = 32_768
 _BATCH_ROWS: Final = 16_384
 _DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
 _TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
@@ -52,64 +54,44 @@ class ManifestSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Opened:
+class _Part:
+    """Some neighbouring blocks of a manifest, maybe all, and the position of their first entry."""
+
     source: ManifestSource
     data: bytes
     frame: AvroFrame
+    first: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.frame.records == self.source.count
 
 
 def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
     """Decode manifests with DataFusion.
 
     Args:
-        sources: The manifests; neighbours are decoded together.
+        sources: The manifests; neighbours are decoded together, and large ones in parts.
 
     Returns:
         The columns of MANIFEST_ENTRY by path. What is missing was too small to be worth it or
         cannot be decoded this way; what is there has as many entries as it should.
     """
+    total = sum(source.count for source in sources)
+    if total <= _SMALL:
+        return {}
     config = datafusion.SessionConfig()
     # One partition keeps the entries of a file in their order.
     config = config.with_target_partitions(1).with_batch_size(_BATCH_ROWS)
     session = datafusion.SessionContext(config)
-    groups = [each for each in _groups(sources) if sum(one.count for one in each) > _SMALL]
-    if len(groups) == 1:
-        return dict(_query_group(session, groups[0]))
+    opened = [each for source in sources if (each := _open(source)) is not None]
+    groups = list(_groups(opened, _group_rows(total)))
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = pool.map(lambda group: list(_query_group(session, group)), groups)
-        return dict(itertools.chain.from_iterable(found))
+        decoded = pool.map(lambda group: _query_group(session, group), groups)
+        return _by_path(itertools.chain.from_iterable(map(_slices, groups, decoded)))
 
 
-def _groups(sources: Iterable[ManifestSource]) -> Iterator[list[ManifestSource]]:
-    """Neighbouring manifests, some ten thousand entries a group: one piece of work."""
-    group: list[ManifestSource] = []
-    rows = 0
-    for source in sources:
-        if group and rows + source.count > _GROUP_ROWS:
-            yield group
-            group, rows = [], 0
-        group.append(source)
-        rows += source.count
-    if group:
-        yield group
-
-
-def _query_group(
-    session: datafusion.SessionContext, group: Sequence[ManifestSource]
-) -> Iterator[tuple[str, pa.Table]]:
-    opened = [each for source in group if (each := _open(source)) is not None]
-    for _, alike in itertools.groupby(opened, key=lambda each: each.frame.header):
-        together = list(alike)
-        entries = _query_alike(session, together)
-        if entries is None:
-            continue
-        start = 0
-        for each in together:
-            yield each.source.path, entries.slice(start, each.source.count)
-            start += each.source.count
-
-
-def _open(source: ManifestSource) -> _Opened | None:
+def _open(source: ManifestSource) -> _Part | None:
     # On damaged content DataFusion may never return. A damaged frame shows itself, and damage
     # within a block shows when that is decompressed: so only plain blocks are left out.
     try:
@@ -119,43 +101,84 @@ def _open(source: ManifestSource) -> _Opened | None:
         return None
     if not frame.is_compressed or frame.records != source.count:
         return None
-    return _Opened(source=source, data=data, frame=frame)
+    return _Part(source=source, data=data, frame=frame, first=0)
 
 
-def _query_alike(
-    session: datafusion.SessionContext, manifests: Sequence[_Opened]
-) -> pa.Table | None:
-    sources = [each.source for each in manifests]
-    if len(sources) == 1:
-        return _query_file(session, sources[0].file, sources)
+def _group_rows(total: int) -> int:
+    """How many entries make a piece of work, so that all threads get equally many such pieces."""
+    rounds = -(-total // (_THREADS * _MOST_GROUP_ROWS))
+    return max(_LEAST_GROUP_ROWS, -(-total // (_THREADS * rounds)))
+
+
+def _groups(manifests: Iterable[_Part], rows: int) -> Iterator[list[_Part]]:
+    """Neighbours of one layout, some `rows` entries a group, cut between blocks where need be."""
+    pieces = _pieces(manifests, rows)
+    for _, group in itertools.groupby(pieces, key=lambda each: (each[0], each[1].frame.header)):
+        yield [part for _, part in group]
+
+
+def _pieces(manifests: Iterable[_Part], rows: int) -> Iterator[tuple[int, _Part]]:
+    """The blocks of the manifests by the group that they begin in."""
+    passed = 0
+    for whole in manifests:
+        starts = [0, *itertools.accumulate(whole.frame.counts)]
+        blocks = range(len(whole.frame.blocks))
+        for number, chosen in itertools.groupby(
+            blocks, key=lambda block: (passed + starts[block]) // rows
+        ):
+            places = tuple(chosen)
+            part = replace(whole, frame=whole.frame.only(places), first=starts[places[0]])
+            yield number, part
+        passed += whole.source.count
+
+
+def _query_group(session: datafusion.SessionContext, group: Sequence[_Part]) -> pa.Table | None:
+    """The entries of parts with one layout; None if they cannot be decoded this way."""
+    if len(group) == 1 and group[0].is_whole:
+        return _query_file(session, group[0].source.file, group)
     with tempfile.NamedTemporaryFile(prefix="manifests-", suffix=".avro") as joined:
-        joined.write(join_files((each.frame, each.data) for each in manifests))
+        joined.write(join_files((each.frame, each.data) for each in group))
         joined.flush()
-        return _query_file(session, joined.name, sources)
+        return _query_file(session, joined.name, group)
+
+
+def _slices(
+    group: Iterable[_Part], entries: pa.Table | None
+) -> Iterator[tuple[str, pa.Table | None]]:
+    """The entries of each part of a group."""
+    start = 0
+    for part in group:
+        count = part.frame.records
+        yield part.source.path, None if entries is None else entries.slice(start, count)
+        start += count
+
+
+def _by_path(parts: Iterable[tuple[str, pa.Table | None]]) -> dict[str, pa.Table]:
+    """Whole manifests of their parts; those that miss one are left out."""
+    found: dict[str, list[pa.Table | None]] = {}
+    for path, entries in parts:
+        found.setdefault(path, []).append(entries)
+    return {
+        path: pa.concat_tables(each)
+        for path, each in found.items()
+        if all(part is not None for part in each)
+    }
 
 
 def _query_file(
-    session: datafusion.SessionContext, file: str, sources: Sequence[ManifestSource]
+    session: datafusion.SessionContext, file: str, parts: Sequence[_Part]
 ) -> pa.Table | None:
-    """The entries of one Avro file, batch by batch, as it may be large."""
-    counts = [source.count for source in sources]
-    owners = np.repeat(np.arange(len(sources)), counts)
-    positions = np.concatenate([np.arange(count) for count in counts])
-    names = pa.array([source.name for source in sources])
-
-    def entries(batch: pa.RecordBatch, start: int) -> pa.Table:
-        part = slice(start, start + batch.num_rows)
-        return _entries(batch, names.take(pa.array(owners[part])), positions[part])
-
+    counts = [part.frame.records for part in parts]
+    owners = np.repeat(np.arange(len(parts)), counts)
+    positions = np.concatenate([part.first + np.arange(part.frame.records) for part in parts])
+    names = pa.array([part.source.name for part in parts])
+    tables = []
     decoded = 0
-    pending: list[Future[pa.Table]] = []
     try:
-        # One thread decodes Avro while another brings the last batch into shape.
-        with ThreadPoolExecutor(1) as pool:
-            for batch in _stream(session, file):
-                pending.append(pool.submit(entries, batch, decoded))
-                decoded += batch.num_rows
-        tables = [each.result() for each in pending]
+        for batch in _stream(session, file):
+            rows = slice(decoded, decoded + batch.num_rows)
+            tables.append(_entries(batch, names.take(pa.array(owners[rows])), positions[rows]))
+            decoded += batch.num_rows
     except Exception:  # DataFusion has one class for all its errors
         return None
     return pa.concat_tables(tables) if tables and decoded == sum(counts) else None

@@ -204,6 +204,39 @@ def test_neighbours_of_several_layouts_keep_their_order(
     assert read["position"].to_pylist() == [0, 1] * 6
 
 
+@pytest.mark.parametrize("rows", [1, 1_000, 1_700, 10_000])
+def test_large_manifests_are_cut_and_small_ones_joined(
+    files: TableFiles, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_decoding(monkeypatch, by_query=True)
+    monkeypatch.setattr(manifest_query, "_LEAST_GROUP_ROWS", 1)
+    monkeypatch.setattr(manifest_query, "_MOST_GROUP_ROWS", rows)
+    sizes = [2, 3_300, 1, 5, 1_000, 2_001]
+    given = [added(*(f"f{number}-{n}" for n in range(size))) for number, size in enumerate(sizes)]
+    snapshot = files.commit(1, *given)
+    read = files.table().read_manifests(files.table().manifests(snapshot))
+    expected = [
+        decode_manifest(files.file_io.read(files.paths.manifest(name)), name)
+        for name in (f"manifest-{number}" for number in range(len(sizes)))
+    ]
+    assert read.equals(pa.concat_tables(expected))
+
+
+def test_a_large_manifest_with_a_broken_block_is_named(
+    files: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest_query, "_LEAST_GROUP_ROWS", 1)
+    monkeypatch.setattr(manifest_query, "_MOST_GROUP_ROWS", 1_000)
+    snapshot = files.commit(1, added("first"), added(*(f"f{number}" for number in range(4_000))))
+    path = files.paths.manifest("manifest-1")
+    data = bytearray(files.file_io.read(path))
+    data[-30] ^= 0xFF
+    files.write(path, bytes(data))
+    with pytest.raises(FormatError, match="manifest-1") as caught:
+        files.table().live_files(snapshot)
+    assert caught.value.facts["path"] == path
+
+
 def test_a_manifest_without_a_needed_column_is_broken(files: TableFiles) -> None:
     given = added(*(f"f{number}" for number in range(100)))
     snapshot = files.commit(1, given)
