@@ -149,6 +149,13 @@ def with_original_names(entries: pa.Table) -> pa.Table:
     return _with(entries, "identity", file_identity(renamed))
 
 
+def reversed_entries(entries: pa.Table) -> pa.Table:
+    """Turn a change around: what it added goes, what it deleted comes back."""
+    kinds = pc.subtract(int(FileKind.DELETE), entries["kind"])
+    turned = _with(entries, "kind", kinds.cast(pa.int32()))
+    return turned.take(list(range(entries.num_rows - 1, -1, -1)))
+
+
 def copy_name(file_name: str, operation_id: str) -> str:
     """Name the copy that an operation makes of a data file."""
     stem, dot, suffix = file_name.rpartition(".")

@@ -33,6 +33,7 @@ class LineageKind(StrEnum):
     UNDONE = "undone"
     TAGGED = "tagged"
     UNTAGGED = "untagged"
+    CHERRY_PICKED = "cherry-picked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

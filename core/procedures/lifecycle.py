@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from core.procedures.drop_branch import DROP_BRANCH
-from core.procedures.merge_branch import MERGE_BRANCH
+from core.procedures.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from core.procedures.pin_branch import PIN_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
 from core.procedures.rename_branch import RENAME_BRANCH
@@ -16,6 +16,7 @@ from core.procedures.undo import UNDO
 from core.procedures.verb import Verb
 
 _ALL: Final = (
+    CHERRY_PICK,
     CREATE_TAG,
     DELETE_TAG,
     DROP_BRANCH,
@@ -24,6 +25,7 @@ _ALL: Final = (
     PROTECT_BRANCH,
     RENAME_BRANCH,
     REPLACE_MAIN,
+    REVERT,
     ROLLBACK,
     UNDO,
 )

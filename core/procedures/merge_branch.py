@@ -23,9 +23,7 @@ from core.diff.lineage import (
     MERGE_SOURCE_IDENTITY,
 )
 from core.errors import CommitConflict, ErrorKind, Refused
-from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.json_text import JsonObject, without_nulls
-from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -45,7 +43,7 @@ from core.procedures.merge_rows import (
     row_work,
     written_paths,
 )
-from core.procedures.merge_sides import find_heads, read_sides
+from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import plan_of, policy_of, rules_of
@@ -73,9 +71,11 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         NotFound: There is no such table or branch.
         InvalidInput: A rule is not known, or both branches are one.
     """
-    target, plan = _target(warehouse, call), planned_merge(warehouse, call)
-    preview = preview_of_merge(warehouse, target, plan)
-    journal: dict[str, object] = {"planId": plan.id, "source": plan.source, "target": plan.target}
+    target = _target(warehouse, call)
+    spec = MergeSpec.from_call(target, call)
+    plan = _plan(warehouse, target, spec, call)
+    preview = preview_of_merge(warehouse, target, spec, plan)
+    journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
     if plan.verdict is MergeVerdict.FAST_FORWARD:
         forward = plan_fast_forward(
             plan.table, history_of(target.on(plan.source)), history_of(target)
@@ -99,11 +99,13 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
     """Decide on the merge that a call asks for; raises as `plan_merge_call` does."""
     target = _target(warehouse, call)
-    return plan_of(target, call.text("branch"), rules_of(call), warehouse.clock())
+    return _plan(warehouse, target, MergeSpec.from_call(target, call), call)
 
 
-def preview_of_merge(warehouse: Warehouse, target: FileStoreTable, plan: MergePlan) -> Preview:
-    """Tell the consequences of a merge."""
+def preview_of_merge(
+    warehouse: Warehouse, target: FileStoreTable, spec: MergeSpec, plan: MergePlan
+) -> Preview:
+    """Tell the consequences of a merge, a pick or a revert."""
     rule = protection_of(target.ledger.events(), plan.target)
     told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
     if plan.verdict is MergeVerdict.CONFLICTS:
@@ -131,10 +133,10 @@ def preview_of_merge(warehouse: Warehouse, target: FileStoreTable, plan: MergePl
     told += [changes(note) for note in plan.notes]
     if rule is not None:
         told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
-    told.append(keeps(f"{plan.source!r} and every snapshot of {plan.target!r} stay as they are."))
+    told += [keeps(text) for text in _kept(spec)]
     return Preview(
-        procedure="merge_branch",
-        title=f"Merge {plan.source!r} into {plan.target!r} of {plan.table}",
+        procedure=str(spec.kind),
+        title=f"{spec.title} of {plan.table}",
         plan_id=plan.id,
         consequences=tuple(told),
         typed_name=None,
@@ -153,12 +155,12 @@ def finish_merge(operation: Operation) -> Receipt:
         return finish_take_over(operation)
     target = operation.table.on(operation.intent.branch)
     raw = JsonObject(operation.intent.plan, "journal of a merge")
-    source = target.on(raw.get("source", str))
+    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    source = target.on(spec.source)
     ours = _snapshot(target, raw, "ours")
     theirs = _snapshot(source, raw, "theirs")
     schemas = [TableSchema.from_json(text) for text in raw.texts("schemas")]
-    heads = find_heads(target, source, ours, theirs)
-    plan = plan_merge(read_sides(target, source, heads), _rules(raw))
+    plan = plan_merge(sides_of(target, spec, ours, theirs), _rules(raw))
     moves = plan.moves
     if moves is None or _digest(moves) != raw.get("moves", str):
         raise CommitConflict(
@@ -171,7 +173,7 @@ def finish_merge(operation: Operation) -> Receipt:
     coming = pa.concat_tables([moves.add, moves.replays])
     copies = () if shares else copies_of(source, target, coming, operation_id)
     try:
-        landed = _land(operation, (target, source), (ours, theirs), moves, copies, schemas)
+        landed = _land(operation, spec, (ours, theirs), moves, copies, schemas)
     except CommitConflict:
         written = written_paths(target, messages_from(raw, "rowMessages"))
         made = [*(path for _, path in copies), *written]
@@ -190,7 +192,7 @@ def finish_merge(operation: Operation) -> Receipt:
             bytes_written=0 if not copies else number_of(operation.intent.plan, "bytesToCopy"),
         ),
         notes=(
-            f"Branch {source.branch!r} is merged into {target.branch!r} as snapshot {landed.id}.",
+            f"{spec.title}: done as snapshot {landed.id}.",
             *texts_of(operation.intent.plan, "notes"),
             *texts_of(operation.intent.plan, "rowNotes"),
         ),
@@ -198,13 +200,18 @@ def finish_merge(operation: Operation) -> Receipt:
     return operation.complete(
         event_of(
             operation,
-            LineageKind.MERGED,
+            spec.kind.event,
             receipt,
             branch=target.branch,
-            source_branch=source.branch,
+            source_branch=None if spec.source == spec.target else spec.source,
             before=ours.identity,
             after=landed.identity,
-            parents=(ours.identity, theirs.identity),
+            parents=(
+                (ours.identity, theirs.identity)
+                if spec.kind is MergeKind.MERGE
+                else (ours.identity,)
+            ),
+            undoes=spec.reverts,
         )
     )
 
@@ -239,7 +246,7 @@ def settle_rows(
         return {}
     target = _target(warehouse, call)
     source = target.on(plan.source)
-    sides = read_sides(target, source, find_heads(target, source, plan.ours, plan.theirs))
+    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
     work = row_work(target, source, sides, plan.moves.row_places)
     found = rows.reconcile(target, row_scope(plan, sides), work, policy_of(call), progress)
     if found.conflicts.num_rows:
@@ -270,21 +277,49 @@ def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> 
     remove_copies(warehouse.store, written_paths(_target(warehouse, call), messages))
 
 
-MERGE_BRANCH = Verb(
-    name="merge_branch",
-    what="merge a branch",
-    doing="Merging.",
-    plan=plan_merge_call,
-    finish=finish_merge,
-    arriving=files_to_merge,
-    rows=settle_rows,
-    withdraw=withdraw_rows,
-)
+def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
+    return Verb(
+        name=str(kind),
+        what=what,
+        doing=doing,
+        plan=plan_merge_call,
+        finish=finish_merge,
+        arriving=files_to_merge,
+        rows=settle_rows,
+        withdraw=withdraw_rows,
+    )
+
+
+MERGE_BRANCH = _verb(MergeKind.MERGE, "merge a branch", "Merging.")
+CHERRY_PICK = _verb(MergeKind.CHERRY_PICK, "pick a snapshot", "Picking the snapshot.")
+REVERT = _verb(MergeKind.REVERT, "revert a snapshot", "Reverting.")
 
 
 def _target(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
-    target = call.find_text("target") or MAIN_BRANCH
-    return warehouse.table(Identifier.parse(call.text("table")).on_branch(target))
+    return warehouse.table(target_of(call.text("table"), call))
+
+
+def _plan(
+    warehouse: Warehouse, target: FileStoreTable, spec: MergeSpec, call: ProcedureCall
+) -> MergePlan:
+    return plan_of(target, spec, rules_of(call), warehouse.clock())
+
+
+def _kept(spec: MergeSpec) -> tuple[str, ...]:
+    match spec.kind:
+        case MergeKind.MERGE:
+            return (f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",)
+        case MergeKind.CHERRY_PICK:
+            return (
+                f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",
+                f"A later merge of {spec.source!r} meets the same change again, and takes it once.",
+            )
+        case MergeKind.REVERT:
+            return (
+                f"Every snapshot of {spec.target!r} stays, and so does its schema.",
+                "What a reverted merge brought does not come with the next merge of that branch: "
+                "revert the revert first.",
+            )
 
 
 def _journal(plan: MergePlan) -> dict[str, object]:
@@ -316,15 +351,17 @@ def _journal(plan: MergePlan) -> dict[str, object]:
 
 def _land(
     operation: Operation,
-    branches: tuple[FileStoreTable, FileStoreTable],
+    spec: MergeSpec,
     heads: tuple[Snapshot, Snapshot],
     moves: FileMoves,
     copies: Sequence[tuple[str, str]],
     schemas: Sequence[TableSchema],
 ) -> Snapshot:
     """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
-    (target, source), (ours, theirs) = branches, heads
+    ours, theirs = heads
     store, intent = operation.warehouse.store, operation.intent
+    target = operation.table.on(spec.target)
+    source = target.on(spec.source)
     raw = JsonObject(intent.plan, "journal of a merge")
     commit_id = _identifier(intent.operation_id)
     if not _has_landed(target, ours.id, intent.actor, commit_id):
@@ -344,21 +381,30 @@ def _land(
         joined_messages(moved, messages_from(raw, "rowMessages")),
         user=intent.actor,
         identifier=commit_id,
-        properties={
-            "branch.operation": "merge",
-            "branch.operation-id": intent.operation_id,
-            MERGE_SOURCE: source.branch,
-            MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
-            MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
-            MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
-            MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
-        },
+        properties=_properties(spec, intent.operation_id, theirs, raw),
         expected_head=ours.identity,
         seen_id=ours.id,
         check_append=True,
     )
     assert landed is not None
     return landed
+
+
+def _properties(
+    spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject
+) -> dict[str, str]:
+    """What the snapshot tells: of a merge, all that the next one builds on."""
+    name = str(spec.kind).removesuffix("_branch")
+    told = {"branch.operation": name, "branch.operation-id": operation_id}
+    if spec.kind is not MergeKind.MERGE:
+        return told
+    return told | {
+        MERGE_SOURCE: spec.source,
+        MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
+        MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
+        MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
+        MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+    }
 
 
 def _has_landed(target: FileStoreTable, seen_id: int, user: str, identifier: int) -> bool:

@@ -1,7 +1,7 @@
 """Reading both sides of a merge: only what happened since the branches parted."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from core.diff.lineage import (
     field_ids_from,
     merge_source,
 )
-from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log
+from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries
 from core.diff.merge_base import best_common_ancestors
 from core.diff.table_changes import changes_since
 from core.errors import ErrorKind, NotFound
@@ -129,6 +129,30 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         ours=_side(target, heads.ours, base_log, ours),
         theirs=_side(source, heads.theirs, base_log, theirs),
         known_field_ids=_known_field_ids(heads, source.branch),
+    )
+
+
+def read_reverse_sides(
+    target: FileStoreTable, ours: Snapshot, undone: Snapshot, before: Snapshot
+) -> MergeSides:
+    """Read the sides of a revert: the base is what is undone, theirs what was there before it.
+
+    The schema stays as it is.
+
+    Raises:
+        FormatError: A manifest or a schema cannot be decoded.
+        NotFound: A snapshot since then has expired.
+    """
+    base_log, schema = fold_log(()), target.schema()
+    line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
+    forward = _deltas(target, before, (undone,))[0]
+    reverse = replace(forward, entries=reversed_entries(forward.entries))
+    return MergeSides(
+        table=target.identifier.table_name,
+        base=undone,
+        base_schema=schema,
+        ours=_side(target, ours, base_log, _log(target, undone, ours, line)),
+        theirs=_side(target, before, base_log, fold_log([reverse])),
     )
 
 

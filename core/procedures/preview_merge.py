@@ -9,7 +9,8 @@ from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_with
 from core.merge.policy import Policy
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
-from core.procedures.merge_sides import MergeHeads, find_heads, read_sides
+from core.procedures.merge_sides import MergeHeads, find_heads
+from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -28,45 +29,58 @@ def preview_merge(
         InvalidInput: Source and target are one branch.
         FormatError: Metadata of either cannot be decoded.
     """
-    return plan_of(
-        warehouse.table(table.on_branch(target)), source, rules or MergeRules(), warehouse.clock()
-    )
+    found = warehouse.table(table.on_branch(target))
+    spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
+    return plan_of(found, spec, rules or MergeRules(), warehouse.clock())
 
 
 def plan_of(
-    target: FileStoreTable, source_name: str, rules: MergeRules, now_millis: int
+    target: FileStoreTable, spec: MergeSpec, rules: MergeRules, now_millis: int
 ) -> MergePlan:
     """Decide as `preview_merge` does, for a table that is open on its target."""
-    source = _source(target, source_name)
-    ours, theirs = target.head(), source.head()
+    source = _source(target, spec)
+    ours, theirs = target.head(), theirs_of(source, spec)
     if theirs is None:
-        text = f"Branch {source_name!r} has no snapshot yet: there is nothing to merge."
+        text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
         return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
     if ours is None:
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
         return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
     try:
-        heads = find_heads(target, source, ours, theirs)
+        if spec.kind is MergeKind.MERGE:
+            decided = _by_history(target, source, find_heads(target, source, ours, theirs), rules)
+            if decided is not None:
+                return decided
+        sides = sides_of(target, spec, ours, theirs)
     except NotFound as error:
         block = Block(kind=error.kind, text=error.message)
         return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
+    return plan_merge(sides, rules, now_millis=now_millis)
+
+
+def _by_history(
+    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, rules: MergeRules
+) -> MergePlan | None:
+    """The plan where the histories alone decide, None where files have to be looked at."""
     if heads.is_up_to_date:
-        text = f"Branch {target.branch!r} already holds all of {source_name!r}."
+        text = f"Branch {target.branch!r} already holds all of {source.branch!r}."
         return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
     if heads.is_fast_forward and _can_forward(target, source):
         text = f"{target.branch!r} has no commit of its own since: it takes over the history."
         return _by_heads(target, source, heads, MergeVerdict.FAST_FORWARD, rules, notes=(text,))
-    return plan_merge(read_sides(target, source, heads), rules, now_millis=now_millis)
+    return None
 
 
 def rules_of(call: ProcedureCall) -> MergeRules:
     """Read the rules from a call; raises InvalidInput where one is not known."""
+    # A revert takes back just the rows of one snapshot: no predicate could hit what came later.
+    usual = Isolation.SNAPSHOT if call.name == MergeKind.REVERT else Isolation.SERIALIZABLE
     try:
         return MergeRules(
             strict=call.flag("strict"),
             scope=InsertScope(call.find_text("scope") or InsertScope.TABLE),
-            isolation=Isolation(call.find_text("isolation") or Isolation.SERIALIZABLE),
+            isolation=Isolation(call.find_text("isolation") or usual),
             policy="" if call.find_text("policy") is None else policy_of(call).digest,
         )
     except ValueError as error:
@@ -81,8 +95,9 @@ def policy_of(call: ProcedureCall) -> Policy:
     return Policy.from_yaml(call.find_text("policy") or "")
 
 
-def _source(target: FileStoreTable, name: str) -> FileStoreTable:
-    if name == target.branch:
+def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
+    name = spec.source
+    if name == target.branch and spec.kind is not MergeKind.REVERT:
         raise InvalidInput(f"Branch {name!r} cannot be merged into itself. Name two.")
     for branch in (name, target.branch):
         if not target.branches.exists(branch):

@@ -29,6 +29,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.RENAMED: plan_rename_back,
         LineageKind.FAST_FORWARDED: plan_way_back,
         LineageKind.MERGED: plan_way_back,
+        LineageKind.CHERRY_PICKED: plan_way_back,
         LineageKind.REPLACED: plan_way_back,
         LineageKind.ROLLED_BACK: plan_way_back,
         LineageKind.TAGGED: plan_tag_back,

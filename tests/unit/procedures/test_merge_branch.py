@@ -279,3 +279,55 @@ def test_after_cross_merges_disjoint_changes_stay_clean(keyed: BranchBench) -> N
     assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 1)
     merge(keyed, "merge-2")
     assert names(keyed) == {"base", "theirs", "mine", "theirs-2", "mine-2"}
+
+
+def test_a_reverted_merge_takes_back_just_what_it_brought(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    bench.append("later")
+    run(bench, "revert", "revert-1", operation="merge-1")
+    assert names(bench) == {"base", "mine", "later"}
+    # What the revert took back is an ancestor all the same: merging again brings nothing ...
+    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+    # ... until the revert is reverted.
+    run(bench, "revert", "revert-2", operation="revert-1")
+    assert names(bench) == {"base", "mine", "later", "theirs"}
+
+
+def test_a_revert_finds_its_files_though_they_were_compacted_since(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    after = data_files(["compacted"], rows=30, total_buckets=-1)
+    commit(bench, compact=(["base", "mine", "theirs"], after))
+    run(bench, "revert", "revert-1", operation="merge-1")
+    assert names(bench) == {"base", "mine"}
+
+
+def test_any_snapshot_can_be_reverted(bench: BranchBench) -> None:
+    bench.append("good")
+    bench.append("bad")
+    bench.append("more")
+    run(bench, "revert", "revert-1", snapshot=3)
+    assert names(bench) == {"base", "good", "more"}
+
+
+def test_one_snapshot_is_picked_from_a_branch(bench: BranchBench) -> None:
+    for name in ("one", "two", "three"):
+        bench.append(name, branch="dev")
+    bench.append("mine")
+    run(bench, "cherry_pick", "pick-1", branch="dev", snapshot=3)
+    assert names(bench) == {"base", "mine", "two"}
+    # Merged later, the picked change comes once.
+    merge(bench)
+    assert names(bench) == {"base", "mine", "one", "two", "three"}
+    head = bench.table().head()
+    assert head is not None
+    assert head.total_record_count == 50
+
+
+def test_picking_what_the_target_holds_brings_nothing(bench: BranchBench) -> None:
+    bench.append("mine")
+    receipt = run(bench, "cherry_pick", "pick-1", branch="dev", snapshot=1)
+    assert receipt.moves == ()

@@ -1,0 +1,175 @@
+"""What is merged into what: a branch, one of its snapshots, or the reverse of a snapshot.
+
+All three are one three-way merge; they differ in what stands for base and for theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.errors import ErrorKind, InvalidInput, NotFound
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.json_text import JsonObject
+from core.format.lineage_event import LineageKind
+from core.format.snapshot import Snapshot
+from core.merge.merge_plan import MergeSides
+from core.procedures.call import ProcedureCall
+from core.procedures.merge_sides import find_heads, read_reverse_sides, read_sides
+from core.table.file_store_table import FileStoreTable
+
+
+class MergeKind(StrEnum):
+    """What comes to the target; values are the names of the procedures.
+
+    Attributes:
+        MERGE: All that a branch did since the merge base.
+        CHERRY_PICK: What one snapshot of a branch did.
+        REVERT: What one snapshot of the target did, turned around.
+    """
+
+    MERGE = "merge_branch"
+    CHERRY_PICK = "cherry_pick"
+    REVERT = "revert"
+
+    @property
+    def event(self) -> LineageKind:
+        """What the ledger calls it."""
+        return _EVENTS[self]
+
+
+_EVENTS: Mapping[MergeKind, LineageKind] = {
+    MergeKind.MERGE: LineageKind.MERGED,
+    MergeKind.CHERRY_PICK: LineageKind.CHERRY_PICKED,
+    MergeKind.REVERT: LineageKind.REVERTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSpec:
+    """What is merged.
+
+    Attributes:
+        source: The branch that it comes from; of a revert the target itself.
+        snapshot_id: The snapshot that is picked or turned around; None for a whole branch.
+        reverts: The operation that is turned around, where one was named.
+    """
+
+    kind: MergeKind
+    source: str
+    target: str
+    snapshot_id: int | None = None
+    reverts: str | None = None
+
+    @classmethod
+    def from_call(cls, target: FileStoreTable, call: ProcedureCall) -> "MergeSpec":
+        """Read what a call asks for.
+
+        Raises:
+            InvalidInput: An argument is missing.
+            NotFound: The operation to revert is not known, or added no snapshot.
+        """
+        kind = MergeKind(call.name)
+        if kind is MergeKind.MERGE:
+            return cls(kind=kind, source=call.text("branch"), target=target.branch)
+        number, operation = call.find_number("snapshot"), call.find_text("operation")
+        if kind is MergeKind.REVERT and operation is not None:
+            number = _snapshot_of(target, operation)
+        if number is None:
+            raise InvalidInput(
+                f"{call.name} needs a snapshot. Name it and call again.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
+        source = target.branch if kind is MergeKind.REVERT else call.text("branch")
+        return cls(
+            kind=kind,
+            source=source,
+            target=target.branch,
+            snapshot_id=number,
+            reverts=operation if kind is MergeKind.REVERT else None,
+        )
+
+    @classmethod
+    def from_journal(cls, procedure: str, raw: JsonObject) -> "MergeSpec":
+        """Read what `to_object` wrote; raises FormatError."""
+        return cls(
+            kind=MergeKind(procedure),
+            source=raw.get("source", str),
+            target=raw.get("target", str),
+            snapshot_id=raw.find("snapshotId", int),
+            reverts=raw.find("reverts", str),
+        )
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "snapshotId": self.snapshot_id,
+            "reverts": self.reverts,
+        }
+
+    @property
+    def title(self) -> str:
+        """What is done, as it begins "… of db.t"."""
+        match self.kind:
+            case MergeKind.MERGE:
+                return f"Merge {self.source!r} into {self.target!r}"
+            case MergeKind.CHERRY_PICK:
+                return f"Pick snapshot {self.snapshot_id} of {self.source!r} onto {self.target!r}"
+            case MergeKind.REVERT:
+                return f"Revert snapshot {self.snapshot_id} of {self.target!r}"
+
+
+def target_of(table: str, call: ProcedureCall) -> Identifier:
+    """The table on the branch that a call merges into."""
+    identifier = Identifier.parse(table)
+    named = call.find_text("target")
+    if named is None and call.name == MergeKind.REVERT:
+        return identifier
+    return identifier.on_branch(named or MAIN_BRANCH)
+
+
+def theirs_of(source: FileStoreTable, spec: MergeSpec) -> Snapshot | None:
+    """The snapshot that stands for theirs: a head, a picked one, or the one before.
+
+    Raises:
+        NotFound: There is no such snapshot, or none before it.
+    """
+    if spec.snapshot_id is None:
+        return source.head()
+    is_revert = spec.kind is MergeKind.REVERT
+    return source.snapshots.get(spec.snapshot_id - 1 if is_revert else spec.snapshot_id)
+
+
+def sides_of(
+    target: FileStoreTable, spec: MergeSpec, ours: Snapshot, theirs: Snapshot
+) -> MergeSides:
+    """Read both sides; raises NotFound where they share no history."""
+    source = target.on(spec.source)
+    match spec.kind:
+        case MergeKind.MERGE:
+            return read_sides(target, source, find_heads(target, source, ours, theirs))
+        case MergeKind.CHERRY_PICK:
+            heads = find_heads(target, source, ours, theirs)
+            line = (heads.root, *heads.theirs_history)
+            before = next((each for each in line if each.id == theirs.id - 1), heads.root)
+            return read_sides(target, source, replace(heads, bases=(before,)))
+        case MergeKind.REVERT:
+            undone = target.snapshots.get(theirs.id + 1)
+            return read_reverse_sides(target, ours, undone, theirs)
+
+
+def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
+    """The snapshot that an operation added to the target."""
+    for event in target.ledger.events():
+        if event.operation_id != operation_id or event.receipt is None:
+            continue
+        for move in event.receipt.moves:
+            if move.branch == target.branch and move.after_id is not None:
+                return move.after_id
+    raise NotFound(
+        f"The ledger of {target.identifier.table_name} knows no operation {operation_id!r} that "
+        f"added a snapshot to {target.branch!r}.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )
