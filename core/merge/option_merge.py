@@ -103,7 +103,7 @@ def _merge_option(
             option.told,
             f"{option.name!r} must be the same on both sides: {harm}.",
         )
-        return values.ours
+        return None
     value = settle(values)
     if value is not Unresolved.CONFLICT:
         return value
