@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError
-from core.format.avro_encoding import paimon_name, relabel
+from core.format.avro_encoding import check_file_names, one_array, paimon_name, relabel
 from core.format.avro_frames import AvroFrame, join_files, read_frame
 from core.format.manifest_entry import MANIFEST_ENTRY, MANIFEST_VERSION, file_identity
 
@@ -193,8 +193,26 @@ def _stream(session: datafusion.SessionContext, file: str) -> Iterator[pa.Record
 def _entries(batch: pa.RecordBatch, manifest: pa.Array, positions: _Numbers) -> pa.Table:
     _check_version(batch["_VERSION"], manifest)
     entries = relabel(_columns(batch), _DECODED)
+    _check_names(one_array(entries["file_name"], pa.string()))
+    _check_names(
+        pc.list_flatten(one_array(entries["extra_files"], _DECODED.field("extra_files").type))
+    )
     ours = [file_identity(entries), manifest, pa.array(positions.astype(np.int32))]
     return pa.Table.from_arrays([*entries.columns, *ours], schema=MANIFEST_ENTRY)
+
+
+def _check_names(names: pa.Array) -> None:
+    """Raise FormatError if a name would lead out of its folder."""
+    letters = names.buffers()[2]
+    found = b"" if letters is None else letters.to_pybytes()
+    # To look for separators among all bytes takes a tenth of the time of a look at each name.
+    if b"/" in found or b"\\" in found or (len(names) and _shortest(names) <= len("..")):
+        check_file_names(names, "")
+
+
+def _shortest(names: pa.Array) -> int:
+    length: int = pc.min(pc.binary_length(names)).as_py()
+    return length
 
 
 def _columns(batch: pa.RecordBatch) -> list[pa.Array]:

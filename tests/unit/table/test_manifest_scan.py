@@ -298,6 +298,22 @@ def test_a_broken_manifest_is_named(files: TableFiles, count: int, harm: str) ->
     assert caught.value.kind is (ErrorKind.FILES_MISSING if is_gone else ErrorKind.BROKEN_FILE)
 
 
+@pytest.mark.parametrize("name", ["../../other/t/data.parquet", "a\\b", "..", ""])
+@pytest.mark.parametrize("column", ["file_name", "extra_files"])
+def test_a_name_that_leads_out_of_its_folder_is_refused(
+    files: TableFiles, column: str, name: str
+) -> None:
+    given = added(*(f"f{number}" for number in range(100)))
+    index = given.schema.get_field_index(column)
+    field = given.schema.field(index)
+    names = [name if column == "file_name" else [name]]
+    others = given[column].to_pylist()[1:]
+    snapshot = files.commit(1, given.set_column(index, field, pa.array(names + others, field.type)))
+    with pytest.raises(FormatError, match="not a file name") as caught:
+        files.table().live_files(snapshot)
+    assert "manifest-0" in str(caught.value)
+
+
 def test_a_broken_manifest_is_named_among_neighbours_that_are_read_together(
     files: TableFiles,
 ) -> None:
