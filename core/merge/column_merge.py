@@ -323,9 +323,10 @@ def _merge_order(
     orders: ThreeWay[list[int]], merged: dict[int, DataField], rules: ColumnRules, path: str
 ) -> list[int]:
     """Place the columns: the order of the side that moved some, others behind their neighbour."""
-    common = [each for each in orders.base if each in orders.ours and each in orders.theirs]
-    order = settle(each_side(orders, lambda side: [each for each in side if each in common]))
-    take = Take.THEIRS if order == [each for each in orders.theirs if each in common] else Take.OURS
+    common = set(orders.base) & set(orders.ours) & set(orders.theirs)
+    moves = each_side(orders, lambda side: [each for each in side if each in common])
+    order = settle(moves)
+    take = Take.OURS if order == moves.ours else Take.THEIRS
     if order is Unresolved.CONFLICT:
         take = rules.findings.theirs_wins(
             ConflictKind.COLUMN,
@@ -335,12 +336,9 @@ def _merge_order(
             f"Columns{' of ' + repr(path[:-1]) if path else ''} were moved on both sides: the "
             "source's order stands.",
         )
-    is_unmoved = order == [each for each in orders.ours if each in common]
-    first, second = (
-        (orders.ours, orders.theirs)
-        if is_unmoved or take is Take.OURS
-        else (orders.theirs, orders.ours)
-    )
+    first, second = orders.theirs, orders.ours
+    if take is Take.OURS:
+        first, second = second, first
     placed = [each for each in first if each in merged]
     return _placed(placed, [each for each in second if each in merged])
 

@@ -24,6 +24,7 @@ from core.format.data_types import (
 )
 from core.format.table_schema import TableSchema
 
+_NONE_SHARED: Final = -1
 NOTHING_KNOWN: Final[Mapping[int, int]] = MappingProxyType({})
 
 
@@ -89,7 +90,7 @@ def map_field_ids(
         used_ids: Source schemas that files to be kept use; each is in `source_schemas`.
         known: Target ids by source id, as an earlier merge of these branches gave them.
     """
-    shared = _shared_highest(sides.base, target_schemas, source_schemas)
+    shared = _shared_highest(target_schemas, source_schemas)
     targets = (*target_schemas.values(), sides.ours)
     matching = _Matching(shared, {k: v for k, v in known.items() if k > shared})
     space = _space_of(sides.base, shared, target_schemas, source_schemas)
@@ -211,20 +212,19 @@ class _Matching:
 
 
 def _shared_highest(
-    base: TableSchema,
-    target_schemas: Mapping[int, TableSchema],
-    source_schemas: Mapping[int, TableSchema],
+    target_schemas: Mapping[int, TableSchema], source_schemas: Mapping[int, TableSchema]
 ) -> int:
     """The highest field id of the schemas that both branches begin with.
 
     They are copies, with the time they were made: equal content alone may have been made twice.
+    Without any, ids tell nothing and columns are paired by name.
     """
-    shared: int | None = None
+    shared = _NONE_SHARED
     for each in sorted(target_schemas.keys() & source_schemas.keys()):
         if target_schemas[each] != source_schemas[each]:
             break
         shared = target_schemas[each].highest_field_id
-    return base.highest_field_id if shared is None else shared
+    return shared
 
 
 def _space_of(

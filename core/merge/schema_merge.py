@@ -141,7 +141,7 @@ def merge_schemas(
         schemas=tuple(replace(each, time_millis=time_millis) for each in schemas),
         final_id=final_id,
         id_map=id_map,
-        field_ids=ids.to_target,
+        field_ids=dict(ids.to_target),
         ours_gaps=gaps.ours,
         theirs_gaps=gaps.theirs,
         notes=notes,
