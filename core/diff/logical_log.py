@@ -153,7 +153,13 @@ def reversed_entries(entries: pa.Table) -> pa.Table:
     """Turn a change around: what it added goes, what it deleted comes back."""
     kinds = pc.subtract(int(FileKind.DELETE), entries["kind"])
     turned = _with(entries, "kind", kinds.cast(pa.int32()))
+    # What was added last goes first, so that a file may come and go.
     return turned.take(list(range(entries.num_rows - 1, -1, -1)))
+
+
+def with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
+    """Files as entries that all add, or all delete."""
+    return _with(files, "kind", pa.array([int(kind)] * files.num_rows, pa.int32()))
 
 
 def copy_name(file_name: str, operation_id: str) -> str:

@@ -1,6 +1,7 @@
 """Reading both sides of a merge: only what happened since the branches parted."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from core.diff.lineage import (
     field_ids_from,
     merge_source,
 )
-from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries
+from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
 from core.diff.merge_base import best_common_ancestors
 from core.diff.table_changes import changes_since
 from core.errors import ErrorKind, NotFound
@@ -27,6 +28,7 @@ from core.format.table_schema import TableSchema
 from core.merge.merge_plan import MergeSide, MergeSides
 from core.procedures.histories import history_of
 from core.table.file_store_table import FileStoreTable
+from core.table.unshared_manifests import unshared_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,14 +77,8 @@ def find_heads(
         NotFound: They share no history that could be merged.
         FormatError: A snapshot or tag of either cannot be decoded.
     """
-    mine, other = history_of(target), history_of(source)
-    ours_line = tuple(each for each in mine.snapshots if each.id <= ours.id)
-    theirs_line = tuple(each for each in other.snapshots if each.id <= theirs.id)
-    known = known_of(other)
-    candidates = (*ours_line, *(tag.snapshot for tag in mine.tags if tag.snapshot.id <= ours.id))
-    shared = [each for each in candidates if each.identity in known and each.id <= theirs.id]
-    root = max(shared, key=lambda each: each.id, default=None)
-    if root is None:
+    found = _meeting(target, source, ours, theirs) or _tagged_meeting(target, source, ours, theirs)
+    if found is None:
         raise NotFound(
             f"Branches {source.branch!r} and {target.branch!r} share no snapshot: there is nothing "
             "that a merge could start from. Compare them instead.",
@@ -90,8 +86,7 @@ def find_heads(
             source=source.branch,
             target=target.branch,
         )
-    after_ours = tuple(each for each in ours_line if each.id > root.id)
-    after_theirs = tuple(each for each in theirs_line if each.id > root.id)
+    root, after_ours, after_theirs = found
     return MergeHeads(
         ours=ours,
         theirs=theirs,
@@ -169,6 +164,57 @@ def _side(
     )
 
 
+_Line = tuple[Snapshot, ...]
+
+
+def _meeting(
+    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
+) -> tuple[Snapshot, _Line, _Line] | None:
+    """Walk both histories back to the snapshot that both hold; it has one id on both.
+
+    Returns:
+        That snapshot, and those behind it of each side, oldest first; None where one expired.
+    """
+    lines: tuple[list[Snapshot], list[Snapshot]] = ([], [])
+    walks = (target.snapshots.walk(), source.snapshots.walk())
+    mine, other = _until(walks[0], ours.id), _until(walks[1], theirs.id)
+    while mine is not None and other is not None:
+        if mine.id == other.id and mine.identity.same_as(other.identity):
+            return mine, tuple(reversed(lines[0])), tuple(reversed(lines[1]))
+        highest = max(mine.id, other.id)
+        if mine.id == highest:
+            lines[0].append(mine)
+            mine = next(walks[0], None)
+        if other.id == highest:
+            lines[1].append(other)
+            other = next(walks[1], None)
+    return None
+
+
+def _until(walk: Iterator[Snapshot], snapshot_id: int) -> Snapshot | None:
+    return next((each for each in walk if each.id <= snapshot_id), None)
+
+
+def _tagged_meeting(
+    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
+) -> tuple[Snapshot, _Line, _Line] | None:
+    """The same where snapshots have expired and tags still name what both sides held."""
+    mine, other = history_of(target), history_of(source)
+    ours_line = tuple(each for each in mine.snapshots if each.id <= ours.id)
+    theirs_line = tuple(each for each in other.snapshots if each.id <= theirs.id)
+    known = known_of(other)
+    candidates = (*ours_line, *(tag.snapshot for tag in mine.tags if tag.snapshot.id <= ours.id))
+    shared = [each for each in candidates if each.identity in known and each.id <= theirs.id]
+    root = max(shared, key=lambda each: each.id, default=None)
+    if root is None:
+        return None
+    return (
+        root,
+        tuple(each for each in ours_line if each.id > root.id),
+        tuple(each for each in theirs_line if each.id > root.id),
+    )
+
+
 def _known_field_ids(heads: MergeHeads, source: str) -> dict[int, int]:
     """How earlier merges of the source numbered its columns on the target."""
     known: dict[int, int] = {}
@@ -224,15 +270,29 @@ def _log(
     """The folded log of a side; where snapshots have expired, what both ends differ by."""
     if [each.id for each in line] == list(range(root.id + 1, head.id + 1)):
         return fold_log(_deltas(table, root, line))
-    before, after = table.live_files(root), table.live_files(head)
-    gone, come = _only_in(before, after), _only_in(after, before)
-    kinds = (pa.array([int(FileKind.DELETE)] * gone.num_rows, pa.int32()), come["kind"])
-    at = gone.schema.get_field_index("kind")
-    gone = gone.set_column(at, gone.schema.field(at), kinds[0])
-    masks = _masks(table, root, head)
+    differing = unshared_entries(table.scan, table.paths, (root, head))
+    entries = _difference(*differing.sides)
     return fold_log(
-        [SnapshotDelta(snapshot=head, entries=pa.concat_tables([gone, come]), masks=masks)]
+        [SnapshotDelta(snapshot=head, entries=entries, masks=_masks(table, root, head))]
     )
+
+
+def _difference(before: pa.Table, after: pa.Table) -> pa.Table:
+    """What leads from one state to another, from the entries that only one of them lists."""
+    counts: Counter[str] = Counter()
+    for entries, sign in ((before, -1), (after, 1)):
+        kinds = entries["kind"].to_pylist()
+        for identity, kind in zip(entries["identity"].to_pylist(), kinds, strict=True):
+            counts[identity] += sign if kind == FileKind.ADD else -sign
+    both = pa.concat_tables([before, after])
+    first: dict[str, int] = {}
+    for row, identity in enumerate(both["identity"].to_pylist()):
+        first.setdefault(identity, row)
+    parts = []
+    for count, kind in ((-1, FileKind.DELETE), (1, FileKind.ADD)):
+        rows = [row for identity, row in first.items() if counts[identity] == count]
+        parts.append(with_kind(both.take(pa.array(rows, pa.int64())), kind))
+    return pa.concat_tables(parts)
 
 
 def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:

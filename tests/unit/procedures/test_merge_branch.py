@@ -331,3 +331,23 @@ def test_picking_what_the_target_holds_brings_nothing(bench: BranchBench) -> Non
     bench.append("mine")
     receipt = run(bench, "cherry_pick", "pick-1", branch="dev", snapshot=1)
     assert receipt.moves == ()
+
+
+def test_snapshots_that_expired_leave_what_both_ends_differ_by(bench: BranchBench) -> None:
+    bench.append("one", branch="dev")
+    bench.append("two", branch="dev")
+    bench.append("mine")
+    (Path(bench.table("dev").paths.snapshot(2))).unlink()
+    found = plan(bench)
+    assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 2)
+    merge(bench)
+    assert names(bench) == {"base", "one", "two", "mine"}
+
+
+def test_a_tag_names_what_both_sides_held_when_its_snapshot_expired(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    for branch in ("main", "dev"):
+        Path(bench.table(branch).paths.snapshot(1)).unlink()
+    merge(bench)
+    assert names(bench) == {"base", "theirs", "mine"}
