@@ -83,6 +83,7 @@ class FileStoreCommit:
         watermark: int | None = None,
         seen_id: int | None = None,
         check_append: bool = False,
+        may_be_empty: bool = False,
     ) -> Snapshot | None:
         """Publish what writers made: the appended part first, then the compacted part.
 
@@ -98,6 +99,8 @@ class FileStoreCommit:
             check_append: Look whether appended files are live already, or were before. To be set
                 for files that were not written for this commit; a commit that may have been made
                 before is looked at in any case.
+            may_be_empty: Publish a snapshot also where the messages change nothing, for what its
+                properties say.
 
         Returns:
             The last snapshot, or None where the messages change nothing.
@@ -109,7 +112,7 @@ class FileStoreCommit:
         """
         snapshot, guard = None, expected_head
         append, compact = append_part(messages), compact_part(messages)
-        if not append.is_empty:
+        if may_be_empty or not append.is_empty:
             snapshot = self._landing.land(
                 Request(
                     changes=append,

@@ -384,7 +384,9 @@ def _land(
         properties=_properties(spec, intent.operation_id, theirs, raw),
         expected_head=ours.identity,
         seen_id=ours.id,
-        check_append=True,
+        check_append=moves.brings_back,
+        # Where the rules overruled all of it, the target notes that it has seen the source.
+        may_be_empty=True,
     )
     assert landed is not None
     return landed

@@ -1,0 +1,113 @@
+"""What we merge of tables that real Paimon wrote, real Paimon reads, writes on, compacts, expires.
+
+Expected rows come from a plain model of both branches, never from what our merge says it did.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from core.errors import ErrorKind, Refused
+from core.merge.file_moves import Isolation
+from core.merge.merge_plan import MergeVerdict
+from tests.support.java_paimon import JavaPaimon
+from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, three_way
+
+Act: TypeAlias = Callable[[MergeBench, str], None]
+
+# Ids 1, 2, 5, 6 lie in one partition and 3, 4, 7, 8 in the other, where there are partitions; of
+# the base the first four came with one commit and the last four with another.
+_THEIRS: Final[Mapping[str, Act]] = {
+    "insert": lambda bench, on: bench.insert(on, 21, 23),
+    "delete": lambda bench, on: bench.delete(on, 1),
+    "update": lambda bench, on: bench.update(on, 1, amount=2),
+    "overwrite": lambda bench, on: bench.overwrite(on, *range(21, 41)),
+    "compaction": lambda bench, on: bench.compact(on),
+}
+_OURS: Final[Mapping[str, Act]] = {
+    "insert": lambda bench, on: bench.insert(on, 41, 43),
+    "delete": lambda bench, on: bench.delete(on, 5),
+    "update": lambda bench, on: bench.update(on, 5, amount=3),
+    "overwrite": lambda bench, on: bench.overwrite(on, *range(41, 61)),
+    "compaction": lambda bench, on: bench.compact(on),
+}
+_BY_PREDICATE: Final = ("delete", "update")
+_LAYOUTS: Final = {"shared": (False, SHARED), "copied, partitioned": (True, COPIED)}
+
+
+@pytest.fixture(params=_LAYOUTS.values(), ids=_LAYOUTS.keys())
+def diverging(
+    request: pytest.FixtureRequest, open_java: Callable[[Path], JavaPaimon], tmp_path: Path
+) -> MergeBench:
+    """A table with eight rows and a branch."""
+    partitioned, options = request.param
+    bench = MergeBench(open_java(tmp_path), tmp_path, partitioned=partitioned, options=options)
+    bench.insert("main", 1, 2, 3, 4)
+    bench.insert("main", 5, 6, 7, 8)
+    bench.table().create_tag("before")
+    if options is SHARED:
+        bench.branch("dev")
+    else:
+        bench.java_branch("dev")
+    return bench
+
+
+@pytest.mark.parametrize("ours", _OURS)
+@pytest.mark.parametrize("theirs", _THEIRS)
+def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
+    theirs: str, ours: str, diverging: MergeBench
+) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    _THEIRS[theirs](bench, "dev")
+    _OURS[ours](bench, "main")
+    if theirs in _BY_PREDICATE and ours == "insert":
+        _is_refused(bench, {f"003/{theirs}.insert"})
+        expected = three_way(base, bench.rows["main"], bench.rows["dev"])
+        bench.merge(rows=expected, isolation=Isolation.SNAPSHOT)
+    elif theirs == "compaction":
+        assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+        bench.merge(rows=bench.rows["main"])
+    else:
+        bench.merge(rows=_expected(bench, base, theirs))
+    _check_all_that_follows(bench)
+
+
+def _expected(bench: MergeBench, base: Rows, theirs: str) -> Rows:
+    ours, other = bench.rows["main"], bench.rows["dev"]
+    if theirs == "overwrite":
+        return bench.outside(ours, other) | {key: other[key] for key in other.keys() - base.keys()}
+    # What the target overwrote stays overwritten, also where the source had changed it.
+    gone = {each for each in base if each not in ours}
+    return three_way(
+        {key: row for key, row in base.items() if key not in gone},
+        ours,
+        {key: row for key, row in other.items() if key not in gone},
+    )
+
+
+def _is_refused(bench: MergeBench, rules: set[str]) -> None:
+    assert {each.rule for each in bench.plan().conflicts} == rules
+    before = bench.files()
+    with pytest.raises(Refused) as refused:
+        bench.merge(rows={})
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert bench.files() == before
+
+
+def _check_all_that_follows(bench: MergeBench) -> None:
+    """Java reads all of it, goes on, merges once more and expires."""
+    bench.check()
+    bench.check_history()
+    assert sorted(bench.table().rows(tag="before")) == sorted(bench.earlier[1][2].values())
+    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    bench.insert("dev", 71)
+    bench.merge(rows=bench.rows["main"] | {71: bench.rows["dev"][71]})
+    bench.check()
+    bench.go_on()
+    if "write-only" not in bench.table().schemas()[-1]["options"]:
+        for branch in ("dev", "main"):
+            bench.expire(branch)
+            bench.check()

@@ -1,0 +1,78 @@
+"""Row changes of tables without a primary key, as engines make them: files are written again."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jpype
+
+from tests.support.java_paimon import JavaTable
+from tests.support.java_values import Value, row_reader, to_java_row
+from tests.support.java_vm import java_class
+
+Row: TypeAlias = Sequence[Value]
+
+
+def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
+    """Commit a change of rows: each file with a row that changes is replaced by another one.
+
+    Args:
+        table: Without a primary key.
+        change: What becomes of a row; None where it is deleted.
+    """
+    loaded = table.load()
+    builder = loaded.newBatchWriteBuilder()
+    write, commit = builder.newWrite(), builder.newCommit()
+    gone = []
+    for entry in loaded.store().newScan().plan().files():
+        rows = _rows_of(loaded, entry)
+        changed = [change(row) for row in rows]
+        if changed == rows:
+            continue
+        gone.append(_without(entry))
+        for row in changed:
+            if row is not None:
+                write.write(to_java_row(row, loaded.rowType()))
+    commit.commit(_list([*write.prepareCommit(), *gone]))
+    write.close()
+    commit.close()
+
+
+def _rows_of(table: Any, entry: Any) -> list[Row]:
+    store = table.store()
+    folder = store.pathFactory().bucketPath(entry.partition(), entry.bucket())
+    split = (
+        java_class("table.source.DataSplit")
+        .builder()
+        .withSnapshot(table.snapshotManager().latestSnapshotId())
+        .withPartition(entry.partition())
+        .withBucket(entry.bucket())
+        .withBucketPath(folder.toString())
+        .withTotalBuckets(entry.totalBuckets())
+        .withDataFiles(_list([entry.file()]))
+        .isStreaming(False)
+        .rawConvertible(True)
+        .build()
+    )
+    builder = table.newReadBuilder()
+    read_row = row_reader(builder.readType())
+    found: list[Row] = []
+    consumer = jpype.JProxy(
+        "java.util.function.Consumer", dict={"accept": lambda row: found.append(read_row(row))}
+    )
+    builder.newRead().createReader(split).forEachRemaining(consumer)
+    return found
+
+
+def _without(entry: Any) -> Any:
+    nothing = _list(())
+    return java_class("table.sink.CommitMessageImpl")(
+        entry.partition(),
+        entry.bucket(),
+        entry.totalBuckets(),
+        java_class("io.DataIncrement")(nothing, _list([entry.file()]), nothing),
+        java_class("io.CompactIncrement").emptyIncrement(),
+    )
+
+
+def _list(values: Sequence[Any]) -> Any:
+    return java_class("java.util.ArrayList")(list(values))

@@ -1,0 +1,229 @@
+"""A table that real Paimon writes on several branches and we merge, beside a model of its rows."""
+
+import copy
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.merge.file_moves import InsertScope, Isolation, MergeRules
+from core.merge.merge_plan import MergePlan
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.preview_merge import preview_merge
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.java_rewrites import rewrite
+from tests.support.local_row_engine import LocalFiles
+
+NAME = "db.t"
+SHARED = {"write-only": "true"}
+COPIED: dict[str, str] = {}
+
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = dict[int, Row]
+
+
+class MergeBench:
+    """A table `db.t` with the columns id, day and amount; `rows` is what each branch must hold."""
+
+    def __init__(
+        self,
+        java: JavaPaimon,
+        folder: Path,
+        *,
+        partitioned: bool = False,
+        keyed: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.partition_keys = ("day",) if partitioned else ()
+        self.keyed = keyed
+        self._java = java
+        self.rows: dict[str, Rows] = {"main": {}}
+        self.earlier: list[tuple[str, int, Rows]] = []
+        buckets = {"bucket": "1"} if keyed else {}
+        java.create_table(
+            NAME,
+            {"id": "INT", "day": "STRING", "amount": "INT"},
+            partition_keys=self.partition_keys,
+            primary_keys=("id", *self.partition_keys) if keyed else (),
+            options={**buckets, **(options or {})},
+        )
+
+    def table(self, branch: str = "main") -> JavaTable:
+        """The table on a branch, as Java sees it."""
+        return self._java.table(NAME).on(branch)
+
+    def warehouse(self) -> Warehouse:
+        return Warehouse.open(str(self.folder))
+
+    # ---- what Java does ------------------------------------------------------------------------
+
+    def insert(self, branch: str, *ids: int, amount: int = 1) -> None:
+        """Append rows, or put rows of keys."""
+        new = {each: row_of(each, amount) for each in ids}
+        self.table(branch).write(list(new.values()))
+        self.rows[branch] = self.rows[branch] | new
+        self._remember(branch)
+
+    def delete(self, branch: str, *ids: int) -> None:
+        """Delete rows."""
+        rows = self.rows[branch]
+        if self.keyed:
+            self.table(branch).delete([rows[each] for each in ids])
+        else:
+            rewrite(self.table(branch), lambda row: None if row[0] in ids else row)
+        self.rows[branch] = {each: row for each, row in rows.items() if each not in ids}
+        self._remember(branch)
+
+    def update(self, branch: str, *ids: int, amount: int) -> None:
+        """Give rows another amount."""
+        if self.keyed:
+            self.insert(branch, *ids, amount=amount)
+            return
+        new = {each: row_of(each, amount) for each in ids}
+        rewrite(self.table(branch), lambda row: new.get(row[0], row))
+        self.rows[branch] = self.rows[branch] | new
+        self._remember(branch)
+
+    def overwrite(self, branch: str, *ids: int, amount: int = 5) -> None:
+        """Replace the partitions of these rows by them."""
+        new = {each: row_of(each, amount) for each in ids}
+        self.table(branch).write(list(new.values()), overwrite={})
+        self.rows[branch] = self.outside(self.rows[branch], new) | new
+        self._remember(branch)
+
+    def compact(self, branch: str) -> None:
+        """Compact all there is; no row changes."""
+        self.table(branch).compact(options={"compaction.min.file-num": "2"})
+        self._remember(branch)
+
+    def outside(self, rows: Rows, other: Iterable[int]) -> Rows:
+        """The rows that lie in none of the partitions of other ones."""
+        if not self.partition_keys:
+            return {}
+        days = {row_of(each, 0)[1] for each in other}
+        return {each: row for each, row in rows.items() if row[1] not in days}
+
+    # ---- what we do ----------------------------------------------------------------------------
+
+    def branch(self, name: str, source: str = "main") -> None:
+        """Make a branch from the head of another one."""
+        arguments = {} if source == "main" else {"from_branch": source}
+        self.call("create_branch", branch=name, **arguments)
+        self.rows[name] = copy.deepcopy(self.rows[source])
+
+    def java_branch(self, name: str) -> None:
+        """Let Java make a branch from a tag on the head of main."""
+        self.table().create_tag(f"fork-{name}")
+        self.table().create_branch(name, f"fork-{name}")
+        self.rows[name] = copy.deepcopy(self.rows["main"])
+
+    def plan(self, source: str = "dev", target: str = "main", **rules: Any) -> MergePlan:
+        """What a merge would do."""
+        return preview_merge(
+            self.warehouse(), Identifier.parse(NAME), source, target, MergeRules(**rules)
+        )
+
+    def merge(
+        self,
+        source: str = "dev",
+        target: str = "main",
+        *,
+        rows: Rows,
+        scope: InsertScope = InsertScope.TABLE,
+        isolation: Isolation = Isolation.SERIALIZABLE,
+    ) -> Receipt:
+        """Merge; `rows` is what the target must hold then."""
+        plan = self.plan(source, target, scope=scope, isolation=isolation)
+        receipt = self.call(
+            "merge_branch",
+            branch=source,
+            target=target,
+            plan_id=plan.id,
+            scope=str(scope),
+            isolation=str(isolation),
+        )
+        self.rows[target] = dict(rows)
+        self._remember(target)
+        return receipt
+
+    def call(self, name: str, **arguments: Argument) -> Receipt:
+        """Run a procedure as the command line does."""
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": NAME, **arguments},
+            actor="tester",
+            operation_id=str(uuid.uuid4()),
+            role="operator",
+        )
+        return run_call(self.warehouse(), LocalFiles(), call, InlineStages())
+
+    # ---- what is asserted ----------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Java reads on every branch what the model holds."""
+        for branch, rows in self.rows.items():
+            _same(branch, self.table(branch).rows(), rows)
+
+    def check_history(self) -> None:
+        """Every earlier snapshot holds what it held."""
+        for branch, number, rows in self.earlier:
+            _same(f"{branch} {number}", self.table(branch).rows(snapshot=number), rows)
+
+    def go_on(self) -> None:
+        """Java writes and compacts on every branch, and reads what it must."""
+        for number, branch in enumerate(self.rows):
+            self.insert(branch, 900 + number, 902 + number, amount=9)
+        self.check()
+        for branch in self.rows:
+            self.compact(branch)
+        self.check()
+
+    def expire(self, branch: str) -> None:
+        """Java expires all but the head of a branch."""
+        self.table(branch).expire_snapshots(1)
+        self.earlier = [each for each in self.earlier if each[0] != branch]
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the warehouse."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
+
+    def _remember(self, branch: str) -> None:
+        head = self.table(branch).load().snapshotManager().latestSnapshotId()
+        self.earlier.append((branch, int(head), dict(self.rows[branch])))
+
+
+def row_of(number: int, amount: int) -> Row:
+    """The row of an id; two neighbours share a day."""
+    return (number, "d1" if (number - 1) % 4 < 2 else "d2", amount)
+
+
+def three_way(base: Rows, ours: Rows, theirs: Rows) -> Rows:
+    """What a merge makes of rows of which no two sides changed the same one."""
+    merged = {}
+    for each in sorted({*base, *ours, *theirs}):
+        old, mine, other = (rows.get(each) for rows in (base, ours, theirs))
+        assert mine == old or other == old or mine == other, each
+        kept = other if mine == old else mine
+        if kept is not None:
+            merged[each] = kept
+    return merged
+
+
+def put(rows: Sequence[int]) -> Rows:
+    """Rows as `insert` makes them."""
+    return {each: row_of(each, 1) for each in rows}
+
+
+def _same(where: str, found: Sequence[Row], expected: Rows) -> None:
+    wanted = sorted(expected.values())
+    assert sorted(found) == wanted, f"{where}: {sorted(found)}, not {wanted}"
