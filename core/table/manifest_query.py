@@ -67,6 +67,32 @@ class _Part:
         return self.frame.records == self.source.count
 
 
+class _Copies:
+    """Columns in memory of our own, where those that repeat from batch to batch stand once.
+
+    The decoder gives a batch's memory back as a whole, and more than it needs. Many columns hold
+    one value all along: levels, schema ids, empty keys and statistics.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], pa.Array] = {}
+
+    def of(self, column: pa.Array, *name: str) -> pa.Array:
+        """An equal column, given its name and, in a struct, its parents' before it."""
+        if pa.types.is_struct(column.type):
+            fields = list(column.type)
+            parts = zip(fields, column.flatten(), strict=True)
+            mask = pc.is_null(column) if column.null_count else None
+            children = [self.of(child, *name, field.name) for field, child in parts]
+            return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+        known = self._known.get(name)
+        if known is not None and known.slice(0, len(column)).equals(column):
+            return known.slice(0, len(column))
+        # To concatenate is to copy, but not a single array.
+        self._known[name] = pa.concat_arrays([column, column.slice(0, 0)])
+        return self._known[name]
+
+
 def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
     """Decode manifests with DataFusion.
 
@@ -86,8 +112,9 @@ def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
     session = datafusion.SessionContext(config)
     opened = [each for source in sources if (each := _open(source)) is not None]
     groups = list(_groups(opened, _group_rows(total)))
+    copies = _Copies()
     with ThreadPoolExecutor(_THREADS) as pool:
-        decoded = pool.map(lambda group: _query_group(session, group), groups)
+        decoded = pool.map(lambda group: _query_group(session, copies, group), groups)
         return _by_path(itertools.chain.from_iterable(map(_slices, groups, decoded)))
 
 
@@ -132,14 +159,16 @@ def _pieces(manifests: Iterable[_Part], rows: int) -> Iterator[tuple[int, _Part]
         passed += whole.source.count
 
 
-def _query_group(session: datafusion.SessionContext, group: Sequence[_Part]) -> pa.Table | None:
+def _query_group(
+    session: datafusion.SessionContext, copies: _Copies, group: Sequence[_Part]
+) -> pa.Table | None:
     """The entries of parts with one layout; None if they cannot be decoded this way."""
     if len(group) == 1 and group[0].is_whole:
-        return _query_file(session, group[0].source.file, group)
+        return _query_file(session, copies, group[0].source.file, group)
     with tempfile.NamedTemporaryFile(prefix="manifests-", suffix=".avro") as joined:
         joined.write(join_files((each.frame, each.data) for each in group))
         joined.flush()
-        return _query_file(session, joined.name, group)
+        return _query_file(session, copies, joined.name, group)
 
 
 def _slices(
@@ -166,7 +195,7 @@ def _by_path(parts: Iterable[tuple[str, pa.Table | None]]) -> dict[str, pa.Table
 
 
 def _query_file(
-    session: datafusion.SessionContext, file: str, parts: Sequence[_Part]
+    session: datafusion.SessionContext, copies: _Copies, file: str, parts: Sequence[_Part]
 ) -> pa.Table | None:
     counts = [part.frame.records for part in parts]
     owners = np.repeat(np.arange(len(parts)), counts)
@@ -177,7 +206,8 @@ def _query_file(
     try:
         for batch in _stream(session, file):
             rows = slice(decoded, decoded + batch.num_rows)
-            tables.append(_entries(batch, names.take(pa.array(owners[rows])), positions[rows]))
+            manifests = names.take(pa.array(owners[rows]))
+            tables.append(_entries(copies, batch, manifests, positions[rows]))
             decoded += batch.num_rows
     except Exception:  # DataFusion has one class for all its errors
         return None
@@ -190,15 +220,19 @@ def _stream(session: datafusion.SessionContext, file: str) -> Iterator[pa.Record
     return (batch.to_pyarrow() for batch in found.execute_stream())
 
 
-def _entries(batch: pa.RecordBatch, manifest: pa.Array, positions: _Numbers) -> pa.Table:
-    _check_version(batch["_VERSION"], manifest)
-    entries = relabel(_columns(batch), _DECODED)
-    _check_names(one_array(entries["file_name"], pa.string()))
-    _check_names(
-        pc.list_flatten(one_array(entries["extra_files"], _DECODED.field("extra_files").type))
-    )
-    ours = [file_identity(entries), manifest, pa.array(positions.astype(np.int32))]
-    return pa.Table.from_arrays([*entries.columns, *ours], schema=MANIFEST_ENTRY)
+def _entries(
+    copies: _Copies, batch: pa.RecordBatch, manifests: pa.Array, positions: _Numbers
+) -> pa.Table:
+    _check_version(batch["_VERSION"], manifests)
+    decoded = relabel(_columns(batch), _DECODED)
+    columns = {name: one_array(decoded[name], decoded[name].type) for name in decoded.column_names}
+    _check_names(columns["file_name"])
+    _check_names(pc.list_flatten(columns["extra_files"]))
+    columns["manifest"] = manifests
+    kept = {name: copies.of(column, name) for name, column in columns.items()}
+    kept["identity"] = file_identity(decoded)
+    kept["position"] = pa.array(positions.astype(np.int32))
+    return pa.Table.from_arrays([kept[each.name] for each in MANIFEST_ENTRY], schema=MANIFEST_ENTRY)
 
 
 def _check_names(names: pa.Array) -> None:

@@ -222,6 +222,28 @@ def test_large_manifests_are_cut_and_small_ones_joined(
     assert read.equals(pa.concat_tables(expected))
 
 
+def test_columns_that_repeat_are_in_memory_once(
+    files: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two threads that begin at once may each keep a copy.
+    monkeypatch.setattr(manifest_query, "_THREADS", 1)
+    monkeypatch.setattr(manifest_query, "_LEAST_GROUP_ROWS", 1_000)
+    monkeypatch.setattr(manifest_query, "_MOST_GROUP_ROWS", 1_000)
+    files.commit(1, added(*(f"f{number}" for number in range(3_000))))
+    table = files.table()
+    read = table.read_manifests(table.manifests(table.snapshots.get(1)))
+    addresses = {
+        name: {part.buffers()[-1].address for part in read[name].chunks if len(part)}
+        for name in ("min_key", "level", "manifest", "file_name")
+    }
+    assert {name: len(each) for name, each in addresses.items()} == {
+        "min_key": 1,
+        "level": 1,
+        "manifest": 1,
+        "file_name": 3,
+    }
+
+
 def test_a_large_manifest_with_a_broken_block_is_named(
     files: TableFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
