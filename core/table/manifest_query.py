@@ -89,8 +89,10 @@ class _Copies:
         if known is not None and known.slice(0, len(column)).equals(column):
             return known.slice(0, len(column))
         # To concatenate is to copy, but not a single array.
-        self._known[name] = pa.concat_arrays([column, column.slice(0, 0)])
-        return self._known[name]
+        copy = pa.concat_arrays([column, column.slice(0, 0)])
+        # Threads may replace each other's; what they lose is only that a column stands twice.
+        self._known[name] = copy
+        return copy
 
 
 def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
