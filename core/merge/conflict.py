@@ -22,6 +22,7 @@ class ConflictKind(StrEnum):
     ADD_ADD = "add/add"
     MODIFY_MODIFY = "modify/modify"
     DELETE_MODIFY = "delete/modify"
+    HIDDEN = "hidden result"
 
 
 class Take(StrEnum):

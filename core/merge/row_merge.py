@@ -114,6 +114,40 @@ def merge_rows(
     )
 
 
+def changed_keys(
+    before: pa.Table, after: pa.Table, schema: TableSchema, *, nearly: bool = False
+) -> pa.Table:
+    """The keys of rows that came, went or differ between two states, in key order.
+
+    Args:
+        before: Rows in the columns of `schema`, a key once.
+        after: The same.
+        schema: The table.
+        nearly: Whether floats that differ by errors of rounding are the same.
+    """
+    keys, (old, new) = _align((before, after), schema)
+    differs = old.is_there != new.is_there
+    is_same = _nearly_same if nearly else _same
+    for name in schema.row_type.names:
+        if name not in schema.primary_keys:
+            differs = differs | ~is_same(old.column(name), new.column(name))
+    return keys.filter(pa.array(differs))
+
+
+def hidden_conflicts(sides: ThreeWay[pa.Table], schema: TableSchema, *, table: str) -> pa.Table:
+    """Conflicts of whole rows whose result readers would not see, whatever is written.
+
+    A user's sequence field, or a function that knows an order, puts another row before it.
+
+    Returns:
+        Columns of `row_conflict_schema`, one open conflict a key that a side has.
+    """
+    found = merge_rows(sides, schema, Policy(rows=RowRule.TOUCHED), table=table).conflicts
+    kinds = pa.repeat(pa.scalar(str(ConflictKind.HIDDEN)), found.num_rows)
+    position = found.schema.get_field_index("kind")
+    return found.set_column(position, found.schema.field(position), kinds)
+
+
 # --- sides --------------------------------------------------------------------------------------
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
-from core.errors import ErrorKind, InvalidInput
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.session import Progress, WarmSession
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
@@ -55,8 +55,18 @@ class SparkRowEngine:
     def find_changed_keys(
         self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
     ) -> pa.Table:
-        """Count the keys that each side changed, and that both changed; columns of CHANGED_KEYS."""
-        raise _not_yet()
+        """Count the keys that each side changed, and that both changed, in each bucket.
+
+        Args:
+            table: The table on the target.
+            scope: What the buckets share.
+            work: The buckets.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+
+        Returns:
+            Columns of CHANGED_KEYS, one row a bucket in the order of `work`.
+        """
+        return find_changed_keys(self._session, self._store, table, scope, work, progress=progress)
 
     def reconcile(
         self,
@@ -68,13 +78,27 @@ class SparkRowEngine:
         *,
         writes: bool = True,
     ) -> Reconciled[CommitMessage]:
-        """Merge rows that both sides changed, and write what replaying would not give."""
-        raise _not_yet()
+        """Merge rows that both sides changed, and write what replaying would not give.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the buckets share.
+            work: The buckets.
+            policy: When rows conflict, and how conflicts are settled.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+            writes: Whether files are written. A bucket with open conflicts gets none.
+        """
+        return reconcile(
+            self._session,
+            self._store,
+            table,
+            scope,
+            work,
+            policy,
+            writes=writes,
+            progress=progress,
+        )
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
         self._session.cancel()
-
-
-def _not_yet() -> InvalidInput:
-    return InvalidInput("Rows cannot be reconciled yet.", kind=ErrorKind.UNSUPPORTED)

@@ -29,6 +29,7 @@ from core.spark.data_files import (
     write_bucket,
 )
 from core.spark.session import Progress, WarmSession
+from core.spark.table_bytes import from_bytes, to_bytes
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -141,7 +142,7 @@ def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.Record
         if not target.has_buckets:
             step = max(1, part.num_rows * piece // max(1, part.nbytes))
         for start in range(0, part.num_rows, step):
-            yield _packed_row(partition, bucket, run, start, _to_bytes(part.slice(start, step)))
+            yield _packed_row(partition, bucket, run, start, to_bytes(part.slice(start, step)))
             run += not target.has_buckets
 
 
@@ -154,7 +155,7 @@ def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
         try:
             for rows in _join(batches):
                 for partition, bucket, part in split(conform(rows, target.schema), target):
-                    yield _packed_row(partition, bucket, run, position, _to_bytes(part))
+                    yield _packed_row(partition, bucket, run, position, to_bytes(part))
                 position += rows.num_rows
         except PaimonError as error:
             yield _packed_row(b"", 0, _REFUSED, 0, pickle.dumps(error))
@@ -198,7 +199,7 @@ def _writing(
                     target,
                     partition,
                     bucket,
-                    (_from_bytes(row["rows"]) for row in rows),
+                    (from_bytes(row["rows"]) for row in rows),
                     next_sequence=sequences.get((partition, bucket), 0),
                     # A task that Spark runs again writes new names: no file is ever written twice.
                     file_id=str(uuid4()),
@@ -222,8 +223,8 @@ def _written_row(
     values = (
         partition,
         bucket,
-        None if files is None else _to_bytes(files.new_files),
-        None if files is None else _to_bytes(files.changelog_files),
+        None if files is None else to_bytes(files.new_files),
+        None if files is None else to_bytes(files.changelog_files),
         error,
     )
     return pa.RecordBatch.from_arrays(
@@ -271,15 +272,4 @@ def _messages(written: pa.Table, target: WriteTarget) -> tuple[CommitMessage, ..
 
 
 def _all_files(rows: list[dict[str, Any]], name: str) -> pa.Table:
-    return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *(_from_bytes(r[name]) for r in rows)])
-
-
-def _to_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def _from_bytes(data: bytes) -> pa.Table:
-    return pa.ipc.open_stream(data).read_all()
+    return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *(from_bytes(r[name]) for r in rows)])
