@@ -154,7 +154,9 @@ class Landing:
         is_append = request.commit_id.kind is CommitKind.APPEND
         if is_append and schema.options.read(table_options.COMMIT_DISCARD_DUPLICATE_FILES):
             changes = without_duplicates(changes, live.at(head))
-        is_old = request.checks_append or request.seen_id is not None
+        # On top of the snapshot that was asked for, no earlier try of this commit can have landed.
+        may_have_landed = request.seen_id is not None and request.guard is None
+        is_old = request.checks_append or may_have_landed
         check.raise_unless_it_stands(changes, head, live, schema, must_look=is_old)
         note = CommitNote(
             commit_id=request.commit_id,

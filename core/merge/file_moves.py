@@ -100,6 +100,7 @@ class FileMoves:
             are none, the rows that are written hold all that the source changed.
         adopts_index: Buckets whose index files (hash index, deletion vectors) become the source's.
         adopts_masks: Whether all deletion vectors of the source become the target's.
+        brings_back: Whether a file comes that the target had before.
         notes: What the rules decided against a side, in sentences.
     """
 
@@ -113,6 +114,7 @@ class FileMoves:
     blocks: tuple[Block, ...] = ()
     adopts_index: frozenset[Place] = frozenset()
     adopts_masks: bool = False
+    brings_back: bool = False
     notes: tuple[str, ...] = ()
 
 

@@ -209,6 +209,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
         moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
+    moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *moves.blocks)
     shares = _is_managed(ours.schema) and _is_managed(theirs.schema)
@@ -278,6 +279,12 @@ def _verdict(
     if theirs.is_empty and not schema.schemas:
         return MergeVerdict.UP_TO_DATE
     return MergeVerdict.UNDECIDED if moves.row_places else MergeVerdict.CLEAN
+
+
+def _brings_back(moves: FileMoves, ours: TableChanges) -> bool:
+    coming = pa.concat_tables([moves.add, moves.replays])["identity"]
+    known = ours.log.entries["identity"].combine_chunks()
+    return bool(moves.restore.num_rows or pc.any(pc.is_in(coming, value_set=known)).as_py())
 
 
 def _unserved(sides: MergeSides) -> tuple[Block, ...]:

@@ -1,5 +1,7 @@
 """What a merge would do, read and decided; nothing is changed and no row is read."""
 
+from typing import Final
+
 from core.diff.fast_forward import plan_fast_forward
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -13,6 +15,9 @@ from core.procedures.merge_sides import MergeHeads, find_heads
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+
+_MOST_REMEMBERED: Final = 16
+_REMEMBERED: dict[tuple[object, ...], MergePlan] = {}
 
 
 def preview_merge(
@@ -37,8 +42,36 @@ def preview_merge(
 def plan_of(
     target: FileStoreTable, spec: MergeSpec, rules: MergeRules, now_millis: int
 ) -> MergePlan:
-    """Decide as `preview_merge` does, for a table that is open on its target."""
+    """Decide as `preview_merge` does, for a table that is open on its target.
+
+    A run decides several times over; for the same heads and schemas the answer is remembered.
+    """
     source = _source(target, spec)
+    key = (target.paths.table, spec, rules, _state(target), _state(source))
+    known = _REMEMBERED.get(key)
+    if known is None:
+        known = _decide(target, source, spec, rules, now_millis)
+        # Whether a history can be taken over depends on tags too, which come and go.
+        if known.moves is not None:
+            _REMEMBERED[key] = known
+        while len(_REMEMBERED) > _MOST_REMEMBERED:
+            _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
+    return known
+
+
+def _state(table: FileStoreTable) -> tuple[str, str]:
+    """What a plan depends on: snapshots and schemas are never changed, only added."""
+    head = table.head()
+    return "" if head is None else repr(head.identity), table.schema().fingerprint
+
+
+def _decide(
+    target: FileStoreTable,
+    source: FileStoreTable,
+    spec: MergeSpec,
+    rules: MergeRules,
+    now_millis: int,
+) -> MergePlan:
     ours, theirs = target.head(), theirs_of(source, spec)
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."

@@ -9,11 +9,18 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tests.benchmarks import branch_operations, commit_one_row, commit_storm, live_files
+from tests.benchmarks import (
+    branch_operations,
+    commit_one_row,
+    commit_storm,
+    live_files,
+    merge_append,
+)
 from tests.benchmarks.contest import HEADING, Result, describe_machine, report, to_json
 
 BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B1": live_files.run,
+    "B3": merge_append.run,
     "B5": commit_storm.run,
     "B5-one-row": commit_one_row.run,
     "B6": branch_operations.run,
