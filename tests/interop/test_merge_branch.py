@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 import pytest
 
 from core.errors import ErrorKind, Refused
-from core.merge.file_moves import Isolation
+from core.merge.conflict import Take
+from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, three_way
@@ -37,7 +38,7 @@ _BY_PREDICATE: Final = ("delete", "update")
 _LAYOUTS: Final = {"shared": (False, SHARED), "copied, partitioned": (True, COPIED)}
 
 
-@pytest.fixture(params=_LAYOUTS.values(), ids=_LAYOUTS.keys())
+@pytest.fixture(params=list(_LAYOUTS.values()), ids=list(_LAYOUTS))
 def diverging(
     request: pytest.FixtureRequest, open_java: Callable[[Path], JavaPaimon], tmp_path: Path
 ) -> MergeBench:
@@ -72,6 +73,128 @@ def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
         bench.merge(rows=bench.rows["main"])
     else:
         bench.merge(rows=_expected(bench, base, theirs))
+    _check_all_that_follows(bench)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "rule"),
+    [("update", "update", "A3"), ("update", "delete", "A1"), ("delete", "delete", "A2")],
+)
+def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
+    theirs: str, ours: str, rule: str, diverging: MergeBench
+) -> None:
+    changes: dict[str, Act] = {
+        "update": lambda bench, on: bench.update(on, 2, amount=3),
+        "delete": lambda bench, on: bench.delete(on, 2),
+    }
+    _THEIRS[theirs](diverging, "dev")
+    changes[ours](diverging, "main")
+    _is_refused(diverging, {f"003/{rule}"})
+    diverging.check()
+
+
+def test_scope_looks_at_inserts_into_the_partitions_that_a_delete_touched(
+    diverging: MergeBench,
+) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    bench.delete("dev", 1)
+    bench.insert("main", 43)
+    if bench.partition_keys:
+        bench.merge(
+            rows=three_way(base, bench.rows["main"], bench.rows["dev"]), scope=InsertScope.PARTITION
+        )
+        bench.check()
+    else:
+        found = bench.plan(scope=InsertScope.PARTITION)
+        assert [each.settle_with for each in found.conflicts] == [(Take.ISOLATION_SNAPSHOT,)]
+
+
+def test_an_overwrite_that_leaves_fewer_rows_never_loses_an_insert_silently(
+    diverging: MergeBench,
+) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    bench.overwrite("dev", 21, 23)
+    bench.insert("main", 41, 43)
+    # Releases record no operation: from the files alone it may as well be a delete.
+    _is_refused(bench, {"003/delete.insert"})
+    bench.merge(
+        rows=three_way(base, bench.rows["main"], bench.rows["dev"]), isolation=Isolation.SNAPSHOT
+    )
+    bench.check()
+
+
+def test_a_truncated_source_empties_what_the_target_did_not_change(diverging: MergeBench) -> None:
+    bench = diverging
+    bench.table("dev").truncate()
+    bench.rows["dev"] = {}
+    bench.compact("main")
+    bench.merge(rows={})
+    _check_all_that_follows(bench)
+
+
+def test_two_compactions_of_the_target_are_taken_back_down_to_what_the_source_changed(
+    diverging: MergeBench,
+) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    bench.insert("main", 41, 43)
+    bench.compact("main")
+    bench.insert("main", 45, 47)
+    bench.compact("main")
+    bench.update("dev", 1, amount=2)
+    bench.merge(
+        rows=three_way(base, bench.rows["main"], bench.rows["dev"]), isolation=Isolation.SNAPSHOT
+    )
+    _check_all_that_follows(bench)
+
+
+def test_what_a_merge_brought_the_source_may_change_and_the_target_compact(
+    diverging: MergeBench,
+) -> None:
+    bench = diverging
+    bench.insert("dev", 21, 23)
+    bench.insert("main", 41, 43)
+    bench.merge(rows=bench.rows["main"] | bench.rows["dev"])
+    bench.check()
+    base = bench.rows["dev"]
+    bench.delete("dev", 21)
+    bench.merge(
+        rows=three_way(base, bench.rows["main"], bench.rows["dev"]), isolation=Isolation.SNAPSHOT
+    )
+    bench.check()
+    base = bench.rows["dev"]
+    bench.compact("main")
+    bench.compact("dev")
+    bench.update("dev", 23, amount=7)
+    bench.merge(
+        rows=three_way(base, bench.rows["main"], bench.rows["dev"]), isolation=Isolation.SNAPSHOT
+    )
+    _check_all_that_follows(bench)
+
+
+def test_branches_merge_there_and_back_and_across(diverging: MergeBench) -> None:
+    bench = diverging
+    bench.insert("dev", 21, 23)
+    bench.insert("main", 41, 43)
+    both = bench.rows["main"] | bench.rows["dev"]
+    bench.merge(rows=both)
+    bench.merge("main", "dev", rows=both)
+    bench.check()
+    bench.insert("dev", 25)
+    bench.insert("main", 45)
+    # A criss-cross: each takes the head that the other had before.
+    ours, theirs = bench.rows["main"], bench.rows["dev"]
+    bench.merge(rows=ours | theirs)
+    bench.insert("dev", 27)
+    bench.insert("main", 47)
+    bench.merge("main", "dev", rows=bench.rows["main"] | bench.rows["dev"])
+    bench.delete("dev", 21)
+    bench.merge(
+        rows={k: row for k, row in bench.rows["dev"].items() if k != 21},
+        isolation=Isolation.SNAPSHOT,
+    )
     _check_all_that_follows(bench)
 
 

@@ -212,7 +212,7 @@ def three_way(base: Rows, ours: Rows, theirs: Rows) -> Rows:
     merged = {}
     for each in sorted({*base, *ours, *theirs}):
         old, mine, other = (rows.get(each) for rows in (base, ours, theirs))
-        assert mine == old or other == old or mine == other, each
+        assert len({old, mine, other}) < 3, each
         kept = other if mine == old else mine
         if kept is not None:
             merged[each] = kept
