@@ -233,23 +233,26 @@ def all_columns(branch: Branch) -> list[DataField]:
     return [each for schema in branch.schemas.values() for _, each in walk(schema.fields)]
 
 
-def merge(world: World, source: Branch, target: Branch, *, knows: bool = True) -> SchemaMerge:
+def planned(world: World, source: Branch, target: Branch, *, strict: bool = False) -> SchemaMerge:
     known: Mapping[int, int] = world.known
     if source is world.main:
         known = {main: dev for dev, main in world.known.items()}
-    used = frozenset(source.files[each][0] for each in source.written)
-    merged = merge_schemas(
+    return merge_schemas(
         ThreeWay(base=world.base, ours=target.latest, theirs=source.latest),
         target_schemas=target.schemas,
         source_schemas=source.schemas,
-        used_ids=used,
+        used_ids=frozenset(source.files[each][0] for each in source.written),
         ours_wrote=bool(target.written),
         theirs_wrote=bool(source.written),
-        strict=False,
+        strict=strict,
         table="t",
         time_millis=2 * max(target.schemas) + 1000,
-        known_field_ids=known if knows else {},
+        known_field_ids=known,
     )
+
+
+def merge(world: World, source: Branch, target: Branch) -> SchemaMerge:
+    merged = planned(world, source, target)
     if merged.conflicts:
         assert merged.schemas == ()
         assert merged.final_id == target.latest.id
@@ -363,3 +366,44 @@ def test_an_untouched_target_gets_the_schema_of_the_source(
     work(world.dev, theirs)
     merge(world, world.dev, world.main)
     assert world.main.latest.fields == world.dev.latest.fields
+
+
+@given(ours=_WORK, theirs=_WORK)
+def test_strict_stops_where_there_is_something_to_report(
+    ours: list[tuple[Change, bool]], theirs: list[tuple[Change, bool]]
+) -> None:
+    world = new_world()
+    work(world.main, ours)
+    work(world.dev, theirs)
+    lenient = planned(world, world.dev, world.main)
+    strict = planned(world, world.dev, world.main, strict=True)
+    assert bool(strict.conflicts) == bool(lenient.conflicts or lenient.notes)
+    assert strict.notes == ()
+    if not strict.conflicts:
+        assert strict == lenient
+
+
+@given(ours=_WORK, theirs=_WORK)
+def test_clean_merges_of_the_two_directions_agree(
+    ours: list[tuple[Change, bool]], theirs: list[tuple[Change, bool]]
+) -> None:
+    world = new_world()
+    work(world.main, ours)
+    work(world.dev, theirs)
+    there = planned(world, world.dev, world.main, strict=True)
+    back = planned(world, world.main, world.dev, strict=True)
+    assert bool(there.conflicts) == bool(back.conflicts)
+    if not there.conflicts:
+        merged = [
+            each.schemas[-1] if each.schemas else branch.latest
+            for each, branch in ((there, world.main), (back, world.dev))
+        ]
+        assert columns_of(merged[0].fields) == columns_of(merged[1].fields)
+
+
+def columns_of(fields: tuple[DataField, ...]) -> dict[str, object]:
+    """Columns by name, without ids and order: those follow the target."""
+    return {
+        each.name: columns_of(inner) if (inner := fields_of(each.type)) else str(each.type)
+        for each in fields
+    }
