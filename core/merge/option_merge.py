@@ -63,15 +63,18 @@ def merge_options(
     sides = each_side(schemas, _by_id)
     merged: dict[str, str] = {}
     for key in sorted(sides.base.keys() | sides.ours.keys() | sides.theirs.keys()):
-        values = each_side(sides, partial(_value_of, key))
+        values = each_side(sides, partial(_value_of, key, names))
         option = _Option(
             key=key,
             name=_with_names(key, known),
             values=values,
             told=each_side(values, partial(_told, known)),
         )
-        value = _merge_option(option, schemas, findings)
-        if value is not None and _names_columns_of(option, value, names, findings):
+        value = _merge_option(option, schemas, names, findings)
+        is_left = names.keys() >= _columns_in(key)
+        if (value is not None and not is_left) or (key in sides.ours and values.ours is None):
+            findings.note(f"Option {option.name!r} goes with its column.")
+        elif value is not None:
             merged[option.name] = _with_names(value, known)
     return Options(merged)
 
@@ -87,14 +90,17 @@ class _Option:
 
 
 def _merge_option(
-    option: _Option, schemas: ThreeWay[TableSchema], findings: SchemaFindings
+    option: _Option,
+    schemas: ThreeWay[TableSchema],
+    names: Mapping[int, str],
+    findings: SchemaFindings,
 ) -> str | None:
     values = option.values
     if values.ours == values.theirs:
         return values.ours
     if option.key in _OF_ONE_BRANCH or option.key.startswith(_OF_ONE_BRANCH_PREFIXES):
         return _merge_branch_option(option, findings)
-    harm = _harm(option.key, schemas)
+    harm = _harm(option.key, schemas, names)
     if harm is not None:
         findings.conflict(
             ConflictKind.OPTION,
@@ -132,41 +138,32 @@ def _merge_branch_option(option: _Option, findings: SchemaFindings) -> str | Non
     return values.theirs if take is Take.THEIRS else values.ours
 
 
-def _harm(key: str, schemas: ThreeWay[TableSchema]) -> str | None:
+def _harm(key: str, schemas: ThreeWay[TableSchema], names: Mapping[int, str]) -> str | None:
     """What would go wrong if the sides differed in this option, None where nothing would."""
-    marked = [int(each) for each in _MARKED.findall(key)]
-    is_old = not marked or any(field.id in marked for field in schemas.base.fields)
     if key == table_options.DELETION_VECTORS_ENABLED.key and schemas.ours.primary_keys:
         return "new rows would be hidden until the next compaction, or deleted ones come back"
-    return harm_of_option(key) if is_old else None
+    columns = _columns_in(key)
+    before = {field.id for field in schemas.base.fields}
+    # Of a column that one side added or dropped the other has no say.
+    is_of_both = not columns or not (columns.isdisjoint(before) or columns - names.keys())
+    return harm_of_option(key) if is_of_both else None
 
 
-def _value_of(key: str, options: Mapping[str, str]) -> str | None:
-    return options.get(key)
+def _value_of(key: str, names: Mapping[int, str], options: Mapping[str, str]) -> str | None:
+    """An option's value, without the dropped columns of a sequence group."""
+    value = options.get(key)
+    if value is None or not key.endswith(_SEQUENCE_GROUP):
+        return value
+    left = [each for each in value.split(",") if names.keys() >= _columns_in(each)]
+    return ",".join(left) or None
 
 
 def _told(names: Mapping[int, str], value: str | None) -> str:
     return "unset" if value is None else _with_names(value, names)
 
 
-def _names_columns_of(
-    option: _Option, value: str, names: Mapping[int, str], findings: SchemaFindings
-) -> bool:
-    """Whether all columns that an option names are left."""
-    lost = [int(each) for each in _MARKED.findall(option.key + value) if int(each) not in names]
-    if not lost:
-        return True
-    if _MARK not in value:
-        findings.note(f"Option {option.name!r} goes with its column.")
-        return False
-    findings.conflict(
-        ConflictKind.OPTION,
-        _RULE,
-        option.name,
-        option.told,
-        f"{option.name!r} names a column that the other side dropped.",
-    )
-    return False
+def _columns_in(text: str) -> set[int]:
+    return {int(each) for each in _MARKED.findall(text)}
 
 
 def _by_id(schema: TableSchema) -> dict[str, str]:

@@ -757,13 +757,25 @@ class TestOptions:
         assert final(merged).options == BASE.options
         assert merged.notes == ("Option 'fields.amount.ignore-retract' goes with its column.",)
 
-    def test_an_option_that_names_a_dropped_column_conflicts(self) -> None:
+    @pytest.mark.parametrize("swap", [False, True], ids=["as written", "mirrored"])
+    def test_the_structure_of_a_dropped_column_goes_with_it(self, swap: bool) -> None:
+        changes = {
+            "fields.amount.aggregate-function": "sum",
+            "fields.id.sequence-group": "name,amount",
+        }
+        base = replace(BASE, options=Options(changes))
+        dropped = of(ID, NAME, base=base, options=Options({"fields.id.sequence-group": "name"}))
+        sides = [dropped, base] if swap else [base, dropped]
+        merged = merge(*sides, base=base, wrote="", used=frozenset())
+        result = merged.schemas[-1] if merged.schemas else sides[0]
+        assert (merged.conflicts, result.options) == ((), dropped.options)
+
+    def test_a_sequence_group_without_columns_is_none(self) -> None:
         changes = {"fields.group.sequence-group": "name"}
         ours = of(ID, NAME, AMOUNT, column(3, "group"), options=BASE.options.merged(changes))
-        conflict = only_conflict(merge(ours, of(ID, AMOUNT), wrote=""))
-        assert conflict.kind is ConflictKind.OPTION
-        assert conflict.subject.name == "fields.group.sequence-group"
-        assert told(conflict) == ("unset", "name", "unset")
+        merged = merge(ours, of(ID, AMOUNT), wrote="")
+        assert final(merged).options == BASE.options
+        assert merged.notes == ("Option 'fields.group.sequence-group' goes with its column.",)
 
     @pytest.mark.parametrize(
         "key",
