@@ -23,6 +23,9 @@ from tests.reliability.worlds import (
     diverged,
     expired,
     keyed,
+    keyed_rewritten,
+    rewritten,
+    shared,
     unpinned,
 )
 from tests.support.branch_bench import NOW, TrustingRows, tree
@@ -193,6 +196,13 @@ LIFECYCLE = (
     Operation(name="cut back", world=diverged, run=call("rollback", snapshot=3, cut=True)),
     Operation(name="pin", world=unpinned, run=call("pin_branch", branch="dev")),
 )
+_MERGE = call("merge_branch", branch="dev")
+MERGES = (
+    Operation(name="merge", world=shared, run=_MERGE, is_commit=True),
+    Operation(name="merge schemas and copy files", world=diverged, run=_MERGE, is_commit=True),
+    Operation(name="merge changed rows", world=rewritten, run=_MERGE, is_commit=True),
+    Operation(name="merge keys", world=keyed_rewritten, run=_MERGE, is_commit=True),
+)
 UNDOS = tuple(
     Operation(
         name=f"undo {each.name}",
@@ -203,4 +213,13 @@ UNDOS = tuple(
     for each in (*BRANCHES[-2:], *LIFECYCLE)
     if each.name in _UNDONE
 )
-OPERATIONS = (*COMMITS, *BRANCHES, *LIFECYCLE, *UNDOS)
+# What a merge appended is taken off again, to the byte.
+MERGE_UNDOS = tuple(
+    Operation(
+        name=f"undo {each.name}",
+        world=done(each),
+        run=call("undo", by="undo", operation="op"),
+    )
+    for each in MERGES
+)
+OPERATIONS = (*COMMITS, *BRANCHES, *LIFECYCLE, *MERGES, *UNDOS, *MERGE_UNDOS)

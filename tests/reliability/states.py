@@ -115,6 +115,15 @@ def live(table: Path, branch: str = MAIN_BRANCH) -> frozenset[str]:
     return frozenset() if head is None else reading(table, head).point.files
 
 
+def data_files(table: Path) -> frozenset[str]:
+    """Every data file on the disk, live or not."""
+    return frozenset(
+        str(each.relative_to(table))
+        for each in table.glob("**/bucket-*/*")
+        if each.is_file() and not each.name.startswith(".")
+    )
+
+
 def problems(table: Path) -> list[str]:
     """Whatever a reader of some branch would stumble over; empty where all is well."""
     manifests = table / "manifest"

@@ -18,6 +18,8 @@ from core.format.receipt import Receipt
 from core.storage.table_paths import TablePaths
 from tests.reliability import states
 from tests.reliability.operations import (
+    COMMITS,
+    MERGE_UNDOS,
     OPERATIONS,
     UNDOS,
     Operation,
@@ -144,7 +146,7 @@ def test_recovery_that_is_killed_itself_is_recovered(
                 _check_repeated(operation, clean, twice, where)
 
 
-@pytest.mark.parametrize("operation", UNDOS, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", [*UNDOS, *MERGE_UNDOS], ids=attrgetter("name"))
 def test_undo_brings_back_the_same_bytes(operation: Operation, clean: Clean) -> None:
     old = before(clean.origin) / TABLE
     if operation.is_commit:
@@ -199,6 +201,10 @@ def _killed(operation: Operation, clean: Clean, number: int, when: When) -> Path
 def _check_end(operation: Operation, clean: Clean, root: Path, where: str) -> None:
     assert states.problems(root / TABLE) == [], where
     assert _state(operation, root) in clean.legal, where
+    if operation not in COMMITS:
+        is_new = _state(operation, root) == clean.new
+        like = clean.root if is_new else clean.origin
+        assert states.data_files(root / TABLE) == states.data_files(like / TABLE), where
     # A name may stay claimed by whoever died before giving it back; the next one takes it over.
     journal = Journal(store_of(root), TablePaths(table=str(root / TABLE)))
     for name, holder in states.ledger(root / TABLE).items():

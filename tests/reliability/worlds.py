@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.commit.commit_message import CommitMessage
@@ -68,6 +69,29 @@ class RowBench(BranchBench):
         """Commit files of that name to a branch."""
         self.committer(branch).commit(
             [self.message(new_files=self.files(*names, level=level))],
+            user="alice",
+            identifier=next(_numbers),
+        )
+
+    def change(
+        self,
+        *names: str,
+        branch: str = "main",
+        gone: Sequence[str] = (),
+        compact: Sequence[str] = (),
+        level: int = 0,
+    ) -> None:
+        """Commit files in place of others, as a change of rows or as a compaction."""
+        table = self.table(branch)
+        head = table.head()
+        assert head is not None
+        files = table.live_files(head)
+        wanted = pa.array([f"data-{name}.parquet" for name in (*gone, *compact)], pa.string())
+        old = files.filter(pc.is_in(files["file_name"], value_set=wanted))
+        new = self.files(*names, level=level)
+        kinds = ("compact_before", "compact_after") if compact else ("deleted_files", "new_files")
+        self.committer(branch).commit(
+            [self.message(**dict(zip(kinds, (old, new), strict=True)))],
             user="alice",
             identifier=next(_numbers),
         )
@@ -135,6 +159,37 @@ def keyed(root: Path) -> None:
     bench = RowBench(root, keyed=True)
     bench.add("p", level=5)
     bench.add("q", "r")
+
+
+def shared(root: Path) -> None:
+    """Two branches that went on, of a table whose snapshots no engine expires."""
+    BranchBench(root, options={"write-only": "true"})
+    bench = RowBench(root)
+    bench.add("a")
+    bench.branch("dev")
+    bench.add("c", branch="dev")
+    bench.add("d", branch="dev")
+    bench.add("x")
+
+
+def rewritten(root: Path) -> None:
+    """A branch whose rows changed, and a main that compacted them."""
+    bench = RowBench(root)
+    bench.add("a")
+    bench.add("b")
+    bench.branch("dev")
+    bench.change("c", branch="dev", gone=["b"])
+    bench.change("ab", compact=["a", "b"])
+
+
+def keyed_rewritten(root: Path) -> None:
+    """The same with a primary key, where the branch compacted too."""
+    keyed(root)
+    bench = RowBench(root)
+    bench.branch("dev")
+    bench.change("s", branch="dev", gone=["q"])
+    bench.change("rs", branch="dev", compact=["r", "s"], level=4)
+    bench.change("w", compact=["p", "q", "r"], level=5)
 
 
 def _rows(name: str, key: int, *, keyed: bool) -> pa.Table:
