@@ -84,6 +84,10 @@ def _parse(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array(found, kind)
     if pa.types.is_nested(kind):
         return pa.array([None if t is None else json.loads(t) for t in texts.to_pylist()], kind)
+    if pa.types.is_time(kind):
+        # Arrow reads times of day only behind a day.
+        texts = pc.binary_join_element_wise("1970-01-01", texts, " ")
+        return texts.cast(pa.timestamp(kind.unit)).cast(kind)
     return texts.cast(kind)
 
 

@@ -1,0 +1,59 @@
+import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core.errors import InvalidInput
+from core.merge.row_text import cell_texts, conflict_ids, key_ids, parse_cells, row_texts
+
+VALUES: list[tuple[pa.DataType, Any, str]] = [
+    (pa.int64(), -5, "-5"),
+    (pa.bool_(), True, "true"),
+    (pa.float64(), 0.1, "0.1"),
+    (pa.float64(), float("-inf"), "-inf"),
+    (pa.decimal128(9, 2), Decimal("1.50"), "1.50"),
+    (pa.string(), 'a "b"\n', 'a "b"\n'),
+    (pa.binary(), b"\x00\xff", "00ff"),
+    (pa.date32(), date(2026, 11, 21), "2026-11-21"),
+    (pa.time32("ms"), time(15, 0, 1), "15:00:01.000"),
+    (pa.timestamp("us"), datetime(2026, 11, 21, 15), "2026-11-21 15:00:00.000000"),
+    (pa.timestamp("ms", "UTC"), datetime(2026, 11, 21, tzinfo=UTC), "2026-11-21 00:00:00.000Z"),
+    (pa.list_(pa.int32()), [1, None], "[1, null]"),
+    (pa.struct([("x", pa.string())]), {"x": "é"}, '{"x": "é"}'),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), VALUES, ids=[str(each[0]) for each in VALUES])
+def test_a_value_can_be_typed_as_it_is_shown(kind: pa.DataType, value: Any, text: str) -> None:
+    values = pa.array([value, None], kind)
+    assert cell_texts(values).to_pylist() == [text, None]
+    assert parse_cells(pa.array([text, None]), kind, "x").equals(values)
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.date32(), pa.binary(), pa.list_(pa.int32())])
+def test_what_is_no_value_is_named(kind: pa.DataType) -> None:
+    with pytest.raises(InvalidInput, match="'no value' is no value of column 'x'"):
+        parse_cells(pa.array([None, "no value"]), kind, "x")
+
+
+def test_a_row_is_json() -> None:
+    columns = {f"column {n}": pa.array([value], kind) for n, (kind, value, _) in enumerate(VALUES)}
+    texts = row_texts(pa.table(columns), pa.array([True])).to_pylist()
+    found = list(json.loads(texts[0]).values())
+    assert found[:3] == [-5, True, "0.1"]
+    assert found[5:7] == ['a "b"\n', "00ff"]
+    assert found[-2:] == [[1, None], {"x": "é"}]
+
+
+def test_a_null_and_a_row_that_is_not_there_differ() -> None:
+    rows = pa.table({"a": pa.array([1, 2]), "b": pa.array([None, None], pa.string())})
+    assert row_texts(rows, pa.array([True, False])).to_pylist() == ['{"a": 1, "b": null}', None]
+
+
+def test_ids_differ_by_key_and_column() -> None:
+    keys = key_ids(pa.table({"a": ["x", "x", "xy"], "b": ["yz", "y", "z"]}))
+    ids = [conflict_ids(keys, column) for column in (None, "a", "b")]
+    assert len({each for array in ids for each in array.to_pylist()}) == 9
