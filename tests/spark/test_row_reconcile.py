@@ -1,0 +1,424 @@
+"""Rows that both branches changed, merged in tasks and read back as any reader would."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from core.commit.branch_commit import BranchCreation, make_branch
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
+from core.diff.three_way import ThreeWay
+from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.data_types import STRING, parse_data_type
+from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
+from core.merge.conflict import ConflictKind
+from core.merge.policy import Policy
+from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.spark.readers import read_table
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+from core.storage.file_io import FileIO
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
+Rows = Sequence[tuple[Any, ...]]
+
+
+def idle(done: int, total: int | None) -> None:
+    """Progress that nobody watches."""
+
+
+class MergeBench:
+    """A table with a branch `dev`, and the row work of merging it back."""
+
+    def __init__(
+        self,
+        session: WarmSession,
+        folder: Path,
+        base: Rows,
+        *,
+        columns: Mapping[str, str] = COLUMNS,
+        keys: Sequence[str] = ("id",),
+        partitions: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.session = session
+        self.store = FileIO.for_url(str(folder))
+        self.engine = SparkRowEngine(session, self.store)
+        self.path = f"{self.store.root}/db.db/t"
+        fields = [(name, parse_data_type(kind)) for name, kind in columns.items()]
+        schema = new_schema(
+            fields,
+            primary_keys=keys,
+            partition_keys=partitions,
+            options={"bucket": "1", **(options or {})},
+        )
+        create_table(CommitStore.of(self.store), TablePaths(table=self.path), schema)
+        self.write("main", base)
+        self.base = self.head("main")
+        creation = BranchCreation(
+            branch="dev", source="main", schema_ids=(0,), base_tag="base", snapshot_id=self.base.id
+        )
+        make_branch(self.table("main"), CommitStore.of(self.store), creation)
+
+    def table(self, branch: str) -> FileStoreTable:
+        return FileStoreTable.open(self.store, self.path, Identifier.parse("db.t")).on(branch)
+
+    def head(self, branch: str) -> Snapshot:
+        head = self.table(branch).head()
+        assert head is not None
+        return head
+
+    def write(self, branch: str, rows: Rows, deletes: Rows = ()) -> None:
+        table = self.table(branch)
+        names = table.schema().row_type.names
+        objects = [{**dict(zip(names, row, strict=False)), "_VALUE_KIND": 0} for row in rows]
+        objects += [{**dict(zip(names, row, strict=False)), "_VALUE_KIND": 3} for row in deletes]
+        self.commit(branch, self.engine.write_rows(table, pa.Table.from_pylist(objects), idle))
+
+    def commit(self, branch: str, messages: Sequence[CommitMessage]) -> None:
+        commit = FileStoreCommit(self.table(branch), CommitStore.of(self.store))
+        assert commit.commit(messages, user="test") is not None
+
+    def rows(self, branch: str) -> list[tuple[Any, ...]]:
+        frame = read_table(self.session.spark, self.store, self.table(branch))
+        return sorted(tuple(row) for row in frame.collect())
+
+    def scope(self) -> RowScope:
+        ours, theirs = self.table("main"), self.table("dev")
+        on_main = {schema.id: schema for schema in ours.schemas.all()}
+        return RowScope(
+            table="db.t",
+            schema=ours.schema(),
+            schemas=ThreeWay(
+                base=on_main,
+                ours=on_main,
+                theirs={schema.id: schema for schema in theirs.schemas.all()},
+            ),
+        )
+
+    def work(self, *, ours_gone: bool = False, theirs_gone: bool = False) -> list[RowWork]:
+        main, dev = self.table("main"), self.table("dev")
+        sides = (main.live_files(self.base), main.live_files(self.head("main")))
+        base, ours, theirs = (*sides, dev.live_files(self.head("dev")))
+        work = []
+        for place in theirs.group_by(["partition", "bucket"]).aggregate([]).to_pylist():
+            live = [_at(files, place) for files in (base, ours, theirs)]
+            changed = [_without(files, live[0]) for files in live[1:]]
+            work.append(
+                RowWork(
+                    partition=place["partition"],
+                    bucket=place["bucket"],
+                    files=ThreeWay(base=live[0], ours=live[1], theirs=live[2]),
+                    ours_changed=None if ours_gone else changed[0],
+                    theirs_changed=None if theirs_gone else changed[1],
+                )
+            )
+        return work
+
+    def reconcile(
+        self, policy: str = "", *, writes: bool = True, **gone: bool
+    ) -> Reconciled[CommitMessage]:
+        parsed = Policy.from_yaml(f"version: 1\n{policy}")
+        return self.engine.reconcile(
+            self.table("main"), self.scope(), self.work(**gone), parsed, idle, writes=writes
+        )
+
+    def merge(self, policy: str = "", **gone: bool) -> Reconciled[CommitMessage]:
+        """Replay what dev appended, with what row work writes."""
+        found = self.reconcile(policy, **gone)
+        assert found.open_count == 0, found.conflicts.to_pylist()
+        replayed = [
+            CommitMessage(
+                partition=work.partition, bucket=work.bucket, total_buckets=1,
+                new_files=work.theirs_changed,
+            )
+            for work in self.work(**gone)
+            if work.theirs_changed is not None and work.theirs_changed.num_rows
+        ]  # fmt: skip
+        self.commit("main", [*replayed, *found.messages])
+        return found
+
+
+def _at(files: pa.Table, place: Mapping[str, Any]) -> pa.Table:
+    is_there = pc.and_(
+        pc.equal(files["partition"], pa.scalar(place["partition"], pa.binary())),
+        pc.equal(files["bucket"], place["bucket"]),
+    )
+    return files.filter(is_there)
+
+
+def _without(files: pa.Table, others: pa.Table) -> pa.Table:
+    there = others["identity"].combine_chunks()
+    return files.filter(pc.invert(pc.is_in(files["identity"], value_set=there)))
+
+
+def verdicts(found: Reconciled[CommitMessage]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in found.verdicts.to_pylist():
+        counts[row["verdict"]] = counts.get(row["verdict"], 0) + row["rows"]
+    return counts
+
+
+def written_rows(found: Reconciled[CommitMessage]) -> int:
+    return sum(sum(each.new_files["row_count"].to_pylist()) for each in found.messages)
+
+
+BASE = [(1, 1, "x"), (2, 2, "x"), (3, 3, "x"), (4, 4, "x"), (5, 5, "x"), (6, 6, "x")]
+
+
+@pytest.fixture
+def bench(session: WarmSession, tmp_path: Path) -> MergeBench:
+    """Both branches changed rows 1 to 4 and added 9; each has rows of its own."""
+    bench = MergeBench(session, tmp_path, BASE)
+    bench.write("main", [(1, 10, "x"), (2, 20, "x"), (5, 50, "x"), (9, 1, "new")], [(4, 4, "x")])
+    bench.write("main", [(3, 30, "x"), (7, 7, "ours")])
+    bench.write("dev", [(6, 60, "x"), (1, 1, "y"), (9, 1, "new")], [(4, 4, "x")])
+    bench.write("dev", [(2, 21, "x"), (8, 8, "theirs")], [(3, 3, "x")])
+    return bench
+
+
+MERGED = [
+    (1, 10, "y"), (2, 21, "x"), (3, 30, "x"), (5, 50, "x"), (6, 60, "x"),
+    (7, 7, "ours"), (8, 8, "theirs"), (9, 1, "new"),
+]  # fmt: skip
+SETTLED = "kinds: {delete/modify: ours}\ntables: {db.t: {columns: {a: max}}}"
+
+
+def test_changed_keys_are_counted_from_key_columns(bench: MergeBench) -> None:
+    for gone in ({}, {"ours_gone": True}, {"theirs_gone": True}):
+        work = bench.work(**gone)
+        found = bench.engine.find_changed_keys(bench.table("main"), bench.scope(), work, idle)
+        (counts,) = found.to_pylist()
+        assert (counts["ours"], counts["theirs"], counts["both"]) == (7, 7, 5)
+
+
+def test_open_conflicts_are_told_and_nothing_is_written(bench: MergeBench) -> None:
+    before = {each.name for each in bench.store.list(f"{bench.path}/bucket-0")}
+    found = bench.reconcile()
+    assert verdicts(found) == {"once": 1, "both": 1, "deleted": 1, "conflict": 2}
+    conflicts = [(row["key"]["id"], row["column"]) for row in found.conflicts.to_pylist()]
+    assert conflicts == [(2, "a"), (3, None)]
+    assert (found.open_count, found.messages) == (2, ())
+    assert {each.name for each in bench.store.list(f"{bench.path}/bucket-0")} == before
+
+
+def test_a_preview_settles_but_writes_nothing(bench: MergeBench) -> None:
+    before = {each.name for each in bench.store.list(f"{bench.path}/bucket-0")}
+    found = bench.reconcile(SETTLED, writes=False)
+    assert (found.open_count, found.messages) == (0, ())
+    assert found.conflicts["decided_by"].to_pylist() == ["column a", "kind delete/modify"]
+    assert {each.name for each in bench.store.list(f"{bench.path}/bucket-0")} == before
+
+
+@pytest.mark.parametrize("ours_gone", [False, True], ids=["ours there", "ours compacted"])
+@pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
+def test_the_target_gets_both_changes(
+    bench: MergeBench, ours_gone: bool, theirs_gone: bool
+) -> None:
+    found = bench.merge(SETTLED, ours_gone=ours_gone, theirs_gone=theirs_gone)
+    assert bench.rows("main") == MERGED
+    (message,) = found.messages
+    (file,) = message.new_files.to_pylist()
+    assert (file["level"], message.total_buckets) == (0, 1)
+    newest = [
+        max(bench.table(branch).live_files(head)["max_sequence_number"].to_pylist())
+        for branch, head in (("main", bench.base), ("dev", bench.head("dev")))
+    ]
+    assert file["min_sequence_number"] > max(newest)
+
+
+def test_only_what_replay_would_not_give_is_written(bench: MergeBench) -> None:
+    # Rows 1 and 3. Of 2 the larger value comes with theirs; 4 and 9 are the same on both sides.
+    assert written_rows(bench.reconcile(SETTLED)) == 2
+
+
+def test_sides_exchanged_give_the_same_rows(bench: MergeBench, tmp_path: Path) -> None:
+    other = MergeBench(bench.session, tmp_path / "other", BASE)
+    other.write("dev", [(1, 10, "x"), (2, 20, "x"), (5, 50, "x"), (9, 1, "new")], [(4, 4, "x")])
+    other.write("dev", [(3, 30, "x"), (7, 7, "ours")])
+    other.write("main", [(6, 60, "x"), (1, 1, "y"), (9, 1, "new")], [(4, 4, "x")])
+    other.write("main", [(2, 21, "x"), (8, 8, "theirs")], [(3, 3, "x")])
+    other.merge("kinds: {delete/modify: theirs}\ntables: {db.t: {columns: {a: max}}}")
+    assert other.rows("main") == MERGED
+
+
+def test_a_choice_to_delete_deletes(bench: MergeBench) -> None:
+    bench.merge("kinds: {delete/modify: theirs}\ntables: {db.t: {columns: {a: base}}}")
+    rows = {row[0]: row for row in bench.rows("main")}
+    assert 3 not in rows
+    assert rows[2] == (2, 2, "x")
+
+
+def test_partitions_and_buckets_are_merged_each_for_itself(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    count = 400
+    base = [(i, 0, f"p{i % 3}") for i in range(count)]
+    columns = {"id": "INT NOT NULL", "a": "INT", "pt": "STRING NOT NULL"}
+    bench = MergeBench(
+        session, tmp_path, base, columns=columns, keys=("pt", "id"), partitions=("pt",),
+        options={"bucket": "2"},
+    )  # fmt: skip
+    bench.write("main", [(i, 1, f"p{i % 3}") for i in range(0, count, 2)])
+    bench.write("dev", [(i, 2, f"p{i % 3}") for i in range(0, count, 3)])
+    work = bench.work()
+    assert len(work) > 1
+    counts = bench.engine.find_changed_keys(bench.table("main"), bench.scope(), work, idle)
+    assert [(each.partition, each.bucket) for each in work] == [
+        (row["partition"], row["bucket"]) for row in counts.to_pylist()
+    ]
+    both = len(range(0, count, 6))
+    assert sum(counts["both"].to_pylist()) == both
+    found = bench.reconcile("tables: {db.t: {where: [{when: id < 200, take: ours}], take: theirs}}")
+    assert (found.conflicts.num_rows, found.open_count) == (both, 0)
+    taken = {row["key"]["id"]: row["result"] for row in found.conflicts.to_pylist()}
+    assert taken == {i: "1" if i < 200 else "2" for i in range(0, count, 6)}
+
+
+def test_columns_of_a_partial_update_are_filled_by_both(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    options = {"merge-engine": "partial-update"}
+    bench = MergeBench(session, tmp_path, [(1, 1, "x"), (2, 2, None)], options=options)
+    bench.write("main", [(1, 10, None), (3, 3, None), (2, None, "ours")])
+    bench.write("dev", [(3, None, "theirs"), (1, None, "y"), (2, None, "theirs")])
+    found = bench.merge("tables: {db.t: {columns: {b: ours}}}")
+    assert verdicts(found) == {"both": 2, "conflict": 1}
+    assert bench.rows("main") == [(1, 10, "y"), (2, 2, "ours"), (3, 3, "theirs")]
+
+
+@pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
+def test_sums_hold_what_both_added(session: WarmSession, tmp_path: Path, theirs_gone: bool) -> None:
+    options = {
+        "merge-engine": "aggregation",
+        "fields.n.aggregate-function": "sum",
+        "fields.m.aggregate-function": "max",
+        "fields.s.aggregate-function": "last_value",
+    }
+    columns = {"id": "INT NOT NULL", "n": "BIGINT", "m": "DOUBLE", "s": "STRING"}
+    base = [(1, 10, 1.0, "x"), (2, 10, 1.0, "x")]
+    bench = MergeBench(session, tmp_path, base, columns=columns, options=options)
+    bench.write("main", [(1, 5, 9.0, "ours"), (2, 1, None, "x"), (3, 7, None, None)])
+    bench.write("dev", [(1, 3, 4.0, "theirs"), (2, 2, 3.0, "x"), (4, 8, None, None)])
+    found = bench.merge("tables: {db.t: {columns: {s: ours}}}", theirs_gone=theirs_gone)
+    assert found.conflicts["column"].to_pylist() == ["s"]
+    assert bench.rows("main") == [
+        (1, 18, 9.0, "ours"), (2, 13, 3.0, "x"), (3, 7, None, None), (4, 8, None, None)
+    ]  # fmt: skip
+
+
+def test_sums_alone_need_no_row_written(session: WarmSession, tmp_path: Path) -> None:
+    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+    columns = {"id": "INT NOT NULL", "n": "DOUBLE"}
+    bench = MergeBench(session, tmp_path, [(1, 0.1)], columns=columns, options=options)
+    bench.write("main", [(1, 0.2)])
+    bench.write("dev", [(1, 0.7)])
+    found = bench.merge()
+    assert found.messages == ()
+    assert bench.rows("main") == [(1, pytest.approx(1.0))]
+
+
+def test_a_result_that_the_sequence_would_hide_is_told_before_the_run(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    columns = {"id": "INT NOT NULL", "a": "INT", "at": "INT"}
+    options = {"sequence.field": "at"}
+    bench = MergeBench(
+        session, tmp_path, [(1, 1, 1), (2, 1, 1)], columns=columns, options=options
+    )  # fmt: skip
+    bench.write("main", [(1, 10, 5), (2, 10, 5)])
+    bench.write("dev", [(1, 20, 9), (2, 20, 3)])
+    found = bench.reconcile("tables: {db.t: {take: ours}}")
+    open_rows = found.conflicts.filter(pc.is_null(found.conflicts["take"])).to_pylist()
+    assert [(row["key"]["id"], row["kind"]) for row in open_rows] == [(1, ConflictKind.HIDDEN)]
+    assert found.messages == ()
+    bench.merge("tables: {db.t: {columns: {a: ours, at: max}}}")
+    assert bench.rows("main") == [(1, 10, 9), (2, 10, 5)]
+
+
+def test_the_first_value_cannot_be_replaced(session: WarmSession, tmp_path: Path) -> None:
+    options = {"merge-engine": "aggregation", "fields.b.aggregate-function": "first_value"}
+    bench = MergeBench(session, tmp_path, [(1, 1, "x")], options=options)
+    bench.write("main", [(2, 1, "ours")])
+    bench.write("dev", [(2, 1, "theirs")])
+    found = bench.reconcile("tables: {db.t: {take: theirs}}")
+    assert found.conflicts["kind"].to_pylist() == ["add/add", "hidden result"]
+    assert found.messages == ()
+
+
+def test_columns_that_one_branch_added_are_found_by_their_id(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = MergeBench(session, tmp_path, BASE)
+    store = CommitStore.of(bench.store)
+    change_schema(bench.table("main"), store, [add_column("mine", STRING)], now_millis=0)
+    change_schema(bench.table("dev"), store, [add_column("new", STRING)], now_millis=0)
+    bench.write("main", [(1, 10, "x", "mine")])
+    bench.write("dev", [(1, 1, "y", "new"), (2, 2, "x", "new")])
+    scope = bench.scope()
+    final = replace(add_column("new", STRING)(scope.schema), id=3, time_millis=1)
+    numbers = {field.name: field.id for field in final.fields}
+    theirs = {
+        number: replace(schema, fields=tuple(replace(f, id=numbers[f.name]) for f in schema.fields))
+        for number, schema in scope.schemas.theirs.items()
+    }
+    scope = replace(
+        scope,
+        schema=final,
+        schemas=ThreeWay(base=scope.schemas.base, ours=scope.schemas.ours, theirs=theirs),
+    )
+    found = bench.engine.reconcile(bench.table("main"), scope, bench.work(), Policy(), idle)
+    assert verdicts(found) == {"both": 1}
+    (message,) = found.messages
+    assert message.new_files["schema_id"].to_pylist() == [3]
+    change_schema(bench.table("main"), store, [add_column("other", STRING)], now_millis=1)
+    Path(bench.table("main").paths.schema(3)).write_text(final.to_json())
+    bench.commit("main", found.messages)
+    assert bench.rows("main")[0] == (1, 10, "y", "mine", "new")
+
+
+def test_a_policy_that_does_not_fit_is_refused(bench: MergeBench) -> None:
+    with pytest.raises(InvalidInput, match="names column 'c'"):
+        bench.reconcile("tables: {db.t: {columns: {c: max}}}")
+
+
+def test_rows_that_both_touched_conflict_where_a_policy_says_so(bench: MergeBench) -> None:
+    found = bench.reconcile("rows: touched")
+    assert found.conflicts["column"].null_count == found.conflicts.num_rows == found.open_count
+    assert [row["key"]["id"] for row in found.conflicts.to_pylist()] == [1, 2, 3, 4, 9]
+
+
+@pytest.mark.parametrize(
+    "options", [{"merge-engine": "first-row"}, {"deletion-vectors.enabled": "true"}]
+)
+def test_tables_whose_readers_skip_level_0_are_refused(
+    session: WarmSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    bench = MergeBench(session, tmp_path, BASE, options=options)
+    with pytest.raises(InvalidInput) as caught:
+        bench.reconcile()
+    assert caught.value.kind is ErrorKind.UNSUPPORTED
+
+
+def test_no_work_is_no_run(bench: MergeBench) -> None:
+    table, scope = bench.table("main"), bench.scope()
+    assert bench.engine.find_changed_keys(table, scope, [], idle).num_rows == 0
+    found = bench.engine.reconcile(table, scope, [], Policy(), idle)
+    assert (found.conflicts.num_rows, found.verdicts.num_rows, found.messages) == (0, 0, ())
+
+
+def test_a_file_that_is_gone_is_named(bench: MergeBench) -> None:
+    (file, *_) = bench.work()[0].theirs_changed.to_pylist()  # type: ignore[union-attr]
+    Path(f"{bench.path}/bucket-0/{file['file_name']}").unlink()
+    with pytest.raises(FormatError, match=file["file_name"]):
+        bench.reconcile()
