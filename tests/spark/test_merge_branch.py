@@ -1,0 +1,183 @@
+"""Whole merges of tables with a primary key: planned, settled by rows, published, read back."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.row_conflicts import find_row_conflicts
+from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
+from core.errors import ErrorKind, Refused
+from core.format.data_types import STRING, parse_data_type
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.readers import read_table
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+from core.storage.file_io import FileIO
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Table:
+    """A table with a primary key in a warehouse, changed through procedures and writers."""
+
+    def __init__(
+        self, session: WarmSession, folder: Path, options: Mapping[str, str] | None = None
+    ) -> None:
+        self.store = FileIO.for_url(str(folder))
+        self.engine = SparkRowEngine(session, self.store)
+        self.session = session
+        paths = TablePaths(table=f"{self.store.root}/db.db/t")
+        fields = [(name, parse_data_type(kind)) for name, kind in COLUMNS.items()]
+        schema = new_schema(fields, primary_keys=["id"], options={"bucket": "1", **(options or {})})
+        create_table(CommitStore.of(self.store), paths, schema)
+        self.warehouse = Warehouse.open(str(folder))
+
+    def on(self, branch: str) -> FileStoreTable:
+        return self.warehouse.table(Identifier.parse("db.t").on_branch(branch))
+
+    def write(self, branch: str, rows: Rows, deletes: Rows = ()) -> None:
+        table = self.on(branch)
+        names = table.schema().row_type.names
+        objects = [{**dict(zip(names, row, strict=False)), "_VALUE_KIND": 0} for row in rows]
+        objects += [{**dict(zip(names, row, strict=False)), "_VALUE_KIND": 3} for row in deletes]
+        messages = self.engine.write_rows(table, pa.Table.from_pylist(objects), lambda *_: None)
+        FileStoreCommit(table, CommitStore.of(self.store)).commit(messages, user="test")
+
+    def run(self, name: str, operation_id: str, **arguments: Argument) -> Receipt:
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **arguments},
+            actor="ann",
+            operation_id=operation_id,
+        )
+        return run_call(self.warehouse, self.engine, call, InlineStages())
+
+    def rows(self, branch: str = "main") -> list[tuple[Any, ...]]:
+        frame = read_table(self.session.spark, self.store, self.on(branch))
+        return sorted(tuple(row) for row in frame.collect())
+
+    def data_files(self) -> set[str]:
+        found = self.store.list(f"{self.store.root}/db.db/t/bucket-0")
+        return {each.name for each in found if each.name.startswith("data-")}
+
+
+@pytest.fixture
+def table(session: WarmSession, tmp_path: Path) -> Table:
+    made = Table(session, tmp_path)
+    made.write("main", [(key, 0, "base") for key in range(1, 7)])
+    made.run("create_branch", "make", branch="dev")
+    return made
+
+
+def test_cells_of_one_row_that_two_sides_changed_come_together(table: Table) -> None:
+    table.write("main", [(1, 10, "base"), (6, 60, "base")])
+    table.write("dev", [(1, 0, "dev"), (5, 0, "dev")])
+    table.run("merge_branch", "merge", branch="dev")
+    assert table.rows() == [
+        (1, 10, "dev"),
+        (2, 0, "base"),
+        (3, 0, "base"),
+        (4, 0, "base"),
+        (5, 0, "dev"),
+        (6, 60, "base"),
+    ]
+
+
+def test_keys_that_only_seem_to_overlap_are_replayed(table: Table) -> None:
+    table.write("main", [(1, 1, "main"), (6, 1, "main")])
+    table.write("dev", [(2, 2, "dev"), (5, 2, "dev")])
+    before = table.data_files()
+    table.run("merge_branch", "merge", branch="dev")
+    assert [row[1] for row in table.rows()] == [1, 2, 0, 0, 2, 1]
+    # Only the copy of the branch's file is new: no row was written.
+    assert all("-of-" in name for name in table.data_files() - before)
+
+
+def test_a_cell_that_both_changed_stops_the_merge_and_is_kept_to_be_looked_at(
+    table: Table,
+) -> None:
+    table.write("main", [(1, 10, "base"), (3, 30, "main")])
+    table.write("dev", [(1, 20, "base"), (3, 30, "dev")])
+    before = table.data_files()
+    with pytest.raises(Refused) as refused:
+        table.run("merge_branch", "merge", branch="dev")
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert refused.value.facts["conflicts"] == 2
+    assert table.data_files() == before
+    main = table.on("main")
+    kept = find_row_conflicts(table.store, main.paths, str(refused.value.facts["plan_id"]))
+    assert kept is not None
+    assert [(row["key"]["id"], row["column"]) for row in kept.to_pylist()] == [(1, "a"), (3, "b")]
+
+
+def test_a_policy_settles_what_both_changed(table: Table) -> None:
+    table.write("main", [(1, 10, "base"), (3, 30, "main")])
+    table.write("dev", [(1, 20, "base"), (3, 30, "dev")])
+    policy = "version: 1\ntables:\n  db.t:\n    take: theirs\n    columns: {a: max}\n"
+    receipt = table.run("merge_branch", "merge", branch="dev", policy=policy)
+    assert (table.rows()[0], table.rows()[2]) == ((1, 20, "base"), (3, 30, "dev"))
+    assert any("2 conflicts settled" in note for note in receipt.notes)
+    table.run("undo", "undo", operation="merge")
+    assert (table.rows()[0], table.rows()[2]) == ((1, 10, "base"), (3, 30, "main"))
+
+
+def test_a_row_deleted_here_and_changed_there_is_a_conflict(table: Table) -> None:
+    table.write("main", [], deletes=[(1, 0, "base"), (2, 0, "base")])
+    table.write("dev", [(1, 1, "dev"), (6, 6, "dev")])
+    with pytest.raises(Refused) as refused:
+        table.run("merge_branch", "merge", branch="dev")
+    assert refused.value.facts["conflicts"] == 1
+    table.run(
+        "merge_branch", "again", branch="dev", policy="version: 1\nkinds: {delete/modify: ours}\n"
+    )
+    assert [row[0] for row in table.rows()] == [3, 4, 5, 6]
+
+
+def test_merging_on_after_rows_were_settled_brings_only_what_is_new(table: Table) -> None:
+    table.write("main", [(1, 10, "base"), (6, 0, "main")])
+    table.write("dev", [(1, 20, "base"), (6, 0, "base")])
+    table.run(
+        "merge_branch", "merge", branch="dev", policy="version: 1\ntables: {'*': {take: ours}}"
+    )
+    table.write("dev", [(2, 2, "later")])
+    table.run("merge_branch", "more", branch="dev")
+    assert table.rows()[:2] == [(1, 10, "base"), (2, 2, "later")]
+
+
+def test_a_reverted_merge_gives_back_the_rows_of_before(table: Table) -> None:
+    table.write("main", [(1, 10, "base")])
+    table.write("dev", [(1, 0, "dev"), (2, 2, "dev")])
+    table.run("merge_branch", "merge", branch="dev")
+    table.write("main", [(5, 50, "later")])
+    table.run("revert", "revert", operation="merge")
+    assert table.rows()[:2] == [(1, 10, "base"), (2, 0, "base")]
+    assert table.rows()[4] == (5, 50, "later")
+
+
+def test_columns_that_each_side_added_stay_apart(table: Table) -> None:
+    for branch, column in (("main", "mine"), ("dev", "theirs")):
+        change_schema(
+            table.on(branch),
+            CommitStore.of(table.store),
+            [add_column(column, STRING)],
+            now_millis=1,
+        )
+    table.write("main", [(1, 10, "base", "m"), (6, 0, "base", "m")])
+    table.write("dev", [(1, 0, "base", "t"), (6, 0, "dev", "t")])
+    table.run("merge_branch", "merge", branch="dev")
+    assert table.on("main").schema().row_type.names == ("id", "a", "b", "mine", "theirs")
+    assert table.rows()[0] == (1, 10, "base", "m", "t")
+    assert table.rows()[5] == (6, 0, "dev", "m", "t")
