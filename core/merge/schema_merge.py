@@ -170,8 +170,8 @@ def _report_ambiguous(
             _COLUMNS,
             name,
             each_side(sides, lambda side: ", ".join(field.name for field in side.fields)),
-            f"It cannot be told which column {name!r} of an earlier merge is: a branch has had "
-            "several of that name. Rename it on one side.",
+            f"It cannot be told which column {name!r} of the last merge is: a branch has had "
+            "several of that name, and the record of that merge is missing. Bring it back.",
         )
 
 

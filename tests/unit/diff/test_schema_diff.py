@@ -180,6 +180,8 @@ def test_keys_that_change_break_and_renamed_key_columns_do_not() -> None:
         ("bucket", BREAKING),
         ("merge-engine", BREAKING),
         ("fields.amount.aggregate-function", BREAKING),
+        ("fields.default-aggregate-function", BREAKING),
+        ("sequence.field.sort-order", BREAKING),
         ("write-only", COMPATIBLE),
         ("snapshot.time-retained", COMPATIBLE),
     ],
