@@ -9,7 +9,7 @@ import pyarrow as pa
 from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.conflict import Conflict
+from core.merge.conflict import Conflict, ConflictKind, Take
 
 
 class Strategy(StrEnum):
@@ -61,12 +61,18 @@ class MergeRules:
     Attributes:
         strict: Turn what the rules overrule and only report into conflicts.
         policy: The digest of the policy that settles conflicts of rows; empty without one.
+        kinds: How all conflicts of a kind are settled; each kind once.
     """
 
     strict: bool = False
     scope: InsertScope = InsertScope.TABLE
     isolation: Isolation = Isolation.SERIALIZABLE
     policy: str = ""
+    kinds: tuple[tuple[ConflictKind, Take], ...] = ()
+
+    def takes(self, kind: ConflictKind) -> Take | None:
+        """How conflicts of a kind are settled, None where they stay open."""
+        return next((take for each, take in self.kinds if each is kind), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,7 @@ class _KeylessMerge:
         from_theirs: set[str] = set()
         from_ours: set[str] = set()
         removed_theirs, removed_ours = _removers(self._theirs), _removers(self._ours)
+        take = self._rules.takes(ConflictKind.FILE_RULE)
         for each in sorted(self._theirs.removed & self._ours.removed):
             place = self._places[each]
             left = _Rewrite.of(removed_theirs.get(each), place, self._places)
@@ -110,12 +111,14 @@ class _KeylessMerge:
                     "The target overwrote rows that the source had changed in "
                     f"{self._naming.partition(place[0])}: they stay overwritten."
                 )
-            elif rule is Rule.A2 and not left.added and right.removed == {each}:
-                from_ours |= right.added
-            elif rule is Rule.A2 and not right.added and left.removed == {each}:
+            elif (wins := _winner(rule, left, right, take)) is Take.OURS:
                 from_theirs |= left.added
-            elif cell is not None:
-                self._file_conflict(cell, each)
+            elif wins is Take.THEIRS:
+                from_ours |= right.added
+            else:
+                # Rows of several files that were written again as one cannot be told apart.
+                is_alone = len(left.removed) == len(right.removed) == 1
+                self._file_conflict(cell, each, (Take.OURS, Take.THEIRS) if is_alone else ())
         return from_theirs & self._theirs.added, from_ours & self._ours.added
 
     def _overwritten(self) -> set[str]:
@@ -189,9 +192,15 @@ class _KeylessMerge:
             )
         )
 
-    def _file_conflict(self, cell: Cell[TableOperation], identity: str) -> None:
+    def _file_conflict(
+        self, cell: Cell[TableOperation] | None, identity: str, settle_with: tuple[Take, ...]
+    ) -> None:
         entry = self._theirs.files({identity}).to_pylist()[0]
-        self._conflict(cell, ConflictKind.FILE_RULE, entry["partition"], (), entry["file_name"])
+        if cell is None:
+            self._file_rewritten(identity)
+            return
+        place = (entry["partition"], entry["file_name"])
+        self._conflict(cell, ConflictKind.FILE_RULE, place[0], settle_with, place[1])
 
     def _file_rewritten(self, identity: str) -> None:
         entry = self._theirs.files({identity}).to_pylist()
@@ -230,6 +239,20 @@ class _Rewrite:
             frozenset(each for each in step.removed if places.get(each) == place),
             frozenset(each for each in step.added if places.get(each) == place),
         )
+
+
+def _winner(rule: Rule, left: _Rewrite, right: _Rewrite, take: Take | None) -> Take | None:
+    """Whose replacement of a file that both gave up stays alone, None where that is open.
+
+    Only what replaces this one file may go: otherwise rows of other files would go with it.
+    """
+    left_is_alone, right_is_alone = len(left.removed) == 1, len(right.removed) == 1
+    both_deleted = rule is Rule.A2
+    if right_is_alone and (take is Take.THEIRS or (both_deleted and not left.added)):
+        return Take.THEIRS
+    if left_is_alone and (take is Take.OURS or (both_deleted and not right.added)):
+        return Take.OURS
+    return None
 
 
 def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -193,18 +194,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     """
     ours, theirs = sides.ours, sides.theirs
     naming = Naming(table=sides.table, partition=lambda data: _partition_text(data, ours.schema))
-    schema = merge_schemas(
-        ThreeWay(base=sides.base_schema, ours=ours.schema, theirs=theirs.schema),
-        target_schemas=ours.schemas,
-        source_schemas=theirs.schemas,
-        used_ids=_used_schemas(theirs.changes),
-        ours_wrote=bool(ours.changes.added),
-        theirs_wrote=bool(theirs.changes.added),
-        strict=rules.strict,
-        table=sides.table,
-        time_millis=now_millis,
-        known_field_ids=sides.known_field_ids,
-    )
+    schema = _merged_schema(sides, rules, now_millis)
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
@@ -279,6 +269,30 @@ def _verdict(
     if theirs.is_empty and not schema.schemas:
         return MergeVerdict.UP_TO_DATE
     return MergeVerdict.UNDECIDED if moves.row_places else MergeVerdict.CLEAN
+
+
+def _merged_schema(sides: MergeSides, rules: MergeRules, now_millis: int) -> SchemaMerge:
+    ours, theirs = sides.ours, sides.theirs
+    merge = partial(
+        merge_schemas,
+        ThreeWay(base=sides.base_schema, ours=ours.schema, theirs=theirs.schema),
+        target_schemas=ours.schemas,
+        source_schemas=theirs.schemas,
+        used_ids=_used_schemas(theirs.changes),
+        ours_wrote=bool(ours.changes.added),
+        theirs_wrote=bool(theirs.changes.added),
+        strict=rules.strict,
+        table=sides.table,
+        time_millis=now_millis,
+        known_field_ids=sides.known_field_ids,
+    )
+    found = merge()
+    settled = {
+        each.id: take
+        for each in found.conflicts
+        if (take := rules.takes(each.kind)) is not None and take in each.settle_with
+    }
+    return merge(settled=settled) if settled else found
 
 
 def _brings_back(moves: FileMoves, ours: TableChanges) -> bool:

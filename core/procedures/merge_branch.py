@@ -27,6 +27,7 @@ from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
+from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge
 from core.procedures.call import ProcedureCall
@@ -337,6 +338,8 @@ def _journal(plan: MergePlan) -> dict[str, object]:
         "strict": plan.rules.strict,
         "scope": str(plan.rules.scope),
         "isolation": str(plan.rules.isolation),
+        "policy": plan.rules.policy,
+        "kinds": {str(kind): str(take) for kind, take in plan.rules.kinds},
         "moves": _digest(plan.moves),
         "shares": plan.shares_files,
         "bytesToCopy": plan.cost.bytes_to_copy,
@@ -435,6 +438,10 @@ def _rules(raw: JsonObject) -> MergeRules:
         strict=raw.get("strict", bool),
         scope=raw.choice("scope", InsertScope),
         isolation=raw.choice("isolation", Isolation),
+        policy=raw.get("policy", str),
+        kinds=tuple(
+            (ConflictKind(kind), Take(take)) for kind, take in raw.text_map("kinds").items()
+        ),
     )
 
 

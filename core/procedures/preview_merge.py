@@ -6,9 +6,10 @@ from core.diff.fast_forward import plan_fast_forward
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
+from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_without_files
-from core.merge.policy import Policy
+from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
 from core.procedures.merge_sides import MergeHeads, find_heads
@@ -109,18 +110,28 @@ def rules_of(call: ProcedureCall) -> MergeRules:
     """Read the rules from a call; raises InvalidInput where one is not known."""
     # A revert takes back just the rows of one snapshot: no predicate could hit what came later.
     usual = Isolation.SNAPSHOT if call.name == MergeKind.REVERT else Isolation.SERIALIZABLE
+    policy = None if call.find_text("policy") is None else policy_of(call)
     try:
         return MergeRules(
             strict=call.flag("strict"),
             scope=InsertScope(call.find_text("scope") or InsertScope.TABLE),
             isolation=Isolation(call.find_text("isolation") or usual),
-            policy="" if call.find_text("policy") is None else policy_of(call).digest,
+            policy="" if policy is None else policy.digest,
+            kinds=() if policy is None else _kinds(policy),
         )
     except ValueError as error:
         raise InvalidInput(
             f"{error}. The scope is table or partition, the isolation serializable or snapshot.",
             kind=ErrorKind.INVALID_ARGUMENT,
         ) from error
+
+
+def _kinds(policy: Policy) -> tuple[tuple[ConflictKind, Take], ...]:
+    """The kinds that a policy settles with one side; other ways are for rows only."""
+    sides = {Settle.OURS: Take.OURS, Settle.THEIRS: Take.THEIRS, Settle.BASE: Take.BASE}
+    return tuple(
+        (rule.kind, sides[rule.take.how]) for rule in policy.kinds if rule.take.how in sides
+    )
 
 
 def policy_of(call: ProcedureCall) -> Policy:

@@ -5,13 +5,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from core.commit.schema_commit import change_schema, set_options
 from core.errors import CommitConflict, ErrorKind, Refused
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
+from core.merge.conflict import ConflictKind
 from core.merge.file_moves import MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.preview_merge import preview_merge
-from tests.support.branch_bench import BranchBench, tree
+from tests.support.branch_bench import NOW, BranchBench, tree
 from tests.support.commit_tables import data_files, message
 from tests.support.lifecycle import run
 
@@ -351,3 +353,24 @@ def test_a_tag_names_what_both_sides_held_when_its_snapshot_expired(bench: Branc
         Path(bench.table(branch).paths.snapshot(1)).unlink()
     merge(bench)
     assert names(bench) == {"base", "theirs", "mine"}
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+def test_a_policy_settles_a_file_that_both_updated(bench: BranchBench, take: str) -> None:
+    for branch in ("main", "dev"):
+        new = data_files([f"updated-{branch}"], total_buckets=-1)
+        commit(bench, branch=branch, new=new, gone=["base"])
+    merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    assert names(bench) == {"updated-main" if take == "ours" else "updated-dev"}
+
+
+def test_a_policy_settles_an_option_that_both_set(bench: BranchBench) -> None:
+    for branch, value in (("main", "3"), ("dev", "4")):
+        table = bench.table(branch)
+        change = set_options({"num-sorted-run.compaction-trigger": value})
+        change_schema(table, bench.store, [change], now_millis=NOW)
+    bench.append("theirs", branch="dev")
+    (conflict,) = plan(bench).conflicts
+    assert conflict.kind is ConflictKind.OPTION
+    merge(bench, policy="version: 1\nkinds: {option: theirs}")
+    assert bench.table().schema().options["num-sorted-run.compaction-trigger"] == "4"
