@@ -132,26 +132,27 @@ class _Matching:
 
     def find_source_columns(self, base: TableSchema, targets: Iterable[TableSchema]) -> None:
         """Find on the target the columns that the base has with ids of the source."""
-        places = [place for schema in targets for place in _walk(schema.fields)]
-        for place in _walk(base.fields):
-            if self.on_target(place.field.id) is None and self._has_parent(place):
+        unknown = [each for each in _walk(base.fields) if self.on_target(each.field.id) is None]
+        places = [each for schema in targets if unknown for each in _walk(schema.fields)]
+        for place in unknown:
+            if self._has_parent(place):
                 found = self._free_on_target(place, places)
                 self._pair_base_column(place.field, {(place.field.id, each) for each in found})
 
     def find_target_columns(self, base: TableSchema, sources: Iterable[TableSchema]) -> None:
         """Find on the source the columns that the base has with ids of the target."""
-        places = [place for schema in sources for place in _walk(schema.fields)]
-        for place in _walk(base.fields):
-            target_id = place.field.id
-            if target_id > self._shared and target_id not in self.to_target.values():
-                found = {
-                    (each.field.id, target_id)
-                    for each in places
-                    if self.on_target(each.field.id) is None
-                    and self._has_parent(each)
-                    and self._is_same_place(each, place)
-                }
-                self._pair_base_column(place.field, found)
+        paired = {*range(self._shared + 1), *self.to_target.values()}
+        unknown = [each for each in _walk(base.fields) if each.field.id not in paired]
+        places = [each for schema in sources if unknown for each in _walk(schema.fields)]
+        for place in unknown:
+            found = {
+                (each.field.id, place.field.id)
+                for each in places
+                if self.on_target(each.field.id) is None
+                and self._has_parent(each)
+                and self._is_same_place(each, place)
+            }
+            self._pair_base_column(place.field, found)
 
     def base_columns(self, base: TableSchema, space: _Space) -> tuple[DataField, ...]:
         """Columns of the base in ids of the target, without those that have no pair."""

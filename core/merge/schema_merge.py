@@ -226,24 +226,23 @@ def _place(
     target_schemas: Mapping[int, TableSchema],
 ) -> tuple[tuple[TableSchema, ...], dict[int, int], int]:
     """Give ids of the target: new schemas, target id by used source id, and the final id."""
-    targets = {**target_schemas, ours.id: ours}
-    existing = {targets[each].fingerprint: each for each in sorted(targets, reverse=True)}
-    next_id = max(targets) + 1
+    targets = [*(target_schemas[each] for each in sorted(target_schemas)), ours]
+    next_id = max(each.id for each in targets) + 1
     new: list[TableSchema] = []
     id_map: dict[int, int] = {}
     of_final: list[int] = []
     for source_id, schema in used.items():
-        found = existing.get(schema.fingerprint)
-        if found is None and schema.fingerprint == merged.fingerprint:
+        found = next((each for each in (*targets, *new) if _is_same(each, schema)), None)
+        if found is None and _is_same(merged, schema):
             of_final.append(source_id)
             continue
         if found is None:
-            found = existing[schema.fingerprint] = next_id + len(new)
-            new.append(replace(schema, id=found))
-        id_map[source_id] = found
+            found = replace(schema, id=next_id + len(new))
+            new.append(found)
+        id_map[source_id] = found.id
     # Paimon takes the highest id for the table's schema, so the merged one comes after the others
     # even where the target had it already.
-    if new or merged.fingerprint != ours.fingerprint:
+    if new or not _is_same(merged, ours):
         new.append(replace(merged, id=next_id + len(new)))
     final_id = new[-1].id if new else ours.id
     id_map |= dict.fromkeys(of_final, final_id)
@@ -252,3 +251,13 @@ def _place(
         for each in new
     )
     return tuple(published), id_map, final_id
+
+
+def _is_same(left: TableSchema, right: TableSchema) -> bool:
+    """Whether two schemas have one fingerprint; most differ in the first thing compared."""
+    return (
+        left.fields == right.fields
+        and left.options == right.options
+        and (left.partition_keys, left.primary_keys) == (right.partition_keys, right.primary_keys)
+        and left.comment == right.comment
+    )
