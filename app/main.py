@@ -18,7 +18,7 @@ _TITLES = {
     PageName.BRANCHES: ("Branches", ":material/account_tree:"),
     PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
     PageName.SCHEMAS: ("Schemas", ":material/schema:"),
-    PageName.MERGE: ("Fast-forward", ":material/fast_forward:"),
+    PageName.MERGE: ("Merge", ":material/merge:"),
     PageName.JOBS: ("Jobs", ":material/checklist:"),
 }
 
@@ -73,8 +73,7 @@ def _show_sidebar() -> None:
             for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):
                 _entry(name, place)
             source = None if place.branch_or_main == "main" else place.branch
-            view = {"source": source, "how": "ff"}
-            _entry(PageName.MERGE, place, view=view)
+            _entry(PageName.MERGE, place, view={"source": source})
         active = reads.active_jobs()
         st.caption("Work")
         _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import streamlit as st
 
 from app import state
+from app.models.merge_preview import MergeDecision
 from app.services import get_services
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
@@ -151,6 +152,11 @@ def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> SnapshotDetai
 def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
     """Decide what a fast-forward would do, on the heads as they are now."""
     return get_services().preview_fast_forward(identifier, source, target)
+
+
+def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
+    """Decide what a merge would do, on the heads as they are now."""
+    return get_services().preview_merge(arguments)
 
 
 def preview(name: str, arguments: Mapping[str, Argument]) -> Preview:

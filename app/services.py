@@ -10,10 +10,12 @@ import functools
 import os
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
@@ -55,6 +57,7 @@ from core.procedures.browse_values import (
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
+from core.procedures.merge_branch import planned_merge
 from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
 from core.procedures.preview import preview_call
@@ -195,6 +198,17 @@ class Services:
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         """Decide what a fast-forward would do, and change nothing."""
         return preview_fast_forward(self.warehouse, table, source, target)
+
+    def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
+        """Decide what a merge would do, and change nothing.
+
+        Args:
+            arguments: Of the procedure `merge_branch`.
+        """
+        call = self.call("merge_branch", arguments, "preview")
+        plan, preview = planned_merge(self.warehouse, call), preview_call(self.warehouse, call)
+        # Where a head moved in between, the run must see that it is not what was shown.
+        return MergeDecision(plan=plan, preview=replace(preview, plan_id=plan.id))
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from app.models.location import PARAMETERS, Location, SnapshotPoint
+from app.models.merge_preview import SeenPlan
 
 
 class PageName(StrEnum):
@@ -35,6 +36,7 @@ _PAGES: Final = "pages"
 _ADDRESS: Final = "address"
 _READ_AT: Final = "read_at"
 _MARK: Final = "mark:"
+_SEEN_PLAN: Final = "seen_plan"
 
 
 def register_pages(pages: Mapping[PageName, st.Page]) -> None:
@@ -62,6 +64,8 @@ def announce(page: str) -> None:
     query = st.query_params.to_dict()
     seen = st.session_state.get(_ADDRESS)
     st.session_state[_ADDRESS] = (page, query)
+    if seen is None or seen[0] != page:
+        forget_plan()
     if seen is None or seen[0] != page or seen[1] == query:
         return
     # Writing one parameter sends all of them; those of the location are bound to no widget.
@@ -197,6 +201,26 @@ def zone() -> tzinfo | None:
 def is_dark() -> bool:
     """Whether the dark theme is seen."""
     return getattr(st.context.theme, "type", None) == "dark"
+
+
+def seen_plan(choice: str, plan: SeenPlan) -> SeenPlan:
+    """Return the plan that was shown first for a choice, and remember this one if there is none.
+
+    Opening the page anew looks anew: only who stays on it can have seen another plan.
+
+    Args:
+        choice: What the plan follows from, heads aside; another choice is another plan.
+        plan: What would be shown now.
+    """
+    kept: tuple[str, SeenPlan] | None = st.session_state.get(_SEEN_PLAN)
+    if kept is None or kept[0] != choice:
+        kept = st.session_state[_SEEN_PLAN] = (choice, plan)
+    return kept[1]
+
+
+def forget_plan() -> None:
+    """Let the next plan be the one that is shown."""
+    st.session_state.pop(_SEEN_PLAN, None)
 
 
 def note_reading(millis: int) -> None:

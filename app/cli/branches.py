@@ -1,6 +1,6 @@
 """The commands that change branches, and what is known of an operation afterwards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -178,6 +178,7 @@ def run_call(
     background: bool,
     as_json: bool,
     beside: Mapping[str, object] | None = None,
+    tell: Callable[[Receipt], Mapping[str, object]] = lambda _: {},
 ) -> int:
     """Have a worker carry out a call, show its progress and its end; return the exit code.
 
@@ -188,6 +189,7 @@ def run_call(
         background: Whether to leave once the job is enqueued.
         as_json: Whether to print a document.
         beside: What the document holds besides the outcome.
+        tell: What the document holds of a receipt besides the receipt itself.
     """
     job_id = services.start(name, arguments)
     if background:
@@ -207,7 +209,7 @@ def run_call(
     done = services.receipt(job.receipt_id) if job.receipt_id else None
     if as_json:
         outcome = {"operation_id": job_id, "message": job.message, "receipt": done}
-        print_json({**(beside or {}), **outcome})
+        print_json({**(beside or {}), **({} if done is None else tell(done)), **outcome})
     elif done is not None:
         print_receipt(done)
     else:

@@ -17,6 +17,7 @@ from app.cli.console import console
 from app.cli.health import health
 from app.cli.jobs import jobs
 from app.cli.lifecycle import lifecycle
+from app.cli.merge import merges
 from app.cli.output import print_error
 from app.settings import Settings
 from core.errors import (
@@ -43,7 +44,7 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-for commands in (console, browse, branches, lifecycle, health):
+for commands in (console, browse, branches, merges, lifecycle, health):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from core.procedures.call import Argument
 
+_NAMES: Final = {"merge_branch": "merge"}
 _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "create_branch": ("table", "branch"),
     "rename_branch": ("table", "branch", "to"),
@@ -16,12 +17,14 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "create_tag": ("table", "tag"),
     "delete_tag": ("table", "tag"),
     "rollback": ("table",),
+    "merge_branch": ("branch",),
     "undo": ("operation",),
 }
 _OPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("create_branch", "tag"): "--from-tag",
     ("create_branch", "snapshot"): "--from-snapshot",
     ("create_branch", "timestamp"): "--at",
+    ("merge_branch", "target"): "--to",
 }
 
 
@@ -36,7 +39,8 @@ def command_words(
         confirm: The name that a person types first.
     """
     first = _POSITIONS[procedure]
-    words = [procedure.replace("_", "-"), *(str(arguments[name]) for name in first)]
+    name_of_command = _NAMES.get(procedure, procedure.replace("_", "-"))
+    words = [name_of_command, *(str(arguments[name]) for name in first)]
     for name, value in arguments.items():
         if name in first or value is None:
             continue

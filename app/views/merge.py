@@ -1,27 +1,20 @@
-"""Fast-forward, guided: choose, preview, see what speaks against it, confirm."""
+"""Merge, guided: choose, preview, see what collides, confirm. Fast-forward is one way of it."""
 
-import pandas as pd
 import streamlit as st
 
 from app import reads, state
-from app.models.fast_forward import Check, FastForwardPreview, Moved, commit_rows, tag_words
-from app.models.location import Location
-from app.models.wording import code, count, listed, plain, plural, signed
-from app.services import get_services
+from app.models.fast_forward import FastForwardPreview
+from app.models.merge_preview import HOW_WORDS, How, MergePreview
+from app.models.wording import code, count
 from app.state import PageName
-from app.widgets import rows
-from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.fast_forward import show_fast_forward
+from app.widgets.merge_plan import merge_arguments, show_merge, show_options
 from app.widgets.problem import guarded, show_not_found
-from app.widgets.same_as import show_same_as
+from app.widgets.rows import block
 from app.widgets.table_picker import here, pick_table, show_table_header
-from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.merge.merge_plan import MergeVerdict
 from core.procedures.browse_values import BranchItem, TableSummary
-from core.procedures.call import Argument
-from core.procedures.permissions import Role
-
-PROCEDURE = "fast_forward"
-_MOST_ROWS = 500
 
 
 def show() -> None:
@@ -33,24 +26,50 @@ def show() -> None:
     target = state.parameter("target") or MAIN_BRANCH
     with st.skeleton(height=200):
         items = {item.name: item for item in reads.branches(identifier, target)}
-    show_table_header(identifier, summary, PageName.MERGE, title="Fast-forward")
+    how = state.parameter("how") or How.AUTO
+    title = "Fast-forward" if how == How.FAST_FORWARD else "Merge"
+    show_table_header(identifier, summary, PageName.MERGE, title=title)
     source = state.parameter("source")
     unknown = next((name for name in (target, source) if name and name not in items), None)
     if unknown is not None:
         places = dict.fromkeys(items, here())
         show_not_found("Branch", unknown, list(items), page=PageName.BRANCHES, places=places)
         return
-    _show_choice(items, source, target)
+    _show_choice(items, source, target, how)
     if len(items) == 1:
         _show_no_branch(summary)
         return
+    if how not in list(How):
+        st.warning(f"The address asks for a way to merge that there is not: {code(how)}.")
+        return
     if source is None or source == target:
-        st.info("Choose two branches: the source brings its commits, the target takes them over.")
+        st.info("Choose two branches: the source brings its changes, the target takes them over.")
         return
     with guarded("The preview cannot be made; nothing changed."):
         with st.skeleton(height=240):
-            plan = reads.fast_forward(identifier, source, target)
-        _show_plan(FastForwardPreview.of(plan), identifier)
+            seen = _decide(identifier, items, source, target, How(how))
+        if isinstance(seen, FastForwardPreview):
+            show_fast_forward(seen, identifier)
+        else:
+            show_merge(seen, merge_arguments(identifier, source, target))
+
+
+def _decide(
+    identifier: Identifier, items: dict[str, BranchItem], source: str, target: str, how: How
+) -> FastForwardPreview | MergePreview:
+    """Read what the choice would do: what `how` asks for, and else what the heads ask for."""
+    if how is How.FAST_FORWARD:
+        return FastForwardPreview.of(reads.fast_forward(identifier, source, target))
+    decision = reads.merge(merge_arguments(identifier, source, target))
+    if decision.plan.verdict is MergeVerdict.FAST_FORWARD and how is How.AUTO:
+        return FastForwardPreview.of(reads.fast_forward(identifier, source, target))
+    versus = items[source].versus
+    return MergePreview.of(
+        decision,
+        items[target].schema,
+        ahead=versus.ahead if versus else None,
+        behind=versus.behind if versus else None,
+    )
 
 
 def _show_no_branch(summary: TableSummary) -> None:
@@ -59,12 +78,8 @@ def _show_no_branch(summary: TableSummary) -> None:
     st.code(f"branch-console create-branch {name} NAME", language="bash")
 
 
-def _block(number: int, title: str) -> None:
-    st.markdown(f"##### :gray[{number}] \u2002 {title}")
-
-
-def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) -> None:
-    _block(1, "Choose")
+def _show_choice(items: dict[str, BranchItem], source: str | None, target: str, how: str) -> None:
+    block(1, "Choose")
     others = [name for name in items if name != target]
     sources = sorted(others, key=lambda name: _rank(items[name]))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
@@ -85,6 +100,13 @@ def _show_choice(items: dict[str, BranchItem], source: str | None, target: str) 
             key=f"ff-target-{source}-{target}", on_change=_choose,
             args=("target", f"ff-target-{source}-{target}"), width=290, filter_mode="contains",
         )  # fmt: skip
+        st.segmented_control(
+            "How", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
+            format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
+            args=("how", f"merge-how-{how}"),
+        )  # fmt: skip
+    if how != How.FAST_FORWARD:
+        show_options()
 
 
 def _rank(item: BranchItem) -> tuple[bool, bool, str]:
@@ -113,198 +135,3 @@ def _choose(name: str, key: str) -> None:
 def _swap(source: str, target: str) -> None:
     state.set_parameter("source", target)
     state.set_parameter("target", source)
-
-
-def _show_plan(preview: FastForwardPreview, identifier: Identifier) -> None:
-    plan = preview.plan
-    _block(2, "Preview")
-    _show_headline(preview)
-    if plan.verdict is not Verdict.UP_TO_DATE:
-        _show_figures(preview)
-        _show_moves(preview)
-    _block(3, "Eligibility")
-    with st.container(key="sentences-checks"):
-        for check in preview.checks:
-            _show_check(check)
-    if plan.verdict is Verdict.FAST_FORWARD:
-        _show_confirm(preview, identifier)
-    elif plan.verdict is Verdict.REFUSED:
-        _show_ways_out(preview, identifier)
-
-
-def _show_headline(preview: FastForwardPreview) -> None:
-    text = f"**{preview.headline}** {preview.detail}"
-    match preview.plan.verdict:
-        case Verdict.FAST_FORWARD:
-            st.info(text, icon=":material/fast_forward:")
-        case Verdict.UP_TO_DATE:
-            st.info(text, icon=":material/check:")
-        case Verdict.REFUSED:
-            st.warning(f"{text} {code(preview.code or '')}", icon=":material/block:")
-
-
-def _show_figures(preview: FastForwardPreview) -> None:
-    arrives, removes = preview.arrives, preview.removes
-    with st.container(horizontal=True, gap="small", key="figures"):
-        st.metric("Commits that arrive", count(len(arrives.snapshots)), border=True)
-        st.metric("Rows", signed(arrives.row_count), border=True)
-        st.metric("Schema versions", count(len(arrives.schema_ids)), border=True)
-        st.metric("Tags", count(len(arrives.tags)), border=True)
-        st.metric("Commits it would remove", count(len(removes.snapshots)), border=True)
-    st.caption("All counts are exact: they come from snapshot, schema and tag files.")
-
-
-def _show_moves(preview: FastForwardPreview) -> None:
-    plan = preview.plan
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown(f"**Arrives at** {code(plan.target)}")
-        _show_moved(preview.arrives, "arrives", "Nothing arrives.")
-    with right:
-        st.markdown(f"**Would be removed from** {code(plan.target)}")
-        _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
-
-
-def _show_moved(moved: Moved, key: str, nothing: str) -> None:
-    if moved.is_empty:
-        st.caption(nothing)
-        return
-    if moved.snapshots:
-        _show_commits(moved, key)
-        st.caption(
-            f"{plural(len(moved.snapshots), 'commit')}, {signed(moved.row_count)} rows, by "
-            f"{plain(listed(list(moved.users)))}."
-        )
-    if moved.tags:
-        st.markdown(f"Tags: {tag_words(moved.tags)}")
-    if moved.schema_ids:
-        st.markdown(f"Schemas: {listed([str(each) for each in moved.schema_ids], most=12)}")
-    if moved.consumers:
-        names = [f"{code(name)} (reads {at} next)" for name, at in moved.consumers]
-        st.markdown(f"Consumers that would be rewound: {listed(names, most=8)}")
-
-
-def _show_commits(moved: Moved, key: str) -> None:
-    records = commit_rows(moved.snapshots)[:_MOST_ROWS]
-    zone = state.zone()
-    frame = pd.DataFrame(records, columns=["Snapshot", "Kind", "Rows", "Committed by", "Time"])
-    frame["Time"] = pd.to_datetime(frame["Time"], unit="ms", utc=True).dt.tz_convert(zone)
-    st.dataframe(
-        frame,
-        key=f"commits-{key}",
-        hide_index=True,
-        row_height=rows.TABLE_ROW,
-        height=rows.table_height(len(records), 6),
-        column_config={
-            "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
-            "Kind": st.column_config.TextColumn(width=80),
-            "Rows": st.column_config.TextColumn(alignment="right", width=80),
-            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
-        },
-        alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",
-    )
-
-
-def _show_check(check: Check) -> None:
-    glyph = ":green[✓]" if check.passed else ":red[✕]"
-    suffix = f" {code(check.kind)}" if check.kind else ""
-    st.markdown(f"{glyph} \u2002 {check.text}{suffix}")
-
-
-def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
-    plan = preview.plan
-    _block(4, "Confirm")
-    with st.container(border=True, key="card-confirm"):
-        left, right = st.columns(2, gap="medium")
-        with left:
-            st.caption("Changes")
-            for sentence in preview.changes:
-                st.markdown(sentence)
-        with right:
-            st.caption("Stays")
-            for sentence in preview.stays:
-                st.markdown(sentence)
-        for note in plan.notes:
-            st.caption(plain(note))
-        refused = lacks_role(Role.EDITOR)
-        if st.button(
-            f"Fast-forward {code(plan.target)}",
-            type="primary",
-            icon=":material/fast_forward:",
-            disabled=refused is not None,
-            help=refused,
-            key="ff-run",
-        ):
-            start_once(PROCEDURE, _arguments(plan), _place(identifier, plan), subject=plan.id)
-        if refused:
-            st.caption(refused)
-    _show_same_as(plan)
-
-
-def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
-    plan = preview.plan
-    _block(4, "Ways out")
-    if WayOut.COMPARE in preview.ways_out:
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            st.markdown("**Look at both sides.**", width="content")
-            target = here().at_branch(plan.target)
-            state.link(
-                PageName.SNAPSHOTS, "Both histories on one scale", target,
-                view={"sn_b2": plan.source}, icon=":material/timeline:",
-            )  # fmt: skip
-            state.link(
-                PageName.SCHEMAS, "Both schemas", target,
-                view={"sc_l": _latest(plan.target), "sc_r": _latest(plan.source)},
-                icon=":material/schema:",
-            )  # fmt: skip
-    if WayOut.REPLACE in preview.ways_out and plan.can_replace:
-        _show_replace(preview, identifier)
-    _show_same_as(plan)
-
-
-def _latest(branch: str) -> str:
-    return f"{branch}:latest"
-
-
-def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
-    """Offer to replace the target: what goes stands above, the name has to be typed."""
-    plan = preview.plan
-    with st.expander(f"Replace {code(plan.target)} by {code(plan.source)}", key="ff-replace"):
-        st.markdown(
-            f"{code(plan.target)} takes over the history of {code(plan.source)}. The "
-            f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
-            "readable, no data file is deleted."
-        )
-        refused = lacks_role(Role.OPERATOR)
-        confirmed = typed_name(f"replace-{plan.id}", plan.target)
-        if st.button(
-            f"Replace {code(plan.target)}",
-            icon=":material/warning:",
-            disabled=refused is not None or not confirmed,
-            help=refused,
-            key="ff-force",
-        ):
-            arguments = {**_arguments(plan), "force": True}
-            place = _place(identifier, plan)
-            start_once(PROCEDURE, arguments, place, subject=f"{plan.id} force")
-        if refused:
-            st.caption(refused)
-
-
-def _arguments(plan: FastForwardPlan) -> dict[str, Argument]:
-    return {
-        "table": plan.table,
-        "branch": plan.source,
-        "target": plan.target,
-        "plan_id": plan.id,
-    }
-
-
-def _place(identifier: Identifier, plan: FastForwardPlan) -> Location:
-    return here().at_table(identifier.database, identifier.table).at_branch(plan.target)
-
-
-def _show_same_as(plan: FastForwardPlan) -> None:
-    arguments = {"table": plan.table, "branch": plan.source, "target": plan.target}
-    sql = get_services().call(PROCEDURE, arguments, "same-as").statement
-    show_same_as("fast-forward", plan.table, plan.source, "--to", plan.target, sql=f"{sql};")

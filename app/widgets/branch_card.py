@@ -20,6 +20,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import offer
 from app.widgets.fallback import show_fallback
+from core.diff.lineage import MERGE_SOURCE
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
 from core.procedures.browse_values import BranchItem, ForkView, Health
@@ -141,14 +142,17 @@ def _show_actions(item: BranchItem, track: Track, place: Location) -> None:
             state.link(PageName.SNAPSHOTS, "Snapshots", target, icon=":material/timeline:")
         if item.schema is not None:
             state.link(PageName.SCHEMAS, "Schemas", target, icon=":material/schema:")
-        if track.state in {LaneState.AHEAD, LaneState.DIVERGED}:
+        view = {"source": item.name, "target": MAIN_BRANCH}
+        if track.state is LaneState.AHEAD:
             state.link(
                 PageName.MERGE,
                 "Fast-forward",
                 target,
-                view={"source": item.name, "target": MAIN_BRANCH, "how": "ff"},
+                view={**view, "how": "ff"},
                 icon=":material/fast_forward:",
             )
+        elif track.state is LaneState.DIVERGED:
+            state.link(PageName.MERGE, "Merge", target, view=view, icon=":material/merge:")
     _show_commands(item)
 
 
@@ -202,7 +206,7 @@ def show_snapshot_card(
 
 def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return what a snapshot file says, as labels with Markdown."""
-    return [
+    facts = [
         ("Kind", snapshot.commit_kind.lower()),
         ("Committed by", plain(shortened(snapshot.commit_user, 20))),
         ("Time", moment(snapshot.time_millis, state.zone())),
@@ -211,3 +215,5 @@ def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
         ("Rows in all", full_count(snapshot.total_record_count)),
         ("Identity", code(snapshot.identity.short)),
     ]
+    source = snapshot.properties.get(MERGE_SOURCE)
+    return [*facts, *([("Merged from", code(source))] if source else [])]

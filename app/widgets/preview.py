@@ -33,10 +33,8 @@ def show_command(form: Form, place: Location) -> None:
         with st.skeleton(height=120):
             preview = reads.preview(form.procedure, form.arguments)
         show_preview(preview)
-        _show_button(preview, form, place)
-        statement = get_services().call(form.procedure, form.arguments, "same-as").statement
-        words = command_words(form.procedure, form.arguments, preview.typed_name)
-        show_same_as(*words, sql=f"{statement};")
+        show_button(preview, form, place)
+        show_same_command(form, preview.typed_name)
 
 
 def show_preview(preview: Preview) -> None:
@@ -52,6 +50,18 @@ def show_preview(preview: Preview) -> None:
                         _show_consequence(consequence)
         lead = "" if preview.undo.startswith("Undo") else "Undo: "
         st.caption(f":material/undo: {lead}{plain(preview.undo)}")
+
+
+def show_same_command(form: Form, confirm: str | None = None) -> None:
+    """Draw a filled-in form as command line and SQL.
+
+    Args:
+        form: The command.
+        confirm: The name that a person types first.
+    """
+    statement = get_services().call(form.procedure, form.arguments, "same-as").statement
+    words = command_words(form.procedure, form.arguments, confirm)
+    show_same_as(*words, sql=f"{statement};")
 
 
 def _show_consequence(consequence: Consequence) -> None:
@@ -71,7 +81,8 @@ def _details(details: tuple[str, ...]) -> str:
     return "\n".join(f"- :small[{plain(each)}]" for each in lines)
 
 
-def _show_button(preview: Preview, form: Form, place: Location) -> None:
+def show_button(preview: Preview, form: Form, place: Location) -> None:
+    """Draw the button that sends what was previewed; disabled with the reason where it cannot."""
     refused = lacks_role(preview.role)
     reason = refused
     if not preview.can_run:

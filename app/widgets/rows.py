@@ -22,6 +22,11 @@ class Column:
     align: Literal["left", "right"] = "left"
 
 
+def block(number: int, title: str) -> None:
+    """Draw the heading of a numbered part of a page."""
+    st.markdown(f"##### :gray[{number}] \u2002 {title}")
+
+
 def row_list(key: str) -> DeltaGenerator:
     """Return the container that the rows of one list go into."""
     return st.container(key=f"rows-{key}", gap=None)

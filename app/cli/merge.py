@@ -1,0 +1,300 @@
+"""The command that merges a branch: the verdict first, then what would move and what collides."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, assert_never
+
+import typer
+
+from app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
+from app.cli.branches import BackgroundOption, run_call
+from app.cli.lifecycle import ReasonOption
+from app.cli.output import (
+    NOT_READ,
+    count,
+    error_object,
+    print_error,
+    print_fields,
+    print_json,
+    print_line,
+    print_rows,
+    size,
+)
+from app.cli.preview_text import DryRunOption
+from app.models.merge_preview import (
+    MergeDecision,
+    otherwise_words,
+    rows_moved,
+    schema_change,
+    settling_option,
+    strategies_words,
+)
+from app.services import Services
+from core.diff.schema_diff import SchemaDiff
+from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.receipt import Receipt
+from core.format.snapshot import Snapshot
+from core.merge.conflict import Conflict
+from core.merge.file_moves import InsertScope, Isolation
+from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.procedures.call import Argument
+
+merges = typer.Typer()
+
+_PROCEDURE: Final = "merge_branch"
+_REFUSED: Final = 1
+_CONFLICTS_LISTED: Final = 50
+_STOPS: Final = (MergeVerdict.CONFLICTS, MergeVerdict.REFUSED)
+
+
+@merges.command()
+def merge(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
+    ] = MAIN_BRANCH,
+    table: Annotated[
+        str | None, typer.Option("--table", "-t", metavar="TABLE", help="database.table.")
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", metavar="DATABASE", help="All its tables; not served yet."),
+    ] = None,
+    catalog: Annotated[bool, typer.Option("--catalog", help="All tables; not served yet.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Make conflicts of what the rules decide and only report."),
+    ] = False,
+    scope: Annotated[
+        InsertScope | None,
+        typer.Option("--scope", help="Where rows that the target added meet a delete or update."),
+    ] = None,
+    isolation: Annotated[
+        Isolation | None,
+        typer.Option("--isolation", help="Whether such a delete or update counts for them."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
+    ] = None,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Bring what a branch changed into another one; nothing of either is lost."""
+    identifier = _one_table(table, database, catalog=catalog)
+    services = open_services(warehouse)
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "branch": source,
+        "target": target,
+        "strict": strict or None,
+        "scope": None if scope is None else str(scope),
+        "isolation": None if isolation is None else str(isolation),
+        "policy": None if policy is None else _text_of(policy),
+        "reason": reason,
+    }
+    decision = services.preview_merge(arguments)
+    plan = decision.plan
+    if not as_json:
+        print_merge(plan, _schema_change(services, identifier, plan))
+    refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
+    if dry_run or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
+        return _print_end(plan, refusal, dry_run=dry_run, as_json=as_json)
+    return run_call(
+        services,
+        _PROCEDURE,
+        {**arguments, "plan_id": plan.id},
+        background=background,
+        as_json=as_json,
+        beside=plan.to_object(),
+        tell=lambda receipt: {"snapshot": _head_after(receipt, target)},
+    )
+
+
+def print_merge(plan: MergePlan, schema: SchemaDiff | None) -> None:
+    """Print what a merge would do: its verdict, its sides, what moves, and what collides.
+
+    Args:
+        plan: The decision.
+        schema: What becomes of the target's schema; None where that stays.
+    """
+    print_line(_verdict_text(plan))
+    print_line()
+    print_fields(
+        {
+            "table": plan.table,
+            "base": _snapshot_text(plan.base),
+            "ours": f"{plan.target} at {_snapshot_text(plan.ours)}",
+            "theirs": f"{plan.source} at {_snapshot_text(plan.theirs)}",
+            **_moves(plan),
+        }
+    )
+    _print_schema(schema)
+    _print_conflicts(plan.conflicts)
+    if plan.notes:
+        print_line()
+    for note in plan.notes:
+        print_line(note)
+
+
+def _one_table(table: str | None, database: str | None, *, catalog: bool) -> Identifier:
+    if database is not None or catalog:
+        what = f"the database {database!r}" if database is not None else "the catalog"
+        raise Refused(
+            f"Merging a branch of {what} at once is not served yet: that asks for one commit over "
+            "many tables. Merge table by table: --table.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    if table is None:
+        raise InvalidInput(
+            "Name what is merged: --table DATABASE.TABLE.", kind=ErrorKind.INVALID_ARGUMENT
+        )
+    identifier = named_table(table)
+    if not identifier.is_main:
+        raise InvalidInput(
+            f"{table!r} names a branch. The branch that comes in is SOURCE, the one that changes "
+            "--to.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    return identifier
+
+
+def _text_of(policy: Path) -> str:
+    try:
+        return policy.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"The policy {policy} cannot be read: {error}.", kind=ErrorKind.INVALID_ARGUMENT
+        ) from error
+
+
+def _refusal(decision: MergeDecision) -> PaimonError | None:
+    blocks = decision.preview.blocks
+    if not blocks:
+        return None
+    texts = " ".join(each.text for each in blocks)
+    return Refused(
+        f"Merge refused; {decision.plan.target!r} is unchanged. {texts}", kind=blocks[0].kind
+    )
+
+
+def _print_end(
+    plan: MergePlan, refusal: PaimonError | None, *, dry_run: bool, as_json: bool
+) -> int:
+    """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
+    if as_json:
+        error = {} if refusal is None or dry_run else {"error": error_object(refusal)}
+        print_json({**plan.to_object(), **error})
+    elif refusal is not None:
+        print_error(refusal, as_json=False)
+    # What only waits, such as another job on the target, is no part of a dry run's answer.
+    is_refused = plan.verdict in _STOPS if dry_run else refusal is not None
+    return _REFUSED if is_refused else 0
+
+
+def _schema_change(
+    services: Services, identifier: Identifier, plan: MergePlan
+) -> SchemaDiff | None:
+    if plan.schema is None or not plan.schema.schemas:
+        return None
+    return schema_change(plan, services.table(identifier.on_branch(plan.target)).schema)
+
+
+def _verdict_text(plan: MergePlan) -> str:
+    source, target = plan.source, plan.target
+    match plan.verdict:
+        case MergeVerdict.CLEAN:
+            text = f"{source} merges into {target}, and nothing collides"
+        case MergeVerdict.CONFLICTS:
+            text = f"{count(len(plan.conflicts), 'thing')} changed on both {source} and {target}"
+        case MergeVerdict.UNDECIDED:
+            buckets = count(plan.cost.buckets_to_compare, "bucket")
+            text = f"{buckets} to compare, a job reads the changed keys"
+        case MergeVerdict.UP_TO_DATE:
+            text = f"{target} holds all that {source} changed"
+        case MergeVerdict.FAST_FORWARD:
+            text = f"{target} takes over the history of {source}"
+        case MergeVerdict.REFUSED:
+            text = f"{source} cannot be merged into {target}"
+        case _:
+            assert_never(plan.verdict)
+    return f"{plan.verdict}: {text}"
+
+
+def _moves(plan: MergePlan) -> dict[str, object]:
+    """What would move, as names and values; nothing where the heads alone decided."""
+    cost = plan.cost
+    if plan.moves is None:
+        return {}
+    come, go = rows_moved(plan)
+    files = [f"{cost.files_added:,} in", f"{cost.files_removed:,} out"]
+    if cost.files_restored:
+        files.append(f"{cost.files_restored:,} back")
+    return {
+        "buckets": strategies_words(plan) or "none changes",
+        "files": ", ".join(files),
+        "rows": f"{come:,} in, {go:,} out",
+        "copied": size(cost.bytes_to_copy)
+        if cost.bytes_to_copy
+        else "nothing: both branches name the same files",
+    }
+
+
+def _print_schema(schema: SchemaDiff | None) -> None:
+    if schema is None:
+        return
+    print_line()
+    print_rows(
+        ("schema", "of", "from", "to"),
+        ((str(each.kind), each.subject, each.before, each.after) for each in schema.changes),
+    )
+
+
+def _print_conflicts(conflicts: tuple[Conflict, ...]) -> None:
+    if not conflicts:
+        return
+    print_line()
+    print_rows(
+        ("conflict", "of", "rule", "base", "ours", "theirs", "settled by"),
+        (
+            (
+                str(each.kind),
+                str(each.subject),
+                each.rule,
+                each.sides.base or None,
+                each.sides.ours,
+                each.sides.theirs,
+                _settled_by(each),
+            )
+            for each in conflicts[:_CONFLICTS_LISTED]
+        ),
+        total=len(conflicts),
+    )
+    for advice in dict.fromkeys(each.advice for each in conflicts[:_CONFLICTS_LISTED]):
+        if advice:
+            print_line(advice)
+
+
+def _settled_by(conflict: Conflict) -> str:
+    """The options of this command that settle a conflict, or what else does."""
+    options = [
+        f"--{name} {value}"
+        for take in conflict.settle_with
+        for name, value in (settling_option(take) or {}).items()
+    ]
+    return " or ".join(options) or otherwise_words(conflict.settle_with)
+
+
+def _head_after(receipt: Receipt, target: str) -> Mapping[str, object] | None:
+    for move in receipt.moves:
+        if move.branch == target and move.after is not None:
+            return {"id": move.after_id, "identity": move.after.short}
+    return None
+
+
+def _snapshot_text(snapshot: Snapshot | None) -> str:
+    return NOT_READ if snapshot is None else f"{snapshot.id} ({snapshot.identity.short})"

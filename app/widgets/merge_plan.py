@@ -1,0 +1,293 @@
+"""A merge: its options, what it would do, what collides and what settles that, the button."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from app import state
+from app.models.actions import Form
+from app.models.merge_preview import (
+    STRATEGY_REASONS,
+    BucketLine,
+    ConflictLine,
+    How,
+    MergePreview,
+    SeenPlan,
+    Settling,
+    strategies_words,
+)
+from app.models.wording import code, plain, plural
+from app.state import PageName
+from app.widgets import rows
+from app.widgets.confirm import reason_field
+from app.widgets.preview import show_button, show_preview, show_same_command
+from app.widgets.rows import Column, block
+from app.widgets.schema_diff import show_schema_diff
+from app.widgets.table_picker import here
+from app.widgets.ways_out import show_both_sides
+from core.format.identifier import Identifier
+from core.merge.file_moves import InsertScope, Isolation
+from core.merge.merge_plan import MergeVerdict
+from core.procedures.call import Argument
+
+PROCEDURE = "merge_branch"
+_VIEW = ("source", "target", "how", "strict", "scope", "isolation")
+_PER_PAGE = 25
+_WHAT = Column(label="What both sides changed", weight=2.6)
+_RULE = Column(label="Rule", weight=1.4)
+_BASE = Column(label="Base", weight=1.2)
+_OURS = Column(label="Target", weight=1.6)
+_THEIRS = Column(label="Source", weight=1.6)
+_SETTLE = Column(label="Settled by", weight=2.0)
+_COLUMNS = (_WHAT, _RULE, _BASE, _OURS, _THEIRS, _SETTLE)
+
+
+def merge_arguments(identifier: Identifier, source: str, target: str) -> dict[str, Argument]:
+    """Return the arguments of the command, with the options of the address."""
+    return {
+        "table": identifier.on_branch("main").table_name,
+        "branch": source,
+        "target": target,
+        "strict": state.parameter("strict") == "1" or None,
+        "scope": state.parameter("scope"),
+        "isolation": state.parameter("isolation"),
+    }
+
+
+def show_options() -> None:
+    """Draw the options of a merge; what is chosen stands in the address and in the title."""
+    strict = state.parameter("strict") == "1"
+    scope = state.parameter("scope") or InsertScope.TABLE
+    isolation = state.parameter("isolation") or Isolation.SERIALIZABLE
+    chosen = [
+        *(["strict"] if strict else []),
+        *([f"scope {plain(scope)}"] if scope != InsertScope.TABLE else []),
+        *([f"isolation {plain(isolation)}"] if isolation != Isolation.SERIALIZABLE else []),
+    ]
+    title = f"Options: {', '.join(chosen)}" if chosen else "Options"
+    with st.expander(title, icon=":material/tune:", key="merge-options"):
+        left, middle, right = st.columns(3, gap="medium")
+        with left:
+            st.toggle(
+                "Strict", value=strict, key=f"merge-strict-{strict}", on_change=_set_strict,
+                args=(not strict,),
+            )  # fmt: skip
+            st.caption("What the rules decide against a side, and only report, is a conflict.")
+        with middle:
+            _choice("Insert scope", "scope", list(InsertScope), scope)
+            st.caption("Rows that the target added meet a delete or update: anywhere in the table, "
+                       "or only in the partitions that the source touched.")  # fmt: skip
+        with right:
+            _choice("Isolation", "isolation", list(Isolation), isolation)
+            st.caption("Serializable: such a delete or update counts for these rows, too. "
+                       "Snapshot: it counts for what the source saw.")  # fmt: skip
+
+
+def _choice(
+    label: str, name: str, choices: list[InsertScope] | list[Isolation], chosen: str
+) -> None:
+    key = f"merge-{name}-{chosen}"
+    st.segmented_control(
+        label, choices, default=chosen if chosen in choices else None, key=key, required=True,
+        on_change=_set_option, args=(name, key, choices[0]),
+    )  # fmt: skip
+
+
+def _set_strict(strict: bool) -> None:
+    state.set_parameter("strict", "1" if strict else None)
+
+
+def _set_option(name: str, key: str, usual: str) -> None:
+    chosen = state.value_of(key)
+    state.set_parameter(name, None if chosen == usual else chosen)
+
+
+def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
+    """Draw a merge from its preview on; the branches and the options were chosen above.
+
+    Args:
+        preview: What it would do.
+        arguments: Of the command that was previewed.
+    """
+    plan = preview.plan
+    block(2, "Preview")
+    # Rerunning with another plan under the same button would run what nobody has looked at.
+    stale = state.seen_plan(repr(arguments), SeenPlan.of(plan)).staleness(plan)
+    if stale is not None:
+        _show_stale(stale, plan.target)
+        return
+    _show_headline(preview)
+    _show_figures(preview)
+    _show_schema(preview)
+    _show_buckets(preview)
+    for note in preview.notes:
+        st.caption(note)
+    if plan.conflicts:
+        _show_conflicts(preview)
+    form = Form(
+        procedure=PROCEDURE,
+        arguments=arguments,
+        label=f"Merge {code(plan.source)} into {code(plan.target)}",
+        icon=":material/merge:",
+    )
+    match plan.verdict:
+        case MergeVerdict.CLEAN | MergeVerdict.UNDECIDED:
+            _show_confirm(preview, form)
+        case MergeVerdict.CONFLICTS | MergeVerdict.REFUSED:
+            block(4 if plan.conflicts else 3, "Ways out")
+            show_both_sides(plan.source, plan.target)
+        case MergeVerdict.FAST_FORWARD:
+            _show_link("Take over the history", {"how": How.FAST_FORWARD}, "fast_forward")
+        case MergeVerdict.UP_TO_DATE:
+            pass
+    show_same_command(form)
+
+
+def _show_stale(text: str, target: str) -> None:
+    st.warning(
+        f"**{text}** Nothing was changed on {code(target)} from here. `HEAD_MOVED`",
+        icon=":material/update:",
+    )
+    st.button(
+        "Plan again", icon=":material/refresh:", key="merge-plan-again",
+        on_click=state.forget_plan,
+    )  # fmt: skip
+
+
+def _show_headline(preview: MergePreview) -> None:
+    text = f"**{preview.headline}** {preview.detail}"
+    suffix = f" {code(preview.code)}" if preview.code else ""
+    match preview.plan.verdict:
+        case MergeVerdict.CLEAN:
+            st.info(text, icon=":material/merge:")
+        case MergeVerdict.UNDECIDED:
+            st.info(text, icon=":material/compare:")
+        case MergeVerdict.UP_TO_DATE:
+            st.info(text, icon=":material/check:")
+        case MergeVerdict.FAST_FORWARD:
+            st.info(text, icon=":material/fast_forward:")
+        case MergeVerdict.CONFLICTS:
+            st.warning(f"{text}{suffix}", icon=":material/call_split:")
+        case MergeVerdict.REFUSED:
+            st.warning(f"{text}{suffix}", icon=":material/block:")
+    st.caption(preview.heads.capitalize())
+
+
+def _show_figures(preview: MergePreview) -> None:
+    if not preview.figures:
+        return
+    with st.container(horizontal=True, gap="small", key="figures"):
+        for figure in preview.figures:
+            st.metric(figure.label, figure.value, border=True, help=figure.help)
+    if preview.is_exact:
+        st.caption("All counts are exact: they come from manifests and schema files.")
+    else:
+        st.caption(
+            "Files and bytes are exact. Rows are those of the files: one key may have several."
+        )
+
+
+def _show_schema(preview: MergePreview) -> None:
+    if preview.schema is None:
+        return
+    title = f"Schema: {plural(len(preview.schema.changes), 'change')}"
+    with st.expander(title, icon=":material/schema:", key="merge-schema"):
+        show_schema_diff(preview.schema, f"{preview.plan.target} now", "merged")
+
+
+def _show_buckets(preview: MergePreview) -> None:
+    if not preview.buckets:
+        return
+    with st.expander(
+        f"Buckets: {strategies_words(preview.plan)}",
+        icon=":material/grid_view:",
+        key="merge-buckets",
+    ):
+        _show_bucket_table(preview.buckets)
+
+
+def _show_bucket_table(lines: tuple[BucketLine, ...]) -> None:
+    frame = pd.DataFrame(
+        {
+            "Partition": [line.partition for line in lines],
+            "Bucket": [line.bucket for line in lines],
+            "What happens": [STRATEGY_REASONS[line.strategy] for line in lines],
+            "Files in": [line.files_added for line in lines],
+            "Files out": [line.files_removed for line in lines],
+            "Rows": [line.rows for line in lines],
+            "Known by": [line.known_by for line in lines],
+        }
+    )
+    if not any(line.partition for line in lines):
+        frame = frame.drop(columns="Partition")
+    st.dataframe(
+        frame,
+        key="merge-bucket-table",
+        hide_index=True,
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(lines), 8),
+        column_config={
+            "Bucket": st.column_config.NumberColumn(format="%d", width=75),
+            "What happens": st.column_config.TextColumn(width=330),
+            "Rows": st.column_config.NumberColumn(format="%+d"),
+        },
+        alt=f"{plural(len(lines), 'bucket')}, and what the merge does with the files of each",
+    )
+
+
+def _show_conflicts(preview: MergePreview) -> None:
+    block(3, "Conflicts")
+    if preview.settlings:
+        with st.container(
+            horizontal=True, gap="medium", vertical_alignment="center", key="line-settlings"
+        ):
+            st.markdown("**An option settles:**", width="content")
+            for settling in preview.settlings:
+                _show_link(_settling_words(settling, preview), settling.view, "tune")
+    listed = rows.row_list("conflicts")
+    visible = rows.page_of_rows("cf_p", len(preview.conflicts), _PER_PAGE)
+    with listed:
+        rows.head("conflicts", _COLUMNS)
+        for number, line in enumerate(preview.conflicts[visible]):
+            _show_conflict(number, line)
+
+
+def _settling_words(settling: Settling, preview: MergePreview) -> str:
+    if not settling.number:
+        return settling.label
+    return f"{settling.label} ({settling.number} of {len(preview.conflicts)})"
+
+
+def _show_conflict(number: int, line: ConflictLine) -> None:
+    cells = dict(zip(_COLUMNS, rows.row(f"conflict-{number}", _COLUMNS), strict=True))
+    advice = f"  \n:small[:gray[{plain(line.advice)}]]" if line.advice else ""
+    rows.text(cells[_WHAT], _WHAT, f"**{plain(line.subject)}** :gray[{plain(line.kind)}]{advice}")
+    rows.text(cells[_RULE], _RULE, code(line.rule))
+    for column, side in ((_BASE, line.base), (_OURS, line.ours), (_THEIRS, line.theirs)):
+        rows.text(cells[column], column, plain(side) if side else rows.NOTHING)
+    with cells[_SETTLE], st.container(gap=None):
+        for settling in line.settled_by:
+            _show_link(settling.label, settling.view, "tune")
+        if line.otherwise:
+            st.markdown(f":gray[{plain(line.otherwise)}]")
+
+
+def _show_link(label: str, view: Mapping[str, str | None], icon: str) -> None:
+    """Draw a link to this page with some of its parameters changed."""
+    changed = {**state.view_of(*_VIEW), **view}
+    state.link(PageName.MERGE, label, here(), view=changed, icon=f":material/{icon}:")
+
+
+def _show_confirm(preview: MergePreview, form: Form) -> None:
+    block(3, "Confirm")
+    show_preview(preview.command)
+    reason = reason_field()
+    told = Form(
+        procedure=form.procedure,
+        arguments={**form.arguments, "reason": reason},
+        label=form.label,
+        icon=form.icon,
+    )
+    place = here().at_branch(preview.plan.target)
+    show_button(preview.command, told, place)
