@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from core.commit.commit_message import CommitMessage
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import (
     SchemaChange,
@@ -47,8 +48,9 @@ MARKER: Final = "branch-console-demo.json"
 """Stands in the warehouse's root once the demo is complete."""
 
 _DAY_MILLIS: Final = 86_400_000
-# Branches read files of main: a commit by another engine must not expire what they need.
-_KEPT: Final = {"snapshot.num-retained.min": "1000", "snapshot.time-retained": "3650 d"}
+# Branches read files of main: a commit by another engine must not expire what they need. Where none
+# can ever do so, a merge shares files and copies nothing.
+_KEPT: Final = {"snapshot.num-retained.min": "1000000000", "snapshot.time-retained": "3650 d"}
 _ANALYST: Final = "ada"
 _PIPELINE: Final = "ingestion"
 
@@ -243,12 +245,21 @@ class _Bench:
         create_table(self.warehouse.store, paths, schema)
 
     def write(self, rows: pa.Table, *, branch: str = "main", user: str = _PIPELINE) -> None:
+        self._commit(rows, branch, user, CommitKind.APPEND)
+
+    def rewrite(self, rows: pa.Table, *, branch: str, user: str) -> None:
+        """Put rows in the place of all files of the partitions that they belong to."""
+        self._commit(rows, branch, user, CommitKind.OVERWRITE)
+
+    def _commit(self, rows: pa.Table, branch: str, user: str, kind: CommitKind) -> None:
         table = self.table(branch)
         if any(each.commit_identifier == self.number for each in table.snapshots.walk()):
             return
         messages = self.rows.write_rows(table, rows, lambda _done, _total: self.pulse())
+        if kind is CommitKind.OVERWRITE:
+            messages = tuple(_replacing(table, each) for each in messages)
         commit = FileStoreCommit(table, self.warehouse.store, clock=self.warehouse.clock)
-        commit.commit(messages, user=user, identifier=self.number, kind=CommitKind.APPEND)
+        commit.commit(messages, user=user, identifier=self.number, kind=kind)
 
     def change(self, schema_id: int, *changes: SchemaChange, branch: str = "main") -> None:
         table = self.table(branch)
@@ -287,6 +298,14 @@ class _Bench:
             operation_id=f"demo-{self.name}-{self.number}",
         )
         procedure(self.warehouse, self.rows, call, InlineStages())
+
+
+def _replacing(table: FileStoreTable, message: CommitMessage) -> CommitMessage:
+    """The message of a writer who puts its files in the place of those of their partition."""
+    head = table.head()
+    assert head is not None
+    old = table.live_files(head, partitions=frozenset([message.partition]))
+    return replace(message, deleted_files=old)
 
 
 def _named(table: str, branch: str) -> str:
@@ -472,6 +491,22 @@ def _load_kennedy(bench: _Bench) -> None:
     bench.write(last.filter(pc.equal(last["origin"], "JFK")), branch="kennedy-first")
 
 
+def _fork_fix_wind(bench: _Bench) -> None:
+    bench.branch("fix-wind", reason="No storm blows at 1,048 miles an hour", owner=_ANALYST)
+
+
+def _fix_wind(bench: _Bench) -> None:
+    """A gust that no instrument can have measured becomes unknown."""
+    newark = bench.data.weather(*range(1, 10))
+    newark = newark.filter(pc.equal(newark["origin"], "EWR"))
+    place = newark.column_names.index("wind_speed")
+    wind = newark["wind_speed"]
+    measured = pc.if_else(pc.less(wind, 250), wind, None)
+    bench.rewrite(
+        newark.set_column(place, "wind_speed", measured), branch="fix-wind", user=_ANALYST
+    )
+
+
 def _fork_missing_hours(bench: _Bench) -> None:
     bench.branch("missing-hours", reason="Fill the gaps of the year", owner=_ANALYST)
 
@@ -620,6 +655,8 @@ _STORY: Final[dict[str, tuple[_Event, ...]]] = {
         _event(90, _load_weather(7, 8, 9)),
         _event(60, _fork_kennedy),
         _event(12, _load_kennedy),
+        _event(11.5, _fork_fix_wind),
+        _event(11, _fix_wind),
         _event(10, _load_weather(10, 11, 12)),
         _event(9, _tag("2013-full")),
         _event(5, _fork_missing_hours),
