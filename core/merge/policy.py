@@ -19,12 +19,13 @@ The name `*` stands for every table. Errors name the line and the field.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import yaml
 
 from core.errors import InvalidInput
@@ -210,9 +211,56 @@ class Policy:
         names = (EVERY_TABLE, table)
         return tuple(each for name in names for each in self.tables if each.table == name)
 
+    def with_choices(self, table: str, choices: pa.Table) -> "Policy":
+        """Return this policy with choices of a table on top; one of the same conflict goes.
+
+        Args:
+            table: The table's name.
+            choices: Columns of CHOICE, see `choose`.
+        """
+        before = next(
+            (each for each in self.tables if each.table == table), TablePolicy(table=table)
+        )
+        is_new = pc.is_in(
+            before.choices["conflict_id"], value_set=choices["conflict_id"].combine_chunks()
+        )
+        kept = before.choices.filter(pc.invert(is_new))
+        after = replace(before, choices=pa.concat_tables([kept, choices.select(CHOICE.names)]))
+        others = tuple(each for each in self.tables if each.table != table)
+        return replace(self, tables=(*others, after))
+
     def decides_by_row(self, table: str) -> bool:
         """Whether somebody chose whole rows of a table."""
         return any(each.choices["column"].null_count for each in self.for_table(table))
+
+
+def choose(
+    conflicts: pa.Table, take: Take, *, value: str | None = None, decided_by: str, time_millis: int
+) -> pa.Table:
+    """Return choices for conflicts, with the values that they are decided on.
+
+    Args:
+        conflicts: Columns of `row_conflict_schema`.
+        take: Ours, theirs, base or, with a text for the cell, value.
+        value: What was typed; None is NULL.
+        decided_by: Who chose.
+        time_millis: When.
+
+    Returns:
+        Columns of CHOICE.
+    """
+    keys = [{name: str(part) for name, part in key.items()} for key in conflicts["key"].to_pylist()]
+    count = conflicts.num_rows
+    names = ("conflict_id", "column", "base", "ours", "theirs")
+    columns = {
+        **{name: conflicts[name] for name in names},
+        "key": pa.array([json.dumps(key, ensure_ascii=False) for key in keys], pa.string()),
+        "take": pa.repeat(pa.scalar(str(take)), count),
+        "value": pa.repeat(pa.scalar(value, pa.string()), count),
+        "decided_by": pa.repeat(pa.scalar(decided_by), count),
+        "time_millis": pa.repeat(pa.scalar(time_millis, pa.int64()), count),
+    }
+    return pa.table({name: columns[name] for name in CHOICE.names}, schema=CHOICE)
 
 
 def _table_object(policy: TablePolicy) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 import json
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 from core.errors import InvalidInput
+from core.merge.conflict import Take
+from core.merge.policy import Policy, choose
 from core.merge.row_merge import RowMerge
 from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
 
@@ -162,6 +165,20 @@ def test_an_edit_that_is_no_value_is_refused_at_its_cell() -> None:
     chosen = choice(rows[0], "value", value="{}")
     with pytest.raises(InvalidInput, match="Edit its cells"):
         settled(f"rows: row\ntables: {{db.t: {{choices: [{chosen}]}}}}")
+
+
+def test_choices_made_on_conflicts_settle_them() -> None:
+    policy = Policy.from_yaml("{version: 1, tables: {db.t: {take: ours}}}")
+    found = settled("").conflicts
+    of_a = found.filter(pc.equal(found["column"], "a"))
+    first = choose(of_a, Take.THEIRS, decided_by="anna", time_millis=1)
+    second = choose(of_a.slice(0, 1), Take.VALUE, value="7", decided_by="ben", time_millis=2)
+    policy = policy.with_choices("db.t", first).with_choices("db.t", second)
+    assert policy.tables[0].choices.num_rows == 3
+    again = settled(policy.to_yaml().removeprefix("version: 1\n")).conflicts.to_pylist()
+    assert [(row["result"], row["decided_by"]) for row in again if row["column"] == "a"] == [
+        ("7", "ben"), ("12", "anna"), ("2", "anna")
+    ]  # fmt: skip
 
 
 def test_an_edit_to_null_is_a_value() -> None:
