@@ -133,8 +133,7 @@ def reconcile(
             not fit it.
     """
     _check(scope.schema)
-    if writes:
-        check_writable(scope.schema)
+    check_writable(scope.schema)
     target = WriteTarget(
         schema=scope.schema, paths=table.data_paths(), store=store, created=datetime.now()
     )

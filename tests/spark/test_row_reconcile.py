@@ -28,6 +28,8 @@ from core.spark.session import WarmSession
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from tests.support.java_child import Read, read_with_java
+from tests.support.warehouses import VERSIONS
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
 Rows = Sequence[tuple[Any, ...]]
@@ -385,6 +387,26 @@ def test_columns_that_one_branch_added_are_found_by_their_id(
     Path(bench.table("main").paths.schema(3)).write_text(final.to_json())
     bench.commit("main", found.messages)
     assert bench.rows("main")[0] == (1, 10, "y", "mine", "new")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_paimon_reads_the_same_rows(bench: MergeBench, tmp_path: Path, version: str) -> None:
+    bench.merge(SETTLED)
+    read = Read(table="db.t")
+    found = read_with_java(version, tmp_path, [read])[read]
+    assert isinstance(found, list)
+    assert sorted(found) == MERGED
+
+
+def test_tables_that_cannot_be_written_are_refused_by_a_preview_too(
+    bench: MergeBench,
+) -> None:
+    schema = bench.scope().schema.with_options({"bucket": "-1"})
+    scope = replace(bench.scope(), schema=schema)
+    with pytest.raises(InvalidInput, match="the buckets are dynamic"):
+        bench.engine.reconcile(
+            bench.table("main"), scope, bench.work(), Policy(), idle, writes=False
+        )
 
 
 def test_a_policy_that_does_not_fit_is_refused(bench: MergeBench) -> None:
