@@ -181,7 +181,10 @@ def _relabel(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
 def one_array(column: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> pa.Array:
     """Return a column as one array of `arrow_type`."""
     if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        if column.num_chunks == 1:
+            column = column.chunk(0)
+        else:
+            column = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
     return column if column.type == arrow_type else column.cast(arrow_type)
 
 
@@ -261,7 +264,10 @@ def _values(array: pa.Array) -> list[Any]:
         values: list[Any] = _dicts([f.name for f in array.type], children, len(array))
     elif pa.types.is_list(array.type):
         items = _values(array.flatten())
-        ends = array.value_lengths().fill_null(0).cast(pa.int64()).to_numpy().cumsum().tolist()
+        lengths = array.value_lengths()
+        if array.null_count:
+            lengths = lengths.fill_null(0)
+        ends = np.cumsum(lengths.to_numpy(), dtype=np.int64).tolist()
         values = [items[a:b] for a, b in zip([0, *ends], ends, strict=False)]
     elif pa.types.is_timestamp(array.type):
         return _values(array.view(pa.int64()))

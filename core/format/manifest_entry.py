@@ -4,6 +4,8 @@ Entries are never objects: a table may have millions. Source: Paimon ManifestEnt
 FileEntry.
 """
 
+import functools
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
@@ -119,16 +121,22 @@ def encode_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
     """
     # Releases up to 2.0 do not know the last field; it is written where it says something.
     is_new = entries["write_cols_sequences"].null_count < entries.num_rows
-    fields = _FILE if is_new else _FILE[:-1]
-    file_type = pa.struct(paimon_fields(fields))
-    file = relabel([entries[field.name] for field in fields], pa.schema(file_type))
+    names, file_type, layout = _layout_to_write(is_new)
+    file = relabel([entries[name] for name in names], pa.schema(file_type))
     columns = [
         version_column(MANIFEST_VERSION, entries.num_rows),
         *(entries[field.name] for field in _ENTRY),
         one_array(file.to_struct_array(), file_type),
     ]
-    layout = _LAYOUT.set(len(_LAYOUT) - 1, required("_FILE", file_type))
     return write_avro(relabel(columns, layout), codec)
+
+
+@functools.cache
+def _layout_to_write(is_new: bool) -> tuple[list[str], pa.DataType, pa.Schema]:
+    fields = _FILE if is_new else _FILE[:-1]
+    file_type = pa.struct(paimon_fields(fields))
+    layout = _LAYOUT.set(len(_LAYOUT) - 1, required("_FILE", file_type))
+    return [field.name for field in fields], file_type, layout
 
 
 def decode_manifest(data: bytes, manifest: str) -> pa.Table:
@@ -173,11 +181,19 @@ def file_identity(entries: pa.Table) -> pa.Array:
         one_array(entries["bucket"], pa.int32()).cast(pa.string()),
         one_array(entries["level"], pa.int32()).cast(pa.string()),
         _measured(one_array(entries["file_name"], pa.string())),
-        _measured_lists(one_array(entries["extra_files"], _texts())).fill_null("-"),
-        _hex(one_array(entries["embedded_file_index"], pa.binary())).fill_null("-"),
-        _measured(one_array(entries["external_path"], pa.string())).fill_null("-"),
+        _or_dash(one_array(entries["extra_files"], _texts()), _measured_lists),
+        _or_dash(one_array(entries["embedded_file_index"], pa.binary()), _hex),
+        _or_dash(one_array(entries["external_path"], pa.string()), _measured),
     ]
     return pc.binary_join_element_wise(*parts, "|")
+
+
+def _or_dash(values: pa.Array, encode: Callable[[pa.Array], pa.Array]) -> pa.Array | pa.Scalar:
+    """Encode values, null as a dash; one dash stands for all where there are only nulls."""
+    if values.null_count == len(values):
+        return pa.scalar("-")
+    encoded = encode(values)
+    return encoded.fill_null("-") if encoded.null_count else encoded
 
 
 def _measured(texts: pa.Array) -> pa.Array:
