@@ -1,0 +1,197 @@
+"""Merges of tables with a primary key that real Paimon wrote, read and compacted by it again."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from core.errors import ErrorKind, Refused
+from core.merge.file_moves import Strategy
+from core.merge.merge_plan import MergeVerdict
+from tests.support.java_paimon import JavaPaimon
+from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
+
+Open: TypeAlias = Callable[..., MergeBench]
+
+_ENGINES: Final[Mapping[str, Mapping[str, str]]] = {
+    "deduplicate": {},
+    "partial-update": {"merge-engine": "partial-update"},
+    "aggregation": {
+        "merge-engine": "aggregation",
+        "fields.amount.aggregate-function": "sum",
+        "fields.day.aggregate-function": "last_value",
+    },
+}
+_SKIP_LEVEL_0: Final[Mapping[str, Mapping[str, str]]] = {
+    "first-row": {"merge-engine": "first-row"},
+    "deletion vectors": {"deletion-vectors.enabled": "true"},
+}
+
+
+@pytest.fixture
+def open_bench(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Open:
+    """Makes a table of keys 1 to 40 in two commits, and a branch."""
+
+    def make(options: Mapping[str, str], **shape: Any) -> MergeBench:
+        bench = MergeBench(open_java(tmp_path), tmp_path, keyed=True, options=options, **shape)
+        bench.insert("main", *range(1, 25))
+        bench.insert("main", *range(20, 41))
+        bench.branch("dev")
+        return bench
+
+    return make
+
+
+@pytest.mark.parametrize("compacted", ["neither", "source", "target", "both"])
+@pytest.mark.parametrize("engine", _ENGINES)
+def test_disjoint_keys_of_one_bucket_are_replayed_whoever_compacted(
+    engine: str, compacted: str, open_bench: Open
+) -> None:
+    sharing = COPIED if compacted == "both" else SHARED
+    bench = open_bench({**sharing, **_ENGINES[engine]})
+    base = bench.rows["main"]
+    bench.insert("dev", *range(10, 20), amount=2)
+    bench.insert("dev", *range(12, 15), amount=3)
+    bench.insert("main", *range(30, 50), amount=4)
+    for branch, names in (("dev", ("source", "both")), ("main", ("target", "both"))):
+        if compacted in names:
+            bench.compact(branch)
+    bench.insert("main", 60, 61, amount=4)
+    assert bench.plan().strategies == {Strategy.REPLAY: 1}
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+def test_keys_that_the_source_deleted_are_deleted(open_bench: Open) -> None:
+    bench = open_bench(SHARED)
+    base = bench.rows["main"]
+    bench.delete("dev", *range(5, 10))
+    bench.insert("main", *range(30, 33), amount=4)
+    bench.compact("main")
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+@pytest.mark.parametrize("engine", [*_ENGINES, *_SKIP_LEVEL_0])
+@pytest.mark.parametrize("compacted", [False, True], ids=["written", "compacted"])
+def test_partitions_that_only_the_source_changed_are_adopted(
+    engine: str, compacted: bool, open_bench: Open
+) -> None:
+    options = {**_ENGINES, **_SKIP_LEVEL_0}[engine]
+    sharing = KEPT if engine in _SKIP_LEVEL_0 else SHARED
+    bench = open_bench({**sharing, **options}, partitioned=True)
+    base = bench.rows["main"]
+    bench.insert("dev", 10, 14, 50, 54, amount=2)
+    bench.insert("main", 11, 12, 51, 52, amount=4)
+    if compacted:
+        bench.compact("dev")
+        bench.compact("main")
+    assert bench.plan().strategies == {Strategy.ADOPT: 1}
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+@pytest.mark.parametrize("engine", _SKIP_LEVEL_0)
+def test_adopted_files_and_indexes_outlive_the_expiry_of_the_source(
+    engine: str, open_bench: Open
+) -> None:
+    bench = open_bench({**COPIED, **_SKIP_LEVEL_0[engine]}, partitioned=True)
+    base = bench.rows["main"]
+    bench.insert("dev", 10, 14, 50, 54, amount=2)
+    bench.insert("main", 11, 12, 51, 52, amount=4)
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+@pytest.mark.parametrize("engine", _SKIP_LEVEL_0)
+def test_what_level_0_cannot_say_is_refused_and_changes_nothing(
+    engine: str, open_bench: Open
+) -> None:
+    bench = open_bench({**KEPT, **_SKIP_LEVEL_0[engine]})
+    bench.insert("dev", 50, 51, amount=2)
+    bench.insert("main", 60, 61, amount=4)
+    before = bench.files()
+    with pytest.raises(Refused) as refused:
+        bench.merge(rows={})
+    assert refused.value.kind is ErrorKind.UNSUPPORTED
+    assert bench.files() == before
+
+
+def test_an_overwritten_partition_takes_the_place_of_the_one_it_replaced(open_bench: Open) -> None:
+    bench = open_bench(SHARED, partitioned=True)
+    base = bench.rows["main"]
+    bench.overwrite("dev", 10, 14, amount=6)
+    bench.insert("main", 11, 12, amount=4)
+    bench.compact("main")
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+def test_a_key_has_one_bucket_after_dynamic_buckets_were_adopted(open_bench: Open) -> None:
+    options = {**COPIED, "bucket": "-1", "dynamic-bucket.target-row-num": "8"}
+    bench = open_bench(options, partitioned=True)
+    base = bench.rows["main"]
+    bench.insert("dev", *(10, 14), *range(101, 131, 4), amount=2)
+    bench.insert("main", *(11, 12), *range(103, 131, 4), amount=4)
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    bench.check()
+    bench.expire("dev")
+    # Java looks every key up in the adopted index: none gets a second bucket.
+    bench.insert("main", *range(1, 41), *range(101, 131, 4), amount=5)
+    bench.check()
+    _check_all_that_follows(bench)
+
+
+def test_dynamic_buckets_that_both_sides_filled_are_refused(open_bench: Open) -> None:
+    bench = open_bench({**SHARED, "bucket": "-1", "dynamic-bucket.target-row-num": "8"})
+    bench.insert("dev", *range(101, 111), amount=2)
+    bench.insert("main", *range(201, 211), amount=4)
+    before = bench.files()
+    with pytest.raises(Refused) as refused:
+        bench.merge(rows={})
+    assert refused.value.kind is ErrorKind.UNSUPPORTED
+    assert bench.files() == before
+
+
+@pytest.mark.parametrize("options", [SHARED, COPIED], ids=["shared", "copied"])
+def test_merges_repeat_go_back_and_cross(options: dict[str, str], open_bench: Open) -> None:
+    bench = open_bench(options)
+    bench.insert("dev", 10, 11, amount=2)
+    bench.insert("main", 30, 31, amount=4)
+    both = bench.rows["main"] | {each: bench.rows["dev"][each] for each in (10, 11)}
+    bench.merge(rows=both)
+    bench.merge("main", "dev", rows=both)
+    bench.check()
+    bench.insert("dev", 12, 13, amount=2)
+    bench.compact("dev")
+    bench.insert("main", 32, 33, amount=4)
+    bench.merge(rows=bench.rows["main"] | {each: bench.rows["dev"][each] for each in (12, 13)})
+    bench.check()
+    bench.insert("main", 34, 35, amount=4)
+    bench.compact("main")
+    bench.insert("dev", 14, 15, amount=2)
+    new = {each: bench.rows["main"][each] for each in (32, 33, 34, 35)}
+    bench.merge("main", "dev", rows=bench.rows["dev"] | new)
+    bench.check()
+    bench.delete("dev", 14, 15)
+    bench.merge(rows=bench.rows["dev"])
+    _check_all_that_follows(bench)
+
+
+def _check_all_that_follows(bench: MergeBench) -> None:
+    """Java reads all of it, goes on, compacts fully and expires; a key is there once."""
+    bench.check()
+    bench.check_history()
+    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    bench.compact("main")
+    bench.check()
+    bench.go_on()
+    keys = Counter(row[0] for row in bench.table().rows())
+    assert set(keys.values()) == {1}
+    options = bench.table().schemas()[-1]["options"]
+    if not ({"write-only", "snapshot.num-retained.min"} & options.keys()):
+        for branch in ("dev", "main"):
+            bench.expire(branch)
+            bench.check()
