@@ -13,7 +13,7 @@ from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
 from core.procedures.merge_sides import MergeHeads, find_heads
-from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, theirs_of
+from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -38,6 +38,18 @@ def preview_merge(
     found = warehouse.table(table.on_branch(target))
     spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
     return plan_of(found, spec, rules or MergeRules(), warehouse.clock())
+
+
+def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
+    """Decide on the merge that a call asks for; raises as `preview_merge` does."""
+    target = target_table(warehouse, call)
+    spec = MergeSpec.from_call(target, call)
+    return plan_of(target, spec, rules_of(call), warehouse.clock())
+
+
+def target_table(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
+    """Open the table on the branch that a call merges into."""
+    return warehouse.table(target_of(call.text("table"), call))
 
 
 def plan_of(

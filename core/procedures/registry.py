@@ -13,6 +13,7 @@ from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
+from core.procedures.settle_rows import compare_rows
 from core.procedures.stages import Stages
 from core.procedures.verb import Verb, run_verb
 from core.procedures.warehouse import Warehouse
@@ -27,6 +28,7 @@ def _procedure(verb: Verb) -> Procedure:
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
         "build_demo": build_demo,
+        "compare_rows": compare_rows,
         "create_branch": create_branch,
         "fast_forward": fast_forward,
         "recover": recover,

@@ -114,6 +114,8 @@ def test_a_cell_that_both_changed_stops_the_merge_and_is_kept_to_be_looked_at(
     before = table.data_files()
     with pytest.raises(Refused) as refused:
         table.run("merge_branch", "merge", branch="dev")
+    told = table.run("compare_rows", "compare", branch="dev")
+    assert told.notes[0] == "2 conflicts of rows must be settled, 0 are."
     assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
     assert refused.value.facts["conflicts"] == 2
     assert table.data_files() == before
@@ -129,7 +131,7 @@ def test_a_policy_settles_what_both_changed(table: Table) -> None:
     policy = "version: 1\ntables:\n  db.t:\n    take: theirs\n    columns: {a: max}\n"
     receipt = table.run("merge_branch", "merge", branch="dev", policy=policy)
     assert (table.rows()[0], table.rows()[2]) == ((1, 20, "base"), (3, 30, "dev"))
-    assert any("2 conflicts settled" in note for note in receipt.notes)
+    assert any("2 conflicts of rows settled" in note for note in receipt.notes)
     table.run("undo", "undo", operation="merge")
     assert (table.rows()[0], table.rows()[2]) == ((1, 10, "base"), (3, 30, "main"))
 

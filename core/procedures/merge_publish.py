@@ -1,0 +1,250 @@
+"""Carrying out a merge: copies and schemas first, then one snapshot, then the receipt."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from core.commit.branch_commit import check_head
+from core.commit.data_copy import copy_data_files, remove_copies
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.metadata_copy import publish_files
+from core.commit.own_commit import snapshots_since
+from core.commit.schema_commit import withdraw_schemas
+from core.diff.lineage import (
+    MERGE_BASE_IDENTITY,
+    MERGE_FIELD_IDS,
+    MERGE_SCHEMA_ID,
+    MERGE_SOURCE,
+    MERGE_SOURCE_IDENTITY,
+)
+from core.errors import CommitConflict, ErrorKind
+from core.format.json_text import JsonObject
+from core.format.receipt import Counts, Receipt, identity_from, identity_to
+from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
+from core.merge.conflict import ConflictKind, Take
+from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
+from core.merge.merge_plan import MergePlan, plan_merge
+from core.procedures.merge_messages import as_target_files, copies_of, messages_of
+from core.procedures.merge_rows import (
+    joined_messages,
+    messages_from,
+    written_paths,
+)
+from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
+from core.procedures.operation import Operation
+from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
+from core.procedures.take_over import finish_take_over
+from core.table.file_store_table import FileStoreTable
+
+FORWARD: Final = "fast-forward"
+"""How a merge goes that takes over the history of its source."""
+
+
+def journal_of_merge(plan: MergePlan) -> dict[str, object]:
+    """What an operation notes of a three-way merge: all that its end needs."""
+    assert plan.moves is not None
+    assert plan.schema is not None
+    assert plan.ours is not None
+    assert plan.theirs is not None
+    return {
+        "way": "three-way",
+        "ours": identity_to(plan.ours.identity),
+        "oursId": plan.ours.id,
+        "theirs": identity_to(plan.theirs.identity),
+        "theirsId": plan.theirs.id,
+        "base": None if plan.base is None else identity_to(plan.base.identity),
+        "strict": plan.rules.strict,
+        "scope": str(plan.rules.scope),
+        "isolation": str(plan.rules.isolation),
+        "policy": plan.rules.policy,
+        "kinds": {str(kind): str(take) for kind, take in plan.rules.kinds},
+        "moves": _digest(plan.moves),
+        "shares": plan.shares_files,
+        "bytesToCopy": plan.cost.bytes_to_copy,
+        "schemas": [schema.to_json() for schema in plan.schema.schemas],
+        "schemaIdAfter": plan.schema.final_id,
+        "sourceSchemaId": plan.source_schema_id,
+        "idMap": {str(theirs): ours for theirs, ours in plan.schema.id_map.items()},
+        "fieldIds": {str(theirs): ours for theirs, ours in plan.schema.field_ids.items()},
+        "notes": list(plan.notes),
+    }
+
+
+def finish_merge(operation: Operation) -> Receipt:
+    """Merge as the journal says, from wherever it was cut off.
+
+    Raises:
+        CommitConflict: The target moved; it is as it was, and what was made for it is removed.
+    """
+    if text_of(operation.intent.plan, "way") == FORWARD:
+        return finish_take_over(operation)
+    target = operation.table.on(operation.intent.branch)
+    raw = JsonObject(operation.intent.plan, "journal of a merge")
+    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    source = target.on(spec.source)
+    ours = _snapshot(target, raw, "ours")
+    theirs = _snapshot(source, raw, "theirs")
+    schemas = [TableSchema.from_json(text) for text in raw.texts("schemas")]
+    plan = plan_merge(sides_of(target, spec, ours, theirs), _rules(raw))
+    moves = plan.moves
+    if moves is None or _digest(moves) != raw.get("moves", str):
+        raise CommitConflict(
+            "The files of this merge are no longer what was decided on. Nothing was changed; plan "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    shares = raw.get("shares", bool)
+    operation_id = operation.intent.operation_id
+    coming = pa.concat_tables([moves.add, moves.replays])
+    copies = () if shares else copies_of(source, target, coming, operation_id)
+    try:
+        landed = _land(operation, spec, (ours, theirs), moves, copies, schemas)
+    except CommitConflict:
+        written = written_paths(target, messages_from(raw, "rowMessages"))
+        made = [*(path for _, path in copies), *written]
+        remove_copies(operation.warehouse.store, made)
+        withdraw_schemas(target, operation.warehouse.store, schemas)
+        raise
+    before = target.snapshots.find(landed.id - 1)
+    receipt = receipt_of(
+        operation,
+        moves=(move_of(target.branch, before, landed),),
+        counts=Counts(
+            snapshots_added=1,
+            schemas_added=len(schemas),
+            files_verified=number_of(operation.intent.plan, "filesVerified"),
+            rows_added=landed.delta_record_count or 0,
+            bytes_written=0 if not copies else number_of(operation.intent.plan, "bytesToCopy"),
+        ),
+        notes=(
+            f"{spec.title}: done as snapshot {landed.id}.",
+            *texts_of(operation.intent.plan, "notes"),
+            *texts_of(operation.intent.plan, "rowNotes"),
+        ),
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            spec.kind.event,
+            receipt,
+            branch=target.branch,
+            source_branch=None if spec.source == spec.target else spec.source,
+            before=ours.identity,
+            after=landed.identity,
+            parents=(
+                (ours.identity, theirs.identity)
+                if spec.kind is MergeKind.MERGE
+                else (ours.identity,)
+            ),
+            undoes=spec.reverts,
+        )
+    )
+
+
+def _land(
+    operation: Operation,
+    spec: MergeSpec,
+    heads: tuple[Snapshot, Snapshot],
+    moves: FileMoves,
+    copies: Sequence[tuple[str, str]],
+    schemas: Sequence[TableSchema],
+) -> Snapshot:
+    """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
+    ours, theirs = heads
+    store, intent = operation.warehouse.store, operation.intent
+    target = operation.table.on(spec.target)
+    source = target.on(spec.source)
+    raw = JsonObject(intent.plan, "journal of a merge")
+    commit_id = _identifier(intent.operation_id)
+    if not _has_landed(target, ours.id, intent.actor, commit_id):
+        check_head(target, ours.identity)
+        copy_data_files(store, copies)
+        publish_files(
+            store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
+        )
+    id_map = {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
+    incoming = as_target_files(
+        pa.concat_tables([moves.add, moves.replays]),
+        id_map,
+        intent.operation_id if copies else None,
+    )
+    moved = messages_of(moves, incoming, source.index_entries(theirs), target.index_entries(ours))
+    landed = FileStoreCommit(target, store).commit(
+        joined_messages(moved, messages_from(raw, "rowMessages")),
+        user=intent.actor,
+        identifier=commit_id,
+        properties=_properties(spec, intent.operation_id, theirs, raw),
+        expected_head=ours.identity,
+        seen_id=ours.id,
+        check_append=moves.brings_back,
+        # Where the rules overruled all of it, the target notes that it has seen the source.
+        may_be_empty=True,
+    )
+    assert landed is not None
+    return landed
+
+
+def _properties(
+    spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject
+) -> dict[str, str]:
+    """What the snapshot tells: of a merge, all that the next one builds on."""
+    name = str(spec.kind).removesuffix("_branch")
+    told = {"branch.operation": name, "branch.operation-id": operation_id}
+    if spec.kind is not MergeKind.MERGE:
+        return told
+    return told | {
+        MERGE_SOURCE: spec.source,
+        MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
+        MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
+        MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
+        MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+    }
+
+
+def _has_landed(target: FileStoreTable, seen_id: int, user: str, identifier: int) -> bool:
+    return any(
+        each.commit_user == user and each.commit_identifier == identifier
+        for each in snapshots_since(target, seen_id, target.head())
+    )
+
+
+def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:
+    """The snapshot that a side stood at when the merge was decided."""
+    wanted = identity_from(raw.get(side, dict), raw.what)
+    found = table.snapshots.find(raw.get(f"{side}Id", int))
+    if found is None or wanted is None or not found.identity.same_as(wanted):
+        raise CommitConflict(
+            f"The snapshot at which {table.branch!r} was to be merged is gone. Nothing was "
+            "changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+        )
+    return found
+
+
+def _rules(raw: JsonObject) -> MergeRules:
+    return MergeRules(
+        strict=raw.get("strict", bool),
+        scope=raw.choice("scope", InsertScope),
+        isolation=raw.choice("isolation", Isolation),
+        policy=raw.get("policy", str),
+        kinds=tuple(
+            (ConflictKind(kind), Take(take)) for kind, take in raw.text_map("kinds").items()
+        ),
+    )
+
+
+def _digest(moves: FileMoves) -> str:
+    """Tell the files of one decision from those of another."""
+    tables = (moves.add, moves.replays, moves.restore, moves.remove)
+    told = [sorted(table["identity"].to_pylist()) for table in tables]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def _identifier(operation_id: str) -> int:
+    """A number that no other commit of the actor has, the same one for a repeated try."""
+    return int.from_bytes(hashlib.sha256(operation_id.encode()).digest()[:7])

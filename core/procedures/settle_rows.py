@@ -1,0 +1,130 @@
+"""Rows of a merge that both sides may have changed: compared, settled by a policy, written."""
+
+from dataclasses import replace
+
+from core.commit.commit_message import CommitMessage
+from core.commit.data_copy import remove_copies
+from core.commit.row_conflicts import publish_row_conflicts
+from core.diff.history_move import count
+from core.errors import ErrorKind, Refused
+from core.format.json_text import JsonObject
+from core.format.receipt import Receipt
+from core.merge.merge_plan import MergePlan
+from core.merge.row_work import Reconciled
+from core.procedures.call import ProcedureCall
+from core.procedures.merge_rows import (
+    messages_from,
+    messages_to_json,
+    row_scope,
+    row_work,
+    written_paths,
+)
+from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
+from core.procedures.preview_merge import planned_merge, policy_of, target_table
+from core.procedures.records import texts_of
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+
+
+def settle_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    """Compare the rows that both sides may have changed, and write what replaying cannot give.
+
+    Raises:
+        Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
+    """
+    plan = planned_merge(warehouse, call)
+    found = _reconciled(warehouse, rows, call, plan, progress, writes=True)
+    if found is None:
+        return {}
+    if found.open_count:
+        remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
+        raise Refused(
+            f"Merge {plan.source!r} into {plan.target!r} of {plan.table} is refused: "
+            f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
+            "changed; settle them by a policy.",
+            kind=ErrorKind.CONFLICTS_OPEN,
+            plan_id=plan.id,
+            conflicts=found.open_count,
+        )
+    settled = found.conflicts.num_rows
+    notes = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
+    return {
+        "plan_id": plan.id,
+        "rowMessages": messages_to_json(found.messages),
+        "rowNotes": notes if settled else [],
+    }
+
+
+def compare_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Look for conflicts of rows and keep them to be shown; the table is left as it is.
+
+    Takes the arguments of `merge_branch`.
+    """
+    merge = replace(call, name=str(MergeKind.MERGE))
+    started = warehouse.clock()
+    facts = stages.run(
+        "compare rows",
+        lambda progress: _compared(warehouse, rows, merge, progress),
+        message="Comparing rows that both sides may have changed.",
+    )
+    return Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=str(facts["plan_id"]),
+        notes=texts_of(facts, "notes"),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+
+
+def _compared(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    plan = planned_merge(warehouse, call)
+    found = _reconciled(warehouse, rows, call, plan, progress, writes=False)
+    if found is None:
+        return {"plan_id": plan.id, "notes": ["No row had to be compared."]}
+    settled = found.conflicts.num_rows - found.open_count
+    return {
+        "plan_id": plan.id,
+        "notes": [
+            f"{count(found.open_count, 'conflict')} of rows must be settled, {settled:,} are.",
+            "Nothing was changed.",
+        ],
+    }
+
+
+def _reconciled(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    *,
+    writes: bool,
+) -> Reconciled[CommitMessage] | None:
+    """Have the rows compared that a plan waits for, None where it waits for none."""
+    if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
+        return None
+    target = target_table(warehouse, call)
+    source = target.on(plan.source)
+    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
+    work = row_work(target, source, sides, plan.moves.row_places)
+    found = rows.reconcile(
+        target, row_scope(plan, sides), work, policy_of(call), progress, writes=writes
+    )
+    if found.conflicts.num_rows:
+        publish_row_conflicts(warehouse.store, target.paths, plan.id, found.conflicts)
+    return found
+
+
+def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Remove the files of settled rows of a merge that does not come to be."""
+    messages = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
+    remove_copies(warehouse.store, written_paths(target_table(warehouse, call), messages))
