@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
+from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from core.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
 from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
@@ -20,6 +22,8 @@ from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.jobs.progress import JobState, JobStep, JobView, WorkerView
+from core.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
+from core.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
@@ -41,6 +45,8 @@ from core.procedures.browse_values import (
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Consequence, Preview, changes, keeps
 from core.procedures.permissions import Role
+from core.procedures.preview_merge import rules_of
+from tests.support.commit_tables import UNPARTITIONED, data_files
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -160,6 +166,7 @@ class PretendServices:
     unreachable: PaimonError | None = None
     fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
+    merges: dict[str, MergePlan] = field(default_factory=dict)
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
     opened: list[Identifier] = field(default_factory=list)
@@ -330,6 +337,17 @@ class PretendServices:
             for side in sides
         ]
         return plan_fast_forward(table.table_name, *histories)
+
+    def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
+        call = self.call("merge_branch", arguments)
+        self.asked.append(call)
+        found = self._find(Identifier.parse(call.text("table")))
+        source = found.branch(call.text("branch"))
+        target = found.branch(call.find_text("target") or MAIN_BRANCH)
+        plan = self.merges.get(source.name) or merge_plan(found, source, target, rules_of(call))
+        told = self.previews.get("merge_branch", preview("merge_branch"))
+        assert isinstance(told, Preview)
+        return MergeDecision(plan=plan, preview=replace(told, plan_id=plan.id))
 
     def receipt(self, operation_id: str) -> Receipt:
         if operation_id not in self.receipts:
@@ -506,6 +524,46 @@ def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> GraphNo
         is_head_of=(),
         merged_from=None,
     )
+
+
+def merge_plan(
+    table: PretendTable,
+    source: PretendBranch,
+    target: PretendBranch,
+    rules: MergeRules | None = None,
+    *,
+    verdict: MergeVerdict | None = None,
+    **parts: Any,
+) -> MergePlan:
+    """The plan of a merge: by the heads, or with another verdict and what belongs to it."""
+    theirs, ours = _own(table, source, target), _own(table, target, source)
+    if verdict is None:
+        verdict = MergeVerdict.CLEAN if ours else MergeVerdict.FAST_FORWARD
+        verdict = verdict if theirs else MergeVerdict.UP_TO_DATE
+    if verdict is MergeVerdict.CLEAN:
+        parts = {"moves": NEW_FILES, "cost": PlanCost(files_added=2, rows_added=20), **parts}
+    shared = [each for each in source.snapshots if each not in theirs]
+    heads = [each and each.identity.short for each in (target.head, source.head)]
+    return MergePlan(
+        id=hashlib.sha256(repr((heads, rules, verdict)).encode()).hexdigest()[:16],
+        table=table.identifier.table_name,
+        source=source.name,
+        target=target.name,
+        base=shared[-1] if shared else None,
+        ours=target.head,
+        theirs=source.head,
+        verdict=verdict,
+        rules=rules or MergeRules(),
+        **parts,
+    )
+
+
+NEW_FILES = FileMoves(
+    add=data_files(["one", "two"]),
+    restore=data_files([]),
+    remove=data_files([]),
+    buckets=(BucketMove(place=(UNPARTITIONED, 0), strategy=Strategy.REPLAY),),
+)
 
 
 def preview(

@@ -28,6 +28,18 @@ from core.procedures.call import Argument
             "create-branch a.t b --at 2023-11-14T22:13:20.500+00:00",
         ),
         (
+            "merge_branch",
+            {
+                "table": "a.t",
+                "branch": "b",
+                "target": "main",
+                "strict": True,
+                "scope": "partition",
+                "isolation": None,
+            },
+            "merge b --table a.t --to main --strict --scope partition",
+        ),
+        (
             "rename_branch",
             {"table": "a.t", "branch": "b", "to": "c", "update_options": True, "reason": "x y"},
             "rename-branch a.t b c --update-options --reason 'x y'",

@@ -1,0 +1,246 @@
+"""The merge page: each verdict in words, what settles a conflict, the command that is sent."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.diff.three_way import ThreeWay
+from core.errors import ErrorKind
+from core.format.receipt import Counts
+from core.merge.conflict import Conflict, ConflictKind, Subject, Take
+from core.merge.file_moves import Block, MergeRules
+from core.merge.merge_plan import MergeVerdict, PlanCost
+from core.procedures.consequence import blocks
+from tests.console.pages import Console, air_console
+from tests.console.pretend import NEW_FILES, merge_plan, preview, receipt, snapshot
+
+FLIGHTS = {"db": "air", "table": "flights"}
+FIX = {**FLIGHTS, "source": "fix-delays"}
+
+
+def conflict(*takes: Take, subject: str = "dep_delay") -> Conflict:
+    return Conflict(
+        kind=ConflictKind.FILE_RULE,
+        rule="003/update.insert",
+        subject=Subject(table="air.flights", name=subject),
+        sides=ThreeWay(base="", ours="insert since the base", theirs="update since the base"),
+        settle_with=takes,
+    )
+
+
+def planned(console: Console, verdict: MergeVerdict, **parts: Any) -> Console:
+    """Have the merge of fix-delays come out in some way."""
+    flights = console.services.listed[1]
+    branches = flights.branches
+    console.services.merges["fix-delays"] = merge_plan(
+        flights, branches["fix-delays"], branches["main"], verdict=verdict, **parts
+    )
+    return console
+
+
+def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FIX)
+    assert "**Bring `fix-delays` (3 commits) into `main` (3 since the fork).**" in page.text
+    assert "Base snapshot 9, target `main` at snapshot 12, source `fix-delays` at snapshot 12" in (
+        page.text
+    )
+    assert "Files replayed 2" in page.text
+    assert "Rows that come +20" in page.text
+    assert "Copied 0 B" in page.text
+    assert not page.at.button(key="run-merge_branch").disabled
+    assert "branch-console merge fix-delays --table air.flights --to main --warehouse" in page.text
+
+
+def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FIX, isolation="snapshot")
+    page.at.text_input(key="do-reason").set_value("checked")
+    page = page.run().click("run-merge_branch")
+    (call,) = console.services.sent
+    assert call.name == "merge_branch"
+    arguments = dict(call.arguments)
+    assert arguments.pop("plan_id")
+    assert arguments == {
+        "table": "air.flights",
+        "branch": "fix-delays",
+        "target": "main",
+        "isolation": "snapshot",
+        "reason": "checked",
+    }
+    assert page.at.query_params["id"] == call.operation_id
+    assert "is queued" in page.text
+
+
+def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FIX)
+    main = console.services.listed[1].branches["main"]
+    main.snapshots = (*main.snapshots, snapshot("late", 13, user="bob"))
+    page.click("run-merge_branch")
+    assert "**This preview is out of date: `main` moved from 12 to 13 (user `bob`).**" in page.text
+    assert console.services.sent == []
+    assert not page.has_button("run-merge_branch")
+    page.click("merge-plan-again")
+    assert "at snapshot 13" in page.text
+    page.click("run-merge_branch")
+    assert len(console.services.sent) == 1
+
+
+def test_another_choice_is_another_preview(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FIX)
+    page.at.query_params["strict"] = "1"
+    page.run()
+    assert "out of date" not in page.text
+    assert page.has_button("run-merge_branch")
+
+
+def test_what_stands_in_the_way_keeps_the_button_shut(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    console.services.previews["merge_branch"] = preview(
+        "merge_branch", blocks("Another job is at work on main.", ErrorKind.NAME_TAKEN)
+    )
+    page = console.open("merge", **FIX)
+    assert page.at.button(key="run-merge_branch").disabled
+    assert "Another job is at work on main" in page.text
+
+
+def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
+    page = air_console(tmp_path, role="viewer").open("merge", **FIX)
+    assert page.at.button(key="run-merge_branch").disabled
+    assert "This asks for an editor; you are a viewer." in page.text
+
+
+def test_conflicts_are_listed_with_links_that_settle_them(tmp_path: Path) -> None:
+    console = planned(
+        air_console(tmp_path),
+        MergeVerdict.CONFLICTS,
+        moves=NEW_FILES,
+        conflicts=(
+            conflict(Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT),
+            conflict(Take.OURS, Take.THEIRS, subject="carrier"),
+            conflict(subject="origin"),
+        ),
+    )
+    page = console.open("merge", **FIX, scope="table")
+    assert "**3 conflicts: both sides changed what cannot both stand.**" in page.text
+    assert "`CONFLICTS_OPEN`" in page.text
+    assert "`003/update.insert`" in page.text
+    assert "insert since the base" in page.text
+    assert "take ours or theirs" in page.text
+    assert "change one of the branches" in page.text
+    links = dict(page.links())
+    assert "isolation=snapshot" in links["Isolation: snapshot"]
+    assert "source=fix-delays" in links["Isolation: snapshot"]
+    assert "scope=partition" in links["Insert scope: partition (1 of 3)"]
+    assert not page.has_button("run-merge_branch")
+
+
+def test_strict_can_be_taken_back_from_its_conflicts(tmp_path: Path) -> None:
+    console = planned(
+        air_console(tmp_path),
+        MergeVerdict.CONFLICTS,
+        moves=NEW_FILES,
+        conflicts=(conflict(),),
+    )
+    plans = console.services.merges
+    plans["fix-delays"] = replace(plans["fix-delays"], rules=MergeRules(strict=True))
+    links = dict(console.open("merge", **FIX, strict="1").links())
+    assert "strict" not in links["Without strict"]
+
+
+def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:
+    console = planned(
+        air_console(tmp_path),
+        MergeVerdict.CONFLICTS,
+        moves=NEW_FILES,
+        conflicts=tuple(conflict(subject=f"column-{number}") for number in range(1000)),
+    )
+    page = console.open("merge", **FIX)
+    assert "1,000 conflicts" in page.text
+    assert "column\\-24" in page.text
+    assert "column\\-25" not in page.text
+
+
+def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
+    cost = PlanCost(files_added=2, rows_added=20, buckets_to_compare=4)
+    console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
+    page = console.open("merge", **FIX)
+    assert "**4 buckets to compare: a job reads the changed keys.**" in page.text
+    assert "Buckets to compare 4" in page.text
+    page.click("run-merge_branch")
+    assert [call.name for call in console.services.sent] == ["merge_branch"]
+
+
+def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
+    console = planned(
+        air_console(tmp_path),
+        MergeVerdict.REFUSED,
+        blocks=(Block(kind=ErrorKind.NO_COMMON_HISTORY, text="They share no snapshot."),),
+    )
+    page = console.open("merge", **FIX)
+    assert "**Merge of `fix-delays` into `main` refused.**" in page.text
+    assert "`NO_COMMON_HISTORY`" in page.text
+    assert "Both histories on one scale" in dict(page.links())
+    assert not page.has_button("run-merge_branch")
+
+
+def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit")
+    assert "**Nothing to do: `main` holds all that `audit` changed.**" in page.text
+    assert not page.has_button("run-merge_branch")
+
+
+def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
+    assert "**Bring `backfill` (2 commits) into `main`.**" in page.text
+    assert page.has_button("ff-run")
+
+
+def test_three_way_is_not_made_of_a_fast_forward(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", how="three-way")
+    assert "it takes over the history" in page.text
+    assert "how=ff" in dict(page.links())["Take over the history"]
+    assert not page.has_button("ff-run")
+    assert not page.has_button("run-merge_branch")
+
+
+def test_a_refused_fast_forward_leads_to_the_merge(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FIX, how="ff")
+    links = dict(page.links())
+    assert "source=fix-delays" in links["Merge three ways"]
+    assert "how" not in links["Merge three ways"]
+    assert "source=main" in links["Bring `main` into `fix-delays` first"]
+
+
+def test_a_diverged_branch_leads_to_its_merge(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
+    links = [query for label, query in page.links() if label == "Merge"]
+    assert any("source=fix-delays" in query and "target=main" in query for query in links)
+
+
+def test_a_broken_branch_is_a_card(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="half-made")
+    assert "**The preview cannot be made; nothing changed.**" in page.text
+
+
+@pytest.mark.parametrize("name", ["scope", "isolation"])
+def test_an_option_that_there_is_not_is_said(tmp_path: Path, name: str) -> None:
+    page = air_console(tmp_path).open("merge", **FIX, **{name: "typo"})
+    assert "`INVALID_ARGUMENT`" in page.text
+    assert not page.has_button("run-merge_branch")
+
+
+def test_a_way_that_there_is_not_is_said(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FIX, how="typo")
+    assert "a way to merge that there is not: `typo`" in page.text
+
+
+def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    main = console.services.listed[1].branches["main"]
+    told = receipt("m" * 32, main.snapshots[-2], main.snapshots[-1])
+    console.services.receipts["m" * 32] = replace(told, counts=Counts(snapshots_added=1))
+    page = console.open("receipt", **FLIGHTS, id="m" * 32)
+    assert page.has_button("undo")

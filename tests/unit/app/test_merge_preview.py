@@ -1,0 +1,198 @@
+"""A merge in words: its verdict, its figures, its buckets, and what would settle its conflicts."""
+
+from pathlib import Path
+
+import pytest
+
+from app.models.merge_preview import (
+    MergeDecision,
+    MergePreview,
+    SeenPlan,
+    bucket_lines,
+    otherwise_words,
+    strategies_words,
+)
+from core.diff.schema_diff import ChangeKind
+from core.errors import ErrorKind
+from core.format.binary_row import encode_row
+from core.format.data_types import INT
+from core.format.identifier import Identifier
+from core.merge.conflict import Take
+from core.merge.file_moves import Isolation, MergeRules, Strategy
+from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.procedures.consequence import Preview
+from core.procedures.permissions import Role
+from core.procedures.preview_merge import preview_merge
+from tests.support.branch_bench import BranchBench
+from tests.support.commit_tables import data_files, message
+
+TABLE = Identifier(database="db", table="t")
+
+
+def seen(bench: BranchBench, rules: MergeRules | None = None) -> MergePreview:
+    plan = planned(bench, rules)
+    command = Preview(
+        procedure="merge_branch",
+        title="Merge",
+        plan_id=plan.id,
+        consequences=(),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo works.",
+    )
+    decision = MergeDecision(plan=plan, preview=command)
+    return MergePreview.of(decision, bench.table().schema(), ahead=1, behind=2)
+
+
+def planned(bench: BranchBench, rules: MergeRules | None = None) -> MergePlan:
+    return preview_merge(bench.warehouse(), TABLE, "dev", "main", rules)
+
+
+def figures(preview: MergePreview) -> dict[str, str]:
+    return {figure.label: figure.value for figure in preview.figures}
+
+
+def based(tmp_path: Path, **table: object) -> BranchBench:
+    bench = BranchBench(tmp_path, **table)  # type: ignore[arg-type]
+    bench.append("base")
+    bench.branch("dev")
+    return bench
+
+
+def delete_all(bench: BranchBench, branch: str) -> None:
+    head = bench.table(branch).head()
+    assert head is not None
+    gone = bench.table(branch).live_files(head)
+    bench.committer(branch).commit([message(total_buckets=-1, deleted_files=gone)], user="bob")
+
+
+def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    preview = seen(bench)
+    assert preview.headline == "Bring `dev` (1 commit) into `main` (2 since the fork)."
+    assert preview.can_run
+    assert preview.heads == (
+        "base snapshot 1, target `main` at snapshot 2, source `dev` at snapshot 2"
+    )
+    counts = figures(preview)
+    assert (counts["Files replayed"], counts["Rows that come"]) == ("1", "+10")
+    # Other engines may expire what branches share here, so the file is copied.
+    assert counts["Copied"] == "1,000 B"
+    assert "Conflicts" not in counts
+    (line,) = preview.buckets
+    assert (line.strategy, line.files_added, line.rows) == (Strategy.REPLAY, 1, 10)
+    assert strategies_words(preview.plan) == "1 replayed"
+
+
+def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    delete_all(bench, "dev")
+    bench.append("mine")
+    preview = seen(bench)
+    assert preview.headline == "1 conflict: both sides changed what cannot both stand."
+    assert preview.code is ErrorKind.CONFLICTS_OPEN
+    assert not preview.can_run
+    assert [(each.label, each.number) for each in preview.settlings] == [
+        ("Insert scope: partition", 1),
+        ("Isolation: snapshot", 1),
+    ]
+    (line,) = preview.conflicts
+    assert (line.rule, line.ours, line.theirs) == (
+        "003/delete.insert",
+        "insert since the base",
+        "delete since the base",
+    )
+    settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
+    assert settled.plan.verdict is MergeVerdict.CLEAN
+    assert figures(settled)["Rows that go"] == "\N{MINUS SIGN}10"
+
+
+def test_strict_can_be_taken_back_where_there_are_conflicts(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    delete_all(bench, "dev")
+    bench.append("mine")
+    last = seen(bench, MergeRules(strict=True)).settlings[-1]
+    assert (last.label, dict(last.view)) == ("Without strict", {"strict": None})
+
+
+def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
+    for name, branch, keys in (("a", "main", (0, 9)), ("b", "dev", (2, 5)), ("c", "main", (4, 7))):
+        if branch == "dev":
+            bench.branch("dev")
+        files = data_files([name], keys=keys)
+        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
+    preview = seen(bench)
+    assert preview.headline == "1 bucket to compare: a job reads the changed keys."
+    assert figures(preview)["Buckets to compare"] == "1"
+    assert not preview.is_exact
+    assert preview.can_run
+
+
+def test_a_schema_change_is_compared_with_the_target(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    bench.alter("dev", column="extra")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    preview = seen(bench)
+    assert preview.schema is not None
+    (change,) = preview.schema.changes
+    assert (change.kind, change.subject) == (ChangeKind.ADDED, "extra")
+    assert figures(preview)["Schema changes"] == "1"
+
+
+def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
+    preview = seen(based(tmp_path))
+    assert preview.headline == "Nothing to do: `main` holds all that `dev` changed."
+    assert not preview.can_run
+    assert preview.figures == ()
+
+
+def test_a_branch_without_shared_history_is_refused(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("base")
+    bench.branch("dev", empty=True)
+    bench.append("theirs", branch="dev")
+    preview = seen(bench)
+    assert preview.headline == "Merge of `dev` into `main` refused."
+    assert preview.code is ErrorKind.NO_COMMON_HISTORY
+    assert preview.detail.endswith("Nothing changed.")
+
+
+def test_partitions_are_named_as_their_folders(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, partition_keys=["pt"])
+    for name, branch, day in (("a", "main", 1), ("b", "dev", 2), ("c", "main", 3)):
+        if branch == "dev":
+            bench.branch("dev")
+        partition = encode_row([day], [INT])
+        files = data_files([name], partition=partition, total_buckets=-1)
+        new = message(partition=partition, total_buckets=-1, new_files=files)
+        bench.committer(branch).commit([new], user="bob", identifier=day)
+    (line,) = bucket_lines(planned(bench), bench.table().schema())
+    assert (line.partition, line.strategy) == ("pt=2", Strategy.ADOPT)
+
+
+def test_a_plan_says_what_moved_since_it_was_seen(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    first = SeenPlan.of(planned(bench))
+    assert first.staleness(planned(bench)) is None
+    bench.append("late", user="eve")
+    assert first.staleness(planned(bench)) == (
+        "This preview is out of date: `main` moved from 2 to 3 (user `eve`)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("takes", "words"),
+    [
+        ((Take.SCOPE_PARTITION,), ""),
+        ((Take.OURS, Take.THEIRS), "take ours or theirs"),
+        ((), "change one of the branches"),
+    ],
+)
+def test_what_no_option_settles_is_said(takes: tuple[Take, ...], words: str) -> None:
+    assert otherwise_words(takes) == words

@@ -1,0 +1,172 @@
+"""Merging from the command line: what it tells people and programs, and how it ends."""
+
+from pathlib import Path
+
+import pytest
+
+from core.format.identifier import Identifier
+from core.merge.file_moves import MergeRules
+from core.procedures.preview_merge import preview_merge
+from tests.support.branch_bench import BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.commit_tables import message
+from tests.support.lifecycle import metadata
+
+TABLE = Identifier(database="db", table="t")
+DEV = ("merge", "dev", "--table", "db.t")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path / "warehouse", options={"write-only": "true"})
+    bench.append("base")
+    bench.branch("dev")
+    return bench
+
+
+@pytest.fixture
+def diverged(bench: BranchBench) -> BranchBench:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    return bench
+
+
+@pytest.fixture
+def colliding(bench: BranchBench) -> BranchBench:
+    """The source deleted what it had, the target inserted: only a rule can tell what is meant."""
+    head = bench.table("dev").head()
+    assert head is not None
+    gone = bench.table("dev").live_files(head)
+    bench.committer("dev").commit([message(total_buckets=-1, deleted_files=gone)], user="bob")
+    bench.append("mine")
+    return bench
+
+
+def test_the_verdict_comes_first_and_nothing_is_changed(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    before = metadata(diverged)
+    answer = console(*DEV, "--dry-run")
+    assert answer.code == 0
+    assert answer.lines[0] == "clean: dev merges into main, and nothing collides"
+    fields = {line.split()[0]: line.split(maxsplit=1)[1] for line in answer.lines[2:]}
+    assert fields["ours"].startswith("main at 2 (")
+    assert fields["theirs"].startswith("dev at 2 (")
+    assert fields["buckets"] == "1 replayed"
+    assert fields["files"] == "1 in, 0 out"
+    assert fields["rows"] == "10 in, 0 out"
+    assert fields["copied"] == "nothing: both branches name the same files"
+    assert metadata(diverged) == before
+
+
+def test_a_dry_run_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
+    plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
+    assert console.json(*DEV, "--dry-run") == plan.to_object()
+
+
+def test_a_run_prints_the_plan_and_what_came_of_it(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
+    done = console.json(*DEV, "--reason", "checked")
+    head = diverged.table().head()
+    assert head is not None
+    assert {name: done[name] for name in plan.to_object()} == plan.to_object()
+    assert done["snapshot"] == {"id": head.id, "identity": head.identity.short}
+    assert done["receipt"]["operation_id"] == done["operation_id"]
+    (event,) = [
+        e for e in diverged.table().ledger.events() if e.operation_id == done["operation_id"]
+    ]
+    assert (event.source_branch, event.reason) == ("dev", "checked")
+
+
+def test_its_receipt_is_shown_and_undo_takes_it_back(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    before = diverged.live_names()
+    done = console.json(*DEV)
+    assert diverged.live_names() == {*before, "data-theirs.parquet"}
+    receipt = console("receipt", done["operation_id"])
+    assert "moved main" in receipt.out
+    assert receipt.lines[-1].endswith("as snapshot 3.")
+    assert console("undo", done["operation_id"]).code == 0
+    assert diverged.live_names() == before
+
+
+def test_a_second_merge_has_nothing_to_do(console: CommandLine, diverged: BranchBench) -> None:
+    assert console(*DEV).code == 0
+    before = metadata(diverged)
+    answer = console(*DEV)
+    assert (answer.code, answer.lines[0]) == (0, "up-to-date: main holds all that dev changed")
+    assert console.json(*DEV)["verdict"] == "up-to-date"
+    assert metadata(diverged) == before
+
+
+def test_a_target_that_did_not_move_takes_over_the_history(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.append("theirs", branch="dev")
+    assert console(*DEV, "--dry-run").lines[0] == "fast-forward: main takes over the history of dev"
+    done = console.json(*DEV)
+    assert done["snapshot"]["id"] == 2
+
+
+def test_conflicts_are_listed_with_the_options_that_settle_them(
+    console: CommandLine, colliding: BranchBench
+) -> None:
+    before = metadata(colliding)
+    answer = console(*DEV)
+    assert answer.code == 1
+    assert answer.lines[0] == "conflicts: 1 thing changed on both dev and main"
+    (row,) = [line for line in answer.lines if "003/delete.insert" in line]
+    assert "insert since the base" in row
+    assert "delete since the base" in row
+    assert row.endswith("--scope partition or --isolation snapshot")
+    assert answer.error.startswith("error CONFLICTS_OPEN: Merge refused; 'main' is unchanged.")
+    found = console(*DEV, "--json")
+    assert (found.code, found.document["error"]["code"]) == (1, "CONFLICTS_OPEN")
+    dry = console(*DEV, "--dry-run", "--json")
+    assert dry.code == 1
+    assert "error" not in dry.document
+    assert metadata(colliding) == before
+    assert console(*DEV, "--isolation", "snapshot").code == 0
+    assert colliding.live_names() == {"data-mine.parquet"}
+
+
+def test_a_schema_change_is_told(console: CommandLine, bench: BranchBench) -> None:
+    bench.alter("dev", column="extra")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    answer = console(*DEV, "--dry-run")
+    (row,) = [line for line in answer.lines if line.startswith("added")]
+    assert row.split() == ["added", "extra", "-", "INT"]
+
+
+def test_in_the_background_only_the_job_is_named(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    done = console.json(*DEV, "--background")
+    assert done["operation_id"]
+    assert "receipt" not in done
+    assert done["verdict"] == "clean"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        (("dev",), 2, "INVALID_ARGUMENT"),
+        (("dev", "--catalog"), 1, "UNSUPPORTED"),
+        (("dev", "--database", "db"), 1, "UNSUPPORTED"),
+        (("dev", "--table", "db.t$branch_dev"), 2, "INVALID_ARGUMENT"),
+        (("dev", "--table", "db.t", "--scope", "row"), 2, "INVALID_ARGUMENT"),
+        (("dev", "--table", "db.t", "--policy", "nowhere.yaml"), 2, "INVALID_ARGUMENT"),
+        (("main", "--table", "db.t"), 2, "INVALID_ARGUMENT"),
+        (("nobody", "--table", "db.t"), 3, "BRANCH_NOT_FOUND"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
+)
+def test_what_cannot_be_meant_is_refused_by_name(
+    console: CommandLine, words: tuple[str, ...], code: int, kind: str
+) -> None:
+    answer = console("merge", *words)
+    assert (answer.code, answer.error.split(":")[0]) == (code, f"error {kind}")
