@@ -1,6 +1,7 @@
 """Small tables with real rows, built once and copied, and what a person does to them."""
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ class RowBench(BranchBench):
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
                 pq.write_table(_rows(name, key, keyed=keyed), path, compression="zstd")
+                _sync(path)
             entry = data_files(
                 [name],
                 rows=1,
@@ -199,6 +201,14 @@ def _rows(name: str, key: int, *, keyed: bool) -> pa.Table:
         values = {"_KEY_id": [key], "_SEQUENCE_NUMBER": [0], "_VALUE_KIND": [0], **values}
         types |= {"_KEY_id": pa.int64(), "_SEQUENCE_NUMBER": pa.int64(), "_VALUE_KIND": pa.int8()}
     return pa.table({field: pa.array(each, types[field]) for field, each in values.items()})
+
+
+def _sync(path: Path) -> None:
+    """Bring a file down to the disk, as writers do before they hand it to a commit."""
+    for each in (path, path.parent):
+        handle = os.open(each, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
 
 
 def _share(origin: str, to: str) -> None:
