@@ -95,12 +95,14 @@ def _dropped_by_theirs(
     if ours == base and not rules.ours_wrote:
         return None
     did = "written" if ours == base else "altered"
-    take = rules.findings.theirs_wins(
+    take = rules.findings.stands(
+        Take.THEIRS,
         ConflictKind.COLUMN,
         _COLUMNS,
         name,
         ThreeWay(base=_told(base), ours=_told(ours) if did == "altered" else did, theirs="dropped"),
         f"Column {name!r} was dropped on the source and {did} on the target: it is dropped.",
+        "Kept, it is empty in rows that the source rewrote.",
     )
     return ours if take is Take.OURS else None
 
@@ -117,18 +119,20 @@ def _dropped_by_ours(
             name,
             sides,
             f"The target dropped {name!r} and the source altered it. Drop it on the source too, or "
-            "let it come back.",
+            "let it come back, empty in rows that the target rewrote.",
             EITHER_SIDE,
         )
         return theirs if take is Take.THEIRS else None
     if not rules.theirs_wrote:
         return None
-    take = rules.findings.ours_stays(
+    take = rules.findings.stands(
+        Take.OURS,
         ConflictKind.COLUMN,
         _COLUMNS,
         name,
         replace(sides, theirs="written"),
         f"Column {name!r} was dropped on the target and written on the source: it stays dropped.",
+        "Taken back, it is empty in rows that the target rewrote.",
     )
     return theirs if take is Take.THEIRS else None
 
@@ -150,7 +154,8 @@ def _merge_name(column: ThreeWay[DataField], rules: ColumnRules, path: str) -> s
     name = settle(names)
     if name is not Unresolved.CONFLICT:
         return name
-    take = rules.findings.theirs_wins(
+    take = rules.findings.stands(
+        Take.THEIRS,
         ConflictKind.COLUMN_NAME,
         _COLUMNS,
         path + names.base,
@@ -166,7 +171,8 @@ def _merge_comment(column: ThreeWay[DataField], rules: ColumnRules, subject: str
     comment = settle(comments)
     if comment is not Unresolved.CONFLICT:
         return comment
-    take = rules.findings.theirs_wins(
+    take = rules.findings.stands(
+        Take.THEIRS,
         ConflictKind.COLUMN,
         _COLUMNS,
         subject,
@@ -328,7 +334,8 @@ def _merge_order(
     order = settle(moves)
     take = Take.OURS if order == moves.ours else Take.THEIRS
     if order is Unresolved.CONFLICT:
-        take = rules.findings.theirs_wins(
+        take = rules.findings.stands(
+            Take.THEIRS,
             ConflictKind.COLUMN,
             _COLUMNS,
             path.rstrip(".") or None,

@@ -128,7 +128,8 @@ def _merge_branch_option(option: _Option, findings: SchemaFindings) -> str | Non
     values = option.values
     if values.theirs == values.base:
         return values.ours
-    take = findings.ours_stays(
+    take = findings.stands(
+        Take.OURS,
         ConflictKind.OPTION,
         _RULE,
         option.name,

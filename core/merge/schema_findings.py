@@ -66,20 +66,29 @@ class SchemaFindings:
         self.conflicts.append(found)
         return None
 
-    def theirs_wins(
-        self, kind: ConflictKind, rule: str, name: str | None, sides: ThreeWay[str], text: str
+    def stands(
+        self,
+        take: Take,
+        kind: ConflictKind,
+        rule: str,
+        name: str | None,
+        sides: ThreeWay[str],
+        text: str,
+        warning: str = "",
     ) -> Take:
-        """The source's side stands and `text` reports it; strict makes it a conflict."""
-        if not self._strict:
-            self.note(text)
-            return Take.THEIRS
-        return self.conflict(kind, rule, name, sides, text, EITHER_SIDE) or Take.THEIRS
+        """Let one side stand and report it; strict makes it a conflict.
 
-    def ours_stays(
-        self, kind: ConflictKind, rule: str, name: str | None, sides: ThreeWay[str], text: str
-    ) -> Take:
-        """The target's side stands and `text` reports it; strict makes it a conflict."""
+        Args:
+            take: The side that stands, and is returned but where the other was chosen.
+            kind: What both sides did.
+            rule: Where the rule stands.
+            name: Of the column or option, None for the table.
+            sides: What each side has, in words.
+            text: The report, and the advice of the conflict.
+            warning: What else to know before settling the conflict.
+        """
         if not self._strict:
             self.note(text)
-            return Take.OURS
-        return self.conflict(kind, rule, name, sides, text, EITHER_SIDE) or Take.OURS
+            return take
+        advice = f"{text} {warning}".rstrip()
+        return self.conflict(kind, rule, name, sides, advice, EITHER_SIDE) or take

@@ -209,7 +209,8 @@ def _merge_comment(sides: ThreeWay[TableSchema], findings: SchemaFindings) -> st
     comment = settle(comments)
     if comment is not Unresolved.CONFLICT:
         return comment
-    take = findings.theirs_wins(
+    take = findings.stands(
+        Take.THEIRS,
         ConflictKind.COLUMN,
         _COLUMNS,
         None,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.diff.three_way import ThreeWay
-from core.format.data_types import INT, DataField
+from core.format.data_types import INT, DataField, RowType
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind
@@ -175,3 +175,17 @@ def test_known_ids_of_shared_columns_are_left_alone() -> None:
     found = mapped(FIRST, TARGET[:2], SOURCE, {0: 7, 1: 5})
     assert dict(found.to_target) == {1: 5}
     assert found.highest == 5
+
+
+def test_a_known_column_is_not_paired_again_by_its_name() -> None:
+    ours = (*TARGET, schema(4, "id:0 y:1 q:2 x:3", time=12))
+    found = merged(SOURCE[-1], ours, SOURCE, KNOWN)
+    assert (found.schemas, found.final_id, found.field_ids) == ((), 4, KNOWN)
+
+
+def test_a_field_of_a_new_row_is_no_column_of_its_name() -> None:
+    inner = DataField(id=2, name="y", type=INT)
+    at = DataField(id=1, name="at", type=RowType(fields=(inner,)))
+    theirs = replace(SOURCE[-1], fields=(*FIRST.fields, at), highest_field_id=2)
+    found = mapped(FIRST, TARGET[:2], (FIRST, theirs))
+    assert dict(found.to_target) == {1: 2, 2: 3}
