@@ -57,7 +57,7 @@ def rename_branch(
         "update_options": update_options or None,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "rename_branch",
         arguments,
@@ -87,7 +87,7 @@ def protect_branch(
         "protected": False if remove else None,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "protect_branch",
         arguments,
@@ -114,7 +114,7 @@ def drop_branch(
         "branch": branch,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "drop_branch",
         arguments,
@@ -142,7 +142,7 @@ def replace_main(
         "branch": branch,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "replace_main",
         arguments,
@@ -177,7 +177,7 @@ def rollback(
         "cut": cut or None,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "rollback",
         arguments,
@@ -218,7 +218,7 @@ def create_tag(
         "replace": replace or None,
         "time_retained": time_retained,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "create_tag",
         arguments,
@@ -246,7 +246,7 @@ def delete_tag(
         "tag": name,
         "reason": reason,
     }
-    return _run(
+    return run_previewed(
         warehouse,
         "delete_tag",
         arguments,
@@ -268,7 +268,7 @@ def pin_branch(
 ) -> int:
     """Make the tag on main that keeps what a branch began at."""
     arguments: dict[str, Argument] = {"table": named_table(table).table_name, "branch": branch}
-    return _run(
+    return run_previewed(
         warehouse,
         "pin_branch",
         arguments,
@@ -298,7 +298,7 @@ def undo(
         else open_services(warehouse).table_of_operation(operation_id).table_name
     )
     arguments: dict[str, Argument] = {"table": name, "operation": operation_id}
-    return _run(
+    return run_previewed(
         warehouse,
         "undo",
         arguments,
@@ -309,7 +309,7 @@ def undo(
     )
 
 
-def _run(
+def run_previewed(
     warehouse: str | None,
     name: str,
     arguments: Mapping[str, Argument],

@@ -1,0 +1,91 @@
+"""The commands that bring or take back a single snapshot."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+)
+from app.cli.branches import BackgroundOption
+from app.cli.lifecycle import ReasonOption, run_previewed
+from app.cli.preview_text import DryRunOption
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import MAIN_BRANCH
+from core.procedures.call import Argument
+
+picks = typer.Typer()
+
+
+@picks.command()
+def revert(
+    table: TableArgument,
+    operation: Annotated[
+        str | None, typer.Argument(metavar="OPERATION", help="The operation to take back.")
+    ] = None,
+    branch: BranchOption = None,
+    snapshot: Annotated[
+        int | None, typer.Option("--snapshot", metavar="ID", help="Of a commit of any engine.")
+    ] = None,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Take back what one snapshot did, by a new snapshot; what came later stays."""
+    if (operation is None) == (snapshot is None):
+        raise InvalidInput(
+            "A revert takes back one thing: name an operation, or a snapshot by --snapshot.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    arguments: dict[str, Argument] = {
+        "table": named_table(table, branch).full_name,
+        "operation": operation,
+        "snapshot": snapshot,
+        "reason": reason,
+    }
+    return run_previewed(
+        warehouse,
+        "revert",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@picks.command("cherry-pick")
+def cherry_pick(
+    table: TableArgument,
+    branch: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that has it.")],
+    snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="Its id there.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
+    ] = MAIN_BRANCH,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Bring what one snapshot of a branch did to another branch."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "snapshot": snapshot,
+        "target": target,
+        "reason": reason,
+    }
+    return run_previewed(
+        warehouse,
+        "cherry_pick",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
