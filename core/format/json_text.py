@@ -108,6 +108,8 @@ class JsonObject:
         return version
 
 
+# `json.dumps` would make another one for each value.
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 _NAMES: dict[type, str] = {int: "a whole number", str: "text", list: "an array", dict: "an object"}
 
 
@@ -122,14 +124,16 @@ def without_nulls(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _pretty(value: object, indent: str) -> str:
+    if value is None or isinstance(value, str | int | float):
+        return _ENCODER.encode(value)
     if isinstance(value, Mapping):
         if not value:
             return "{ }"
         inner = indent + "  "
         lines = [f"{inner}{_pretty(k, inner)} : {_pretty(v, inner)}" for k, v in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         if not value:
             return "[ ]"
         return "[ " + ", ".join(_pretty(item, indent) for item in value) + " ]"
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
