@@ -20,6 +20,7 @@ from app.cli.lifecycle import lifecycle
 from app.cli.merge import merges
 from app.cli.output import print_error
 from app.cli.picks import picks
+from app.cli.sql import statements
 from app.settings import Settings
 from core.errors import (
     AlreadyExists,
@@ -45,7 +46,7 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-for commands in (console, browse, branches, merges, picks, lifecycle, health):
+for commands in (console, browse, branches, merges, picks, statements, lifecycle, health):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 

@@ -1,0 +1,4 @@
+"""Statements about branches, as text: parsed into procedure calls. Pure.
+
+Knows the words. Does not know how a procedure works.
+"""

@@ -1,0 +1,77 @@
+"""The statements that there are, and the procedures that other programs call by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from core.procedures.call import Argument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement that became a procedure with arguments.
+
+    Attributes:
+        text: As it was written.
+        is_dry: Whether it only tells what it would do.
+        confirms: The name that the statement itself says of what it takes away, for procedures
+            that ask for it.
+    """
+
+    text: str
+    procedure: str
+    arguments: Mapping[str, Argument]
+    is_dry: bool = False
+    confirms: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """A procedure that `CALL sys.…` knows: our name of it and of its arguments.
+
+    Attributes:
+        confirms: The argument that names what is taken away.
+    """
+
+    procedure: str
+    arguments: Mapping[str, str]
+    confirms: str | None = None
+
+
+def _same(procedure: str, *names: str, confirms: str | None = None, **renamed: str) -> Called:
+    arguments = {**{name: name for name in names}, **renamed}
+    return Called(procedure=procedure, arguments=MappingProxyType(arguments), confirms=confirms)
+
+
+# Paimon's names and arguments first [Paimon Spark procedures], beside them ours.
+CALLED: Final[Mapping[str, Called]] = MappingProxyType(
+    {
+        "create_branch": _same(
+            "create_branch", "table", "branch", "tag", "snapshot", "empty", "from_branch",
+            "owner", "reason",
+        ),
+        "delete_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
+        "drop_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
+        "rename_branch": _same(
+            "rename_branch", "table", "reason", "update_options", from_branch="branch",
+            to_branch="to",
+        ),
+        "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
+        "pin_branch": _same("pin_branch", "table", "branch"),
+        "fast_forward": _same("fast_forward", "table", "branch", "target", "force"),
+        "merge_branch": _same(
+            "merge_branch", "table", "strict", "scope", "isolation", "policy", "reason",
+            source_branch="branch", target_branch="target",
+        ),
+        "cherry_pick": _same(
+            "cherry_pick", "table", "snapshot", "reason", source_branch="branch",
+            target_branch="target",
+        ),
+        "revert": _same("revert", "table", "snapshot", "operation", "reason"),
+        "undo": _same("undo", "table", "operation"),
+        "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
+        "delete_tag": _same("delete_tag", "table", "tag", "reason"),
+        "rollback": _same("rollback", "table", "snapshot", "tag", "reason"),
+    }
+)  # fmt: skip

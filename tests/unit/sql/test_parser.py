@@ -1,0 +1,147 @@
+import pytest
+
+from core.errors import InvalidInput
+from core.sql.parser import parse_statements
+from core.sql.statement import CALLED
+
+
+@pytest.mark.parametrize(
+    ("text", "procedure", "arguments"),
+    [
+        (
+            "MERGE BRANCH dev ON TABLE db.t",
+            "merge_branch",
+            {"branch": "dev", "target": "main", "table": "db.t"},
+        ),
+        (
+            "merge branch fix-delays to `release 1` on table air.flights",
+            "merge_branch",
+            {"branch": "fix-delays", "target": "release 1", "table": "air.flights"},
+        ),
+        (
+            "CREATE BRANCH dev ON TABLE db.t FROM TAG v1",
+            "create_branch",
+            {"branch": "dev", "table": "db.t", "tag": "v1"},
+        ),
+        (
+            "CREATE BRANCH dev ON TABLE db.t FROM SNAPSHOT 7",
+            "create_branch",
+            {"branch": "dev", "table": "db.t", "snapshot": 7},
+        ),
+        (
+            "CREATE BRANCH dev ON TABLE db.t EMPTY",
+            "create_branch",
+            {"branch": "dev", "table": "db.t", "empty": True},
+        ),
+        ("DROP BRANCH dev ON TABLE db.t", "drop_branch", {"branch": "dev", "table": "db.t"}),
+        (
+            "RENAME BRANCH dev TO done ON TABLE db.t",
+            "rename_branch",
+            {"branch": "dev", "to": "done", "table": "db.t"},
+        ),
+        (
+            "FAST FORWARD BRANCH dev ON TABLE db.t",
+            "fast_forward",
+            {"branch": "dev", "target": "main", "table": "db.t"},
+        ),
+        (
+            "REPLACE MAIN WITH BRANCH dev ON TABLE db.t",
+            "replace_main",
+            {"branch": "dev", "table": "db.t"},
+        ),
+        (
+            "CHERRY PICK SNAPSHOT 3 OF BRANCH dev ON TABLE db.t",
+            "cherry_pick",
+            {"snapshot": 3, "branch": "dev", "target": "main", "table": "db.t"},
+        ),
+        ("REVERT SNAPSHOT 3 ON TABLE db.t", "revert", {"snapshot": 3, "table": "db.t"}),
+        (
+            "CALL sys.create_branch(table => 'db.t', branch => 'dev', tag => 'v1')",
+            "create_branch",
+            {"table": "db.t", "branch": "dev", "tag": "v1"},
+        ),
+        (
+            "CALL sys.merge_branch(table => 'db.t', source_branch => 'dev', strict => true)",
+            "merge_branch",
+            {"table": "db.t", "branch": "dev", "strict": True},
+        ),
+        (
+            "CALL sys.rename_branch(table => 'db.t', from_branch => 'a', to_branch => 'b')",
+            "rename_branch",
+            {"table": "db.t", "branch": "a", "to": "b"},
+        ),
+        (
+            "CALL sys.rollback(table => 'db.t', snapshot => 7, tag => NULL)",
+            "rollback",
+            {"table": "db.t", "snapshot": 7},
+        ),
+    ],
+)
+def test_a_statement_becomes_a_call(
+    text: str, procedure: str, arguments: dict[str, object]
+) -> None:
+    (found,) = parse_statements(f"{text} ;")
+    assert (found.procedure, dict(found.arguments)) == (procedure, arguments)
+    assert found.text == text
+    assert not found.is_dry
+
+
+def test_a_dry_run_is_said_at_the_end() -> None:
+    (found,) = parse_statements("MERGE BRANCH dev ON TABLE db.t DRY RUN")
+    assert found.is_dry
+
+
+def test_the_session_stands_on_a_branch() -> None:
+    first, second, third = parse_statements(
+        "MERGE BRANCH a ON TABLE db.t;\n-- from here on\nUSE BRANCH dev;"
+        "MERGE BRANCH b ON TABLE db.t; REVERT SNAPSHOT 2 ON TABLE db.t"
+    )
+    assert (first.arguments["target"], second.arguments["target"]) == ("main", "dev")
+    assert third.arguments["table"] == "db.t$branch_dev"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("DROP BRANCH dev ON TABLE db.t", "dev"),
+        ("REPLACE MAIN WITH BRANCH dev ON TABLE db.t", "main"),
+        ("CALL sys.delete_branch(table => 'db.t', branch => 'dev')", "dev"),
+        ("MERGE BRANCH dev ON TABLE db.t", None),
+    ],
+)
+def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
+    (found,) = parse_statements(text)
+    assert found.confirms == name
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        ("MERGE BRANCH", "Line 1, column 13", "the end in place of the branch to merge"),
+        ("MERGE BRANCH dev", "Line 1, column 17", "say ON TABLE"),
+        ("MERGE BRANCH dev ON DATABASE db", "Line 1, column 30", "say ON TABLE"),
+        ("MERGE BRANCH dev ON TABLE db", "Line 1, column 29", "'.' and a table"),
+        ("MERGE BRANCH dev ON TABLE db.t NOW", "Line 1, column 32", "the end of the statement"),
+        ("USE BRANCH x;\nMERGE dev", "Line 2, column 1", "a statement; there are USE BRANCH"),
+        ("SELECT 1", "Line 1, column 1", "not served here yet"),
+        ("CALL sys.shred(table => 'db.t')", "Line 1, column 10", "a procedure; there are"),
+        ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),
+        ("CALL sys.undo(table => 'x', table => 'y')", "Line 1, column 29", "each once"),
+        ("CALL sys.undo('db.t')", "Line 1, column 15", "arguments are named"),
+        ("CALL sys.revert(table => 'x', snapshot => 1.5)", "Line 1, column 43", "a whole number"),
+        ("DROP BRANCH 'dev ON TABLE db.t", "", "cannot be cut into words"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, where: str, what: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        parse_statements(text)
+    assert where in error.value.message
+    assert what in error.value.message
+
+
+def test_nothing_is_nothing() -> None:
+    assert parse_statements(" ; -- just a comment\n;") == ()
+
+
+def test_every_called_procedure_names_a_table() -> None:
+    assert all("table" in called.arguments for called in CALLED.values())
