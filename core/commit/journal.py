@@ -2,6 +2,11 @@
 
 It lives in the table's ledger. What was cut off between intent and end is found by its intent and
 finished by doing the same again, as every step leaves alone what is done already.
+
+Only two things wait for the disk: the intent is durable before anything else is done, and all that
+is done before the end is written. In between any part may be lost to a power cut, as the intent
+says what belongs there; and whoever reads a claim asks whether its holder is still at work, so a
+claim needs no wait of its own, neither to be made nor to be given back.
 """
 
 import hashlib
