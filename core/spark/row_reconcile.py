@@ -521,10 +521,8 @@ class _Reader:
     ) -> pa.Array:
         schema = self.scope.schema
         if changed is None:
-            base = self._read(unit.files.base, self.scope.schemas.base)
-            before = merge_on_read.merge_rows(base, schema)
-            after = merge_on_read.merge_rows(self._read(live, schemas), schema)
-            return _keys(row_merge.changed_keys(before, after, schema), schema)
+            before = self._read(unit.files.base, self.scope.schemas.base)
+            return _touched(before, self._read(live, schemas), schema)
         parts = [
             read_data_file(
                 self.store, file.data, schemas, schema.key_type.fields, with_system=False
@@ -546,6 +544,25 @@ class _Reader:
         types = self.scope.schema.key_type.types
         low, high = decode_row(file.min_key, types), decode_row(file.max_key, types)
         return low <= ends[1] and ends[0] <= high
+
+
+def _touched(before: pa.Table, after: pa.Table, schema: TableSchema) -> pa.Array:
+    """The keys of rows that were written or deleted between two states of a bucket's files.
+
+    A row that was written again as it was counts: with its new sequence number it would hide what
+    is replayed. Compaction keeps the number of the row that it keeps.
+    """
+    is_known = pc.is_in(_numbered(after, schema), value_set=_numbered(before, schema))
+    written = _keys(after, schema).filter(pc.invert(is_known))
+    old, new = (merge_on_read.merge_rows(rows, schema) for rows in (before, after))
+    changed = row_merge.changed_keys(old, new, schema)
+    return pa.concat_arrays([written, _keys(changed, schema)]).unique()
+
+
+def _numbered(rows: pa.Table, schema: TableSchema) -> pa.Array:
+    """Keys with their sequence numbers."""
+    numbers = rows[SEQUENCE_NUMBER].combine_chunks().cast(pa.string()).cast(pa.binary())
+    return pc.binary_join_element_wise(_keys(rows, schema), numbers, b"")
 
 
 def _layout(schema: TableSchema) -> pa.Schema:

@@ -1,5 +1,6 @@
 """Rows that both branches changed, merged in tasks and read back as any reader would."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.diff.three_way import ThreeWay
+from core.diff.three_way import ThreeWay, Unresolved, settle
 from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.data_types import STRING, parse_data_type
 from core.format.identifier import Identifier
@@ -237,6 +238,48 @@ def test_the_target_gets_both_changes(
         for branch, head in (("main", bench.base), ("dev", bench.head("dev")))
     ]
     assert file["min_sequence_number"] > max(newest)
+
+
+@pytest.mark.parametrize("ours_gone", [False, True], ids=["ours there", "ours compacted"])
+@pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
+def test_random_histories_give_what_the_cell_rule_says(
+    session: WarmSession, tmp_path: Path, rng: random.Random, ours_gone: bool, theirs_gone: bool
+) -> None:
+    base = {key: (rng.randrange(3), rng.choice("xyz")) for key in range(60)}
+    bench = MergeBench(session, tmp_path, [(key, *row) for key, row in base.items()])
+    sides = {"main": dict(base), "dev": dict(base)}
+    for branch in ("main", "dev", "dev", "main", "dev"):
+        state = sides[branch]
+        deleted = rng.sample(sorted(state), 6)
+        gone = [(key, *state.pop(key)) for key in deleted]
+        keys = rng.sample([key for key in range(80) if key not in deleted], 20)
+        state |= {key: (rng.randrange(3), rng.choice("xyz")) for key in keys}
+        bench.write(branch, [(key, *state[key]) for key in keys], gone)
+    bench.merge("tables: {db.t: {take: theirs}}", ours_gone=ours_gone, theirs_gone=theirs_gone)
+    merged = {
+        key: merged_row(base.get(key), sides["main"].get(key), sides["dev"].get(key))
+        for key in range(80)
+    }
+    wanted = [(key, *row) for key, row in sorted(merged.items()) if row is not None]
+    assert bench.rows("main") == wanted
+
+
+def merged_row(
+    base: tuple[int, str] | None, ours: tuple[int, str] | None, theirs: tuple[int, str] | None
+) -> tuple[Any, ...] | None:
+    """A row by the rules as they are told, a conflict going to theirs."""
+    row = settle(ThreeWay(base=base, ours=ours, theirs=theirs))
+    if not isinstance(row, Unresolved):
+        return row
+    if base is None or ours is None or theirs is None:
+        return theirs
+    cells = [
+        settle(ThreeWay(base=b, ours=o, theirs=t))
+        for b, o, t in zip(base, ours, theirs, strict=True)
+    ]
+    return tuple(
+        theirs[at] if isinstance(cell, Unresolved) else cell for at, cell in enumerate(cells)
+    )
 
 
 def test_only_what_replay_would_not_give_is_written(bench: MergeBench) -> None:
