@@ -32,7 +32,6 @@ _THREADS: Final = max(2, min(8, os.cpu_count() or 2))
 _SMALL: Final = 40
 _LEAST_GROUP_ROWS: Final = 4_096
 _MOST_GROUP_ROWS: Final = 32_768
-_BATCH_ROWS: Final = 16_384
 _DECODED: Final = pa.schema(list(MANIFEST_ENTRY)[:-3])
 _TOP_LEVEL: Final = frozenset({"kind", "partition", "bucket", "total_buckets"})
 
@@ -110,7 +109,7 @@ def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
         return {}
     config = datafusion.SessionConfig()
     # One partition keeps the entries of a file in their order.
-    config = config.with_target_partitions(1).with_batch_size(_BATCH_ROWS)
+    config = config.with_target_partitions(1).with_batch_size(_MOST_GROUP_ROWS)
     session = datafusion.SessionContext(config)
     opened = [each for source in sources if (each := _open(source)) is not None]
     groups = list(_groups(opened, _group_rows(total)))

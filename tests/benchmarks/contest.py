@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-_BOUND_SECONDS = 900
 OURS = "ours"
 
 
@@ -38,11 +37,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """Somebody who does the work in a process: its command, given a folder and a scratch folder."""
+    """Somebody who does the work in a process: its command, given a folder and a scratch folder.
+
+    Attributes:
+        max_rounds: In how many rounds it takes part; the report says how often each did.
+        bound_seconds: How long one turn may take before the benchmark gives up.
+    """
 
     name: str
     command: Callable[[Path], Sequence[str]]
     max_rounds: int | None = None
+    bound_seconds: float = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +123,7 @@ def _run(contestant: Contestant, folder: Path) -> Sample:
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
-        timeout=_BOUND_SECONDS,
+        timeout=contestant.bound_seconds,
         check=False,
     )
     process = time.perf_counter() - started
