@@ -97,6 +97,18 @@ def find_heads(
     )
 
 
+def holds_schema(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> bool:
+    """Whether a target that holds the head of the source has seen its newest schema too."""
+    lines = heads.ours_history
+    if heads.theirs.identity.same_as(heads.root.identity):
+        seen = _noted_schema(source, heads.root, lines) or _shared_schema(
+            target, source, heads.root
+        )
+    else:
+        seen = _schema_at(source, heads.theirs, lines)
+    return seen.id >= source.schema().id
+
+
 def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> MergeSides:
     """Read what both sides did since the base.
 
@@ -106,7 +118,10 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
     root = heads.root
     ours = _log(target, root, heads.ours, heads.ours_history)
     theirs = _log(source, root, heads.theirs, heads.theirs_history)
-    base_log, base, base_schema = fold_log(()), root, _shared_schema(target, source, root)
+    base_log, base = fold_log(()), root
+    base_schema = _noted_schema(source, root, heads.ours_history) or _shared_schema(
+        target, source, root
+    )
     for each in heads.bases:
         if each.identity.same_as(root.identity):
             continue
@@ -368,12 +383,21 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
 
 def _schema_at(holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]) -> TableSchema:
     """The newest schema that a merged branch had when it was merged."""
-    for each in lines:
-        source = merge_source(each)
-        noted = each.properties.get(MERGE_SCHEMA_ID, "")
-        if source is not None and source.same_as(base.identity) and noted.isdigit():
-            return holder.schemas.get(int(noted))
-    return holder.schemas.get(base.schema_id)
+    return _noted_schema(holder, base, lines) or holder.schemas.get(base.schema_id)
+
+
+def _noted_schema(
+    holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]
+) -> TableSchema | None:
+    """The newest schema that merges of a snapshot noted; a branch is altered without a commit."""
+    noted = [
+        int(each.properties[MERGE_SCHEMA_ID])
+        for each in lines
+        if each.properties.get(MERGE_SCHEMA_ID, "").isdigit()
+        and (source := merge_source(each)) is not None
+        and source.same_as(base.identity)
+    ]
+    return holder.schemas.get(max(noted)) if noted else None
 
 
 def _stands_in(identity: SnapshotIdentity, line: Sequence[Snapshot]) -> bool:

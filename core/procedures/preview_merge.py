@@ -12,7 +12,7 @@ from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_with
 from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
-from core.procedures.merge_sides import MergeHeads, find_heads
+from core.procedures.merge_sides import MergeHeads, find_heads, holds_schema
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -109,7 +109,7 @@ def _by_history(
     target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, rules: MergeRules
 ) -> MergePlan | None:
     """The plan where the histories alone decide, None where files have to be looked at."""
-    if heads.is_up_to_date:
+    if heads.is_up_to_date and holds_schema(target, source, heads):
         text = f"Branch {target.branch!r} already holds all of {source.branch!r}."
         return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
     if heads.is_fast_forward and _can_forward(target, source):
