@@ -82,13 +82,16 @@ def _show_choice(items: dict[str, BranchItem], source: str | None, target: str, 
     block(1, "Choose")
     others = [name for name in items if name != target]
     sources = sorted(others, key=lambda name: _rank(items[name]))
+    words = {name: _branch_words(items[name]) for name in sources}
+    # The browser names an option by its words: where these change, the box must be another one.
+    source_key = f"ff-source-{words.get(source or '')}-{target}"
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         st.selectbox(
             "Source: the branch that comes in", sources,
             index=sources.index(source) if source in sources else None,
-            key=f"ff-source-{source}-{target}", on_change=_choose,
-            args=("source", f"ff-source-{source}-{target}"), placeholder="Choose a branch",
-            format_func=lambda name: _branch_words(items[name]), width=290, filter_mode="contains",
+            key=source_key, on_change=_choose, args=("source", source_key, sources),
+            placeholder="Choose a branch", format_func=words.__getitem__, width=290,
+            filter_mode="contains",
         )  # fmt: skip
         st.button(
             "", icon=":material/swap_horiz:", help="Swap source and target", key="ff-swap",
@@ -98,12 +101,13 @@ def _show_choice(items: dict[str, BranchItem], source: str | None, target: str, 
         st.selectbox(
             "Target: the branch that changes", targets, index=targets.index(target),
             key=f"ff-target-{source}-{target}", on_change=_choose,
-            args=("target", f"ff-target-{source}-{target}"), width=290, filter_mode="contains",
+            args=("target", f"ff-target-{source}-{target}", targets), width=290,
+            filter_mode="contains",
         )  # fmt: skip
         st.segmented_control(
             "How", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
             format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
-            args=("how", f"merge-how-{how}"),
+            args=("how", f"merge-how-{how}", list(How)),
         )  # fmt: skip
     if how != How.FAST_FORWARD:
         show_options()
@@ -128,8 +132,10 @@ def _branch_words(item: BranchItem) -> str:
     return f"{item.name} ({count(versus.ahead)} ahead, {count(versus.behind)} behind)"
 
 
-def _choose(name: str, key: str) -> None:
-    state.set_parameter(name, state.value_of(key))
+def _choose(name: str, key: str, known: list[str] | list[How]) -> None:
+    chosen = state.value_of(key)
+    if chosen in known:
+        state.set_parameter(name, chosen)
 
 
 def _swap(source: str, target: str) -> None:
