@@ -57,10 +57,10 @@ from core.procedures.browse_values import (
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
-from core.procedures.merge_branch import planned_merge
 from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
 from core.procedures.preview import preview_call
+from core.procedures.preview_merge import planned_merge
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 
