@@ -8,12 +8,16 @@ from app.demo import PROCEDURE, prepare_demo
 from core.diff.fast_forward import Verdict
 from core.errors import PaimonError
 from core.format.identifier import Identifier
+from core.merge.conflict import Take
+from core.merge.file_moves import Isolation, MergeRules
+from core.merge.merge_plan import MergeVerdict
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_history import read_snapshot
 from core.procedures.browse_values import BranchItem
 from core.procedures.call import ProcedureCall
 from core.procedures.demo import MARKER, is_complete
 from core.procedures.fast_forward import fast_forward, preview_fast_forward
+from core.procedures.preview_merge import preview_merge
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
@@ -37,6 +41,7 @@ def branch(warehouse: Warehouse, table: str, name: str) -> BranchItem:
         ("flights", "old-experiment", 1, 9),
         ("weather", "missing-hours", 1, 0),
         ("weather", "kennedy-first", 1, 1),
+        ("weather", "fix-wind", 1, 1),
         ("planes", "fleet-facts", 1, 1),
         ("airlines", "us-airways-merger", 1, 0),
     ],
@@ -66,6 +71,18 @@ def test_branches_broken_on_purpose_say_what_is_missing(demo: Warehouse) -> None
 def test_only_the_branch_that_main_waited_for_can_be_fast_forwarded(demo: Warehouse) -> None:
     assert preview_fast_forward(demo, FLIGHTS, "fix-delays").verdict is Verdict.FAST_FORWARD
     assert preview_fast_forward(demo, FLIGHTS, "backfill-2013-12").verdict is Verdict.REFUSED
+
+
+def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> None:
+    weather = Identifier.parse("air.weather")
+    clean = preview_merge(demo, FLIGHTS, "old-experiment")
+    assert (clean.verdict, clean.cost.bytes_to_copy) == (MergeVerdict.CLEAN, 0)
+    (conflict,) = preview_merge(demo, weather, "fix-wind").conflicts
+    assert conflict.settle_with == (Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT)
+    settled = preview_merge(
+        demo, weather, "fix-wind", rules=MergeRules(isolation=Isolation.SNAPSHOT)
+    )
+    assert settled.verdict is MergeVerdict.CLEAN
 
 
 def test_the_fix_can_be_fast_forwarded_for_real(
@@ -129,6 +146,6 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
     again = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="two")
     receipt = run_call(warehouse, rows, again, InlineStages())
     assert is_complete(folder)
-    assert receipt.counts.snapshots_added == 39
+    assert receipt.counts.snapshots_added == 41
     assert warehouse.table("air.weather").snapshots.ids() == (1, 2, 3, 4)
     assert warehouse.table("air.airlines").snapshots.ids() == (1,)

@@ -336,6 +336,7 @@ def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: s
         "air.planes$branch_fleet-facts": 3_322,
         "air.weather": 26_115,
         "air.weather$branch_kennedy-first": 21_784,
+        "air.weather$branch_fix-wind": 19_618,
         "air.weather$branch_missing-hours": 26_131,
         "air.flights": flights,
         "air.flights$branch_fix-delays": flights - 1_025,
