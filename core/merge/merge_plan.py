@@ -201,7 +201,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
-    blocks = (*_unserved(sides), *moves.blocks)
+    blocks = (*_unserved(sides), *_gaps(schema), *moves.blocks)
     shares = _is_managed(ours.schema) and _is_managed(theirs.schema)
     plan = MergePlan(
         id="",
@@ -312,6 +312,20 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         found.append("Tables with data evolution cannot be merged here yet.")
     return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in found)
+
+
+def _gaps(schema: SchemaMerge) -> tuple[Block, ...]:
+    """Rows that would need a default: Paimon fills it in when rows are written, never later."""
+    return tuple(
+        Block(
+            kind=ErrorKind.UNSUPPORTED,
+            text=f"Rows that the {side} wrote have no value for {', '.join(map(repr, columns))}, "
+            "which the other side added as NOT NULL with a default: they would have to be written "
+            "again, which cannot be done here yet. Allow nulls in the column first.",
+        )
+        for side, columns in (("target", schema.ours_gaps), ("source", schema.theirs_gaps))
+        if columns
+    )
 
 
 def _is_managed(schema: TableSchema) -> bool:

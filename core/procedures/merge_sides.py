@@ -11,8 +11,6 @@ from core.diff.history_move import known_of
 from core.diff.lineage import (
     MERGE_FIELD_IDS,
     MERGE_SCHEMA_ID,
-    MERGE_SOURCE,
-    MERGE_SOURCE_IDENTITY,
     BranchTrace,
     build_lineage,
     field_ids_from,
@@ -138,7 +136,7 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         base_schema=base_schema,
         ours=_side(target, heads.ours, base_log, ours),
         theirs=_side(source, heads.theirs, base_log, theirs),
-        known_field_ids=_known_field_ids(heads, source.branch),
+        known_field_ids=_known_field_ids(heads),
     )
 
 
@@ -230,18 +228,24 @@ def _tagged_meeting(
     )
 
 
-def _known_field_ids(heads: MergeHeads, source: str) -> dict[int, int]:
-    """How earlier merges of the source numbered its columns on the target."""
+def _known_field_ids(heads: MergeHeads) -> dict[int, int]:
+    """How earlier merges of the two sides numbered columns of the source on the target."""
     known: dict[int, int] = {}
-    for each in heads.ours_history:
-        if each.properties.get(MERGE_SOURCE) == source:
-            known |= field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+    for each in _merges(heads.ours_history, heads.theirs_history):
+        known |= field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
     # A merge the other way round numbered them the other way round.
-    for each in heads.theirs_history:
-        if each.properties.get(MERGE_SOURCE_IDENTITY) is not None:
-            noted = field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
-            known |= {theirs: ours for ours, theirs in noted.items()}
+    for each in _merges(heads.theirs_history, heads.ours_history):
+        noted = field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+        known |= {theirs: ours for ours, theirs in noted.items()}
     return known
+
+
+def _merges(line: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Snapshot]:
+    """The commits of one side that merged the other; names of branches may be given again."""
+    for each in line:
+        source = merge_source(each)
+        if source is not None and _stands_in(source, other):
+            yield each
 
 
 def _bases(

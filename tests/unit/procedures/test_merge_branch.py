@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pytest
 
 from core.commit.schema_commit import change_schema, set_options
 from core.errors import CommitConflict, ErrorKind, Refused
+from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind
@@ -374,3 +376,15 @@ def test_a_policy_settles_an_option_that_both_set(bench: BranchBench) -> None:
     assert conflict.kind is ConflictKind.OPTION
     merge(bench, policy="version: 1\nkinds: {option: theirs}")
     assert bench.table().schema().options["num-sorted-run.compaction-trigger"] == "4"
+
+
+def test_rows_without_a_value_for_a_new_not_null_column_are_not_merged(bench: BranchBench) -> None:
+    table = bench.table()
+    filled = DataField(id=9, name="filled", type=parse_data_type("INT NOT NULL"), default_value="1")
+    schema = table.schema()
+    changed = replace(schema, id=1, fields=(*schema.fields, filled), highest_field_id=9)
+    Path(table.paths.schema(1)).write_text(changed.to_json())
+    bench.append("theirs", branch="dev")
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.REFUSED
+    assert "'filled'" in found.blocks[0].text
