@@ -354,9 +354,9 @@ def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[
     notes = []
     inferred = sum(step.is_inferred for step in sides.theirs.changes.steps)
     if inferred and not sides.ours.schema.primary_keys:
+        commits = "one commit" if inferred == 1 else f"{inferred:,} commits"
         notes.append(
-            f"What {inferred} commits of the source did is inferred from their files: no release "
-            "recorded it."
+            f"What {commits} of the source did is inferred from files: no release recorded it."
         )
     if moves.add.num_rows and not shares_files:
         notes.append(

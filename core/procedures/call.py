@@ -93,11 +93,11 @@ class ProcedureCall:
 
     @property
     def statement(self) -> str:
-        """The same call as one line of SQL, for lists and receipts."""
+        """The same call as one line of SQL, for lists and receipts; of any plan, not of its own."""
         arguments = ", ".join(
             f"{name} => {_literal(value)}"
             for name, value in sorted(self.arguments.items())
-            if value is not None
+            if value is not None and name != "plan_id"
         )
         return f"CALL sys.{self.name}({arguments})"
 
@@ -107,4 +107,6 @@ def _literal(value: Argument) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    return "'" + str(value).replace("'", "''") + "'"
+    # As in Spark, where two quotes end one text and begin another.
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"

@@ -44,34 +44,36 @@ def _same(procedure: str, *names: str, confirms: str | None = None, **renamed: s
     return Called(procedure=procedure, arguments=MappingProxyType(arguments), confirms=confirms)
 
 
-# Paimon's names and arguments first [Paimon Spark procedures], beside them ours.
+# Paimon's names and arguments [Paimon Spark procedures], beside them ours: what a receipt calls its
+# statement runs again.
 CALLED: Final[Mapping[str, Called]] = MappingProxyType(
     {
         "create_branch": _same(
-            "create_branch", "table", "branch", "tag", "snapshot", "empty", "from_branch",
-            "owner", "reason",
+            "create_branch", "table", "branch", "tag", "snapshot", "timestamp", "empty",
+            "from_branch", "owner", "reason",
         ),
         "delete_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
         "drop_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
         "rename_branch": _same(
-            "rename_branch", "table", "reason", "update_options", from_branch="branch",
-            to_branch="to",
+            "rename_branch", "table", "branch", "to", "reason", "update_options",
+            from_branch="branch", to_branch="to",
         ),
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
         "pin_branch": _same("pin_branch", "table", "branch"),
+        "replace_main": _same("replace_main", "table", "branch", "reason"),
         "fast_forward": _same("fast_forward", "table", "branch", "target", "force"),
         "merge_branch": _same(
-            "merge_branch", "table", "strict", "scope", "isolation", "policy", "reason",
-            source_branch="branch", target_branch="target",
+            "merge_branch", "table", "branch", "target", "strict", "scope", "isolation", "policy",
+            "reason", source_branch="branch", target_branch="target",
         ),
         "cherry_pick": _same(
-            "cherry_pick", "table", "snapshot", "reason", source_branch="branch",
-            target_branch="target",
+            "cherry_pick", "table", "branch", "target", "snapshot", "reason",
+            source_branch="branch", target_branch="target",
         ),
         "revert": _same("revert", "table", "snapshot", "operation", "reason"),
         "undo": _same("undo", "table", "operation"),
         "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
         "delete_tag": _same("delete_tag", "table", "tag", "reason"),
-        "rollback": _same("rollback", "table", "snapshot", "tag", "reason"),
+        "rollback": _same("rollback", "table", "snapshot", "tag", "cut", "reason"),
     }
 )  # fmt: skip

@@ -1,6 +1,8 @@
 import pytest
 
 from core.errors import InvalidInput
+from core.procedures.call import ProcedureCall
+from core.procedures.lifecycle import VERBS
 from core.sql.parser import parse_statements
 from core.sql.statement import CALLED
 
@@ -145,3 +147,20 @@ def test_nothing_is_nothing() -> None:
 
 def test_every_called_procedure_names_a_table() -> None:
     assert all("table" in called.arguments for called in CALLED.values())
+
+
+def test_the_statement_of_a_receipt_runs_again() -> None:
+    arguments = {"table": "db.t", "branch": "it's", "strict": True, "reason": None}
+    call = ProcedureCall(
+        name="merge_branch",
+        arguments={**arguments, "plan_id": "0f"},
+        actor="ann",
+        operation_id="op",
+    )
+    (found,) = parse_statements(call.statement)
+    assert found.procedure == call.name
+    assert found.arguments == {"table": "db.t", "branch": "it's", "strict": True}
+
+
+def test_every_verb_can_be_called() -> None:
+    assert {called.procedure for called in CALLED.values()} >= set(VERBS)
