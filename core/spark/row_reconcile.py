@@ -99,8 +99,8 @@ def find_changed_keys(
         InvalidInput: The table is of a kind whose rows cannot be merged here.
     """
     _check(scope.schema)
-    task = _KeyTask(reader=_Reader(store=store, scope=scope))
-    found = _run(session, task, _units(table, work), f"changed keys of {scope.table}", progress)
+    task = KeyTask(reader=BucketReader(store=store, scope=scope))
+    found = _run(session, task, units_of(table, work), f"changed keys of {scope.table}", progress)
     return pa.concat_tables([CHANGED_KEYS.empty_table(), *(from_bytes(r["counts"]) for r in found)])
 
 
@@ -137,9 +137,9 @@ def reconcile(
     target = WriteTarget(
         schema=scope.schema, paths=table.data_paths(), store=store, created=datetime.now()
     )
-    reader = _Reader(store=store, scope=scope)
-    task = _MergeTask(reader=reader, policy=policy, target=target, writes=writes)
-    found = _run(session, task, _units(table, work), f"merge rows of {scope.table}", progress)
+    reader = BucketReader(store=store, scope=scope)
+    task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
+    found = _run(session, task, units_of(table, work), f"merge rows of {scope.table}", progress)
     conflicts = [from_bytes(row["conflicts"]) for row in found]
     return Reconciled(
         conflicts=pa.concat_tables([row_conflict_schema(scope.schema).empty_table(), *conflicts]),
@@ -187,7 +187,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Unit:
+class BucketUnit:
     """What one task does; `ours_changed` and `theirs_changed` as in RowWork."""
 
     number: int
@@ -204,11 +204,12 @@ class _Unit:
         return sum(file.data.size for file in (*self.files.ours, *self.files.theirs))
 
 
-def _units(table: FileStoreTable, work: Sequence[RowWork]) -> list[_Unit]:
+def units_of(table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
+    """Say what tasks do, a bucket each, in the order of `work`."""
     return [_unit(table, number, each) for number, each in enumerate(work)]
 
 
-def _unit(table: FileStoreTable, number: int, work: RowWork) -> _Unit:
+def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
     def files(entries: pa.Table) -> tuple[_File, ...]:
         return _files(table, entries)
 
@@ -216,7 +217,7 @@ def _unit(table: FileStoreTable, number: int, work: RowWork) -> _Unit:
     known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
     sequences = pa.concat_tables([each.select(["max_sequence_number"]) for each in known])
     newest = pc.max(sequences["max_sequence_number"]).as_py()
-    return _Unit(
+    return BucketUnit(
         number=number,
         partition=work.partition,
         bucket=work.bucket,
@@ -247,8 +248,8 @@ def _files(table: FileStoreTable, entries: pa.Table) -> tuple[_File, ...]:
 
 def _run(
     session: WarmSession,
-    task: "_KeyTask | _MergeTask",
-    units: Sequence[_Unit],
+    task: "KeyTask | MergeTask",
+    units: Sequence[BucketUnit],
     description: str,
     progress: Progress,
 ) -> list[dict[str, Any]]:
@@ -270,7 +271,7 @@ def _run(
 
 
 def _doing(
-    task: "_KeyTask | _MergeTask",
+    task: "KeyTask | MergeTask",
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -290,12 +291,12 @@ def _doing(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _KeyTask:
+class KeyTask:
     """Counts changed keys."""
 
-    reader: "_Reader"
+    reader: "BucketReader"
 
-    def do(self, unit: _Unit) -> dict[str, Any]:
+    def do(self, unit: BucketUnit) -> dict[str, Any]:
         """Find the columns of _FOUND for a bucket."""
         ours, theirs = self.reader.ours_keys(unit), self.reader.theirs_keys(unit)
         counts = {
@@ -309,15 +310,15 @@ class _KeyTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _MergeTask:
+class MergeTask:
     """Merges rows, and writes those that replay does not give."""
 
-    reader: "_Reader"
+    reader: "BucketReader"
     policy: Policy
     target: WriteTarget
     writes: bool
 
-    def do(self, unit: _Unit) -> dict[str, Any]:
+    def do(self, unit: BucketUnit) -> dict[str, Any]:
         """Find the columns of _FOUND for a bucket."""
         theirs = self.reader.theirs_keys(unit)
         both = _common(self.reader.ours_keys(unit), theirs)
@@ -346,7 +347,7 @@ class _MergeTask:
             **_packed_files(files),
         }
 
-    def _merge(self, unit: _Unit, keys: pa.Array, policy: Policy) -> "_Merged":
+    def _merge(self, unit: BucketUnit, keys: pa.Array, policy: Policy) -> "_Merged":
         scope, schema = self.reader.scope, self.reader.scope.schema
         read = self.reader.rows(unit, keys)
         sides, replays = read.sides(), read.replays()
@@ -407,7 +408,7 @@ def _hidden_keys(
     return pa.concat_arrays([_keys(wrong, schema), _keys(left_over, schema)])
 
 
-def _verdict_rows(unit: _Unit, verdicts: Iterable[Mapping[RowVerdict, int]]) -> pa.Table:
+def _verdict_rows(unit: BucketUnit, verdicts: Iterable[Mapping[RowVerdict, int]]) -> pa.Table:
     counts = Counter[RowVerdict]()
     for each in verdicts:
         counts.update(each)
@@ -470,22 +471,22 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
+class BucketReader:
     """Reads buckets of one merge."""
 
     store: FileIO
     scope: RowScope
 
-    def ours_keys(self, unit: _Unit) -> pa.Array:
+    def ours_keys(self, unit: BucketUnit) -> pa.Array:
         """The keys that the target changed."""
         return self._changed(unit, unit.ours_changed, unit.files.ours, self.scope.schemas.ours)
 
-    def theirs_keys(self, unit: _Unit) -> pa.Array:
+    def theirs_keys(self, unit: BucketUnit) -> pa.Array:
         """The keys that the source changed."""
         schemas = self.scope.schemas.theirs
         return self._changed(unit, unit.theirs_changed, unit.files.theirs, schemas)
 
-    def rows(self, unit: _Unit, keys: pa.Array) -> _Rows:
+    def rows(self, unit: BucketUnit, keys: pa.Array) -> _Rows:
         """The rows of some keys; a file that several sides hold is read once."""
         schemas, there = self.scope.schemas, {file.data.path for file in unit.files.ours}
         # A file that came with an earlier merge is not replayed again.
@@ -514,7 +515,7 @@ class _Reader:
 
     def _changed(
         self,
-        unit: _Unit,
+        unit: BucketUnit,
         changed: tuple[_File, ...] | None,
         live: tuple[_File, ...],
         schemas: Mapping[int, TableSchema],
