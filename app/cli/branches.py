@@ -1,5 +1,6 @@
 """The commands that change branches, and what is known of an operation afterwards."""
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Final
@@ -338,13 +339,18 @@ def _sum(moved: Arrivals | Removals) -> str:
 def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
     match way:
         case WayOut.MERGE:
-            return f"merge: bring {plan.source} into {plan.target} three-way"
+            return f"merge: branch-console merge {_merge_words(plan.source, plan.target, plan)}"
         case WayOut.UPDATE:
-            return f"update: bring {plan.target} into {plan.source} first, then fast-forward"
+            update = _merge_words(plan.target, plan.source, plan)
+            return f"update: branch-console merge {update}, then fast-forward"
         case WayOut.COMPARE:
             return f"compare: see how {plan.source} and {plan.target} differ"
         case WayOut.REPLACE:
             return f"--force: replace {plan.target}; a rescue branch keeps what it holds now"
+
+
+def _merge_words(source: str, target: str, plan: FastForwardPlan) -> str:
+    return shlex.join([source, "--to", target, "--table", plan.table])
 
 
 def _snapshot_text(snapshot: Snapshot | None) -> str:

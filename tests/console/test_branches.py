@@ -29,8 +29,13 @@ def test_the_inspector_tells_of_the_branch_in_the_address(tmp_path: Path) -> Non
     assert "Delays of UA are off by an hour" in page.text
     assert "`main` at snapshot 9" in page.text
     assert "Snapshot 9 stands on both branches\\." in page.text
+    assert "Fast-forward" not in dict(page.links())
+
+
+def test_a_branch_that_is_only_ahead_leads_to_its_fast_forward(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="backfill")
     queries = [query for label, query in page.links() if label == "Fast-forward"]
-    assert any("source=fix-delays" in query and "how=ff" in query for query in queries)
+    assert any("source=backfill" in query and "how=ff" in query for query in queries)
 
 
 def test_an_unknown_branch_is_not_found_and_main_is_not_shown(tmp_path: Path) -> None:
