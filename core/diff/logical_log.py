@@ -6,6 +6,7 @@ ways at once: as it happened (which files are live now), and as if no compaction
 removes one of the files that it wrote: from then on its result counts as written.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,8 +140,7 @@ def with_original_names(entries: pa.Table) -> pa.Table:
         return entries
     names = pc.replace_substring_regex(entries["file_name"], pattern=_COPY_MARK, replacement="")
     extra = [
-        [re.sub(_COPY_MARK, "", each) for each in several]
-        for several in entries["extra_files"].to_pylist()
+        [original_name(each) for each in several] for several in entries["extra_files"].to_pylist()
     ]
     renamed = _with(entries, "file_name", names)
     renamed = _with(
@@ -163,10 +163,17 @@ def with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
 
 
 def copy_name(file_name: str, operation_id: str) -> str:
-    """Name the copy that an operation makes of a data file."""
-    stem, dot, suffix = file_name.rpartition(".")
+    """Name the copy that an operation makes of a data file or an index file."""
     mark = operation_id.replace("-", "")[:8]
+    if re.fullmatch(_COPY_MARK, f"-of-{mark}") is None:
+        mark = hashlib.sha256(operation_id.encode()).hexdigest()[:8]
+    stem, dot, suffix = file_name.partition(".")
     return f"{stem}-of-{mark}{dot}{suffix}"
+
+
+def original_name(file_name: str) -> str:
+    """The name of the file that a copy, or a copy of a copy, was made of."""
+    return re.sub(_COPY_MARK, "", file_name)
 
 
 @dataclass(slots=True)

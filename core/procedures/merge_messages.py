@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place, copy_name
-from core.format.index_manifest import IndexType
 from core.merge.file_moves import FileMoves
+from core.procedures.merge_index import IndexMoves
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
@@ -75,18 +75,16 @@ def copies_of(
 def messages_of(
     moves: FileMoves,
     incoming: pa.Table,
-    source_index: pa.Table,
-    target_index: pa.Table,
+    index: IndexMoves,
 ) -> tuple[CommitMessage, ...]:
     """Return one message a bucket that changes.
 
     Args:
         moves: What was decided.
         incoming: Its files to add, as the target's own.
-        source_index: The index files of the source's head, with INDEX_MANIFEST_ENTRY.
-        target_index: Those of the target's head.
+        index: What was decided on index files.
     """
-    adopted, given_up = _index_changes(moves, source_index, target_index)
+    adopted, given_up = index.adopted, index.given_up
     arrivals = pa.concat_tables([incoming, moves.restore])
     tables = (arrivals, moves.remove, adopted, given_up)
     places = sorted({place for table in tables for place in _places(table)})
@@ -103,28 +101,6 @@ def messages_of(
         )
         for place in places
     )
-
-
-def _index_changes(
-    moves: FileMoves, source: pa.Table, target: pa.Table
-) -> tuple[pa.Table, pa.Table]:
-    def is_adopted(entry: Mapping[str, object]) -> bool:
-        if (entry["partition"], entry["bucket"]) in moves.adopts_index:
-            return True
-        return moves.adopts_masks and entry["index_type"] == IndexType.DELETION_VECTORS
-
-    names = ["partition", "bucket", "index_type"]
-    chosen = []
-    for table, other in ((source, target), (target, source)):
-        known = set(other["file_name"].to_pylist())
-        keep = [
-            is_adopted(entry) and name not in known
-            for entry, name in zip(
-                table.select(names).to_pylist(), table["file_name"].to_pylist(), strict=True
-            )
-        ]
-        chosen.append(table.filter(pa.array(keep, pa.bool_())) if any(keep) else NO_INDEX_FILES)
-    return chosen[0], chosen[1]
 
 
 def _places(table: pa.Table) -> Iterable[Place]:

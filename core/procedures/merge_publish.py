@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from core.commit.branch_commit import check_head
+from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.metadata_copy import publish_files
@@ -28,6 +29,7 @@ from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, plan_merge
+from core.procedures.merge_index import index_moves
 from core.procedures.merge_messages import as_target_files, copies_of, messages_of
 from core.procedures.merge_rows import (
     joined_messages,
@@ -100,9 +102,15 @@ def finish_merge(operation: Operation) -> Receipt:
     shares = raw.get("shares", bool)
     operation_id = operation.intent.operation_id
     coming = pa.concat_tables([moves.add, moves.replays])
-    copies = () if shares else copies_of(source, target, coming, operation_id)
+    mark = None if shares else operation_id
+    incoming = as_target_files(coming, _id_map(raw), mark)
+    index = index_moves(moves, incoming, (target, source), (ours, theirs), mark)
+    copies = index.copies
+    if not shares:
+        copies = (*copies_of(source, target, coming, operation_id), *copies)
     try:
-        landed = _land(operation, spec, (ours, theirs), moves, copies, schemas)
+        moved = messages_of(moves, incoming, index)
+        landed = _land(operation, (ours, theirs), moves, moved, copies, schemas)
     except CommitConflict:
         written = written_paths(target, messages_from(raw, "rowMessages"))
         made = [*(path for _, path in copies), *written]
@@ -147,18 +155,18 @@ def finish_merge(operation: Operation) -> Receipt:
 
 def _land(
     operation: Operation,
-    spec: MergeSpec,
     heads: tuple[Snapshot, Snapshot],
     moves: FileMoves,
+    moved: Sequence[CommitMessage],
     copies: Sequence[tuple[str, str]],
     schemas: Sequence[TableSchema],
 ) -> Snapshot:
     """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
     ours, theirs = heads
     store, intent = operation.warehouse.store, operation.intent
-    target = operation.table.on(spec.target)
-    source = target.on(spec.source)
     raw = JsonObject(intent.plan, "journal of a merge")
+    spec = MergeSpec.from_journal(intent.procedure, raw)
+    target = operation.table.on(spec.target)
     commit_id = _identifier(intent.operation_id)
     if not _has_landed(target, ours.id, intent.actor, commit_id):
         check_head(target, ours.identity)
@@ -166,13 +174,6 @@ def _land(
         publish_files(
             store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
         )
-    id_map = {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
-    incoming = as_target_files(
-        pa.concat_tables([moves.add, moves.replays]),
-        id_map,
-        intent.operation_id if copies else None,
-    )
-    moved = messages_of(moves, incoming, source.index_entries(theirs), target.index_entries(ours))
     landed = FileStoreCommit(target, store).commit(
         joined_messages(moved, messages_from(raw, "rowMessages")),
         user=intent.actor,
@@ -203,6 +204,10 @@ def _properties(
         MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
         MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
     }
+
+
+def _id_map(raw: JsonObject) -> dict[int, int]:
+    return {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
 
 
 def _has_landed(target: FileStoreTable, seen_id: int, user: str, identifier: int) -> bool:
