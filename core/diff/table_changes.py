@@ -81,6 +81,11 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
     compactions = (*base.compactions, *side.compactions)
     then, gone_then = _as_written(base, compactions)
     now, gone_now = _as_written(side, compactions)
+    for compaction in base.compactions:
+        if not compaction.after:
+            # It left nothing: a merge that took the bucket as compacted took these rows too.
+            now |= compaction.before & then
+            gone_now -= compaction.before - gone_then
     known = {step.commit for step in base.steps}
     return TableChanges(
         log=side,
