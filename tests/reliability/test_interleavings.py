@@ -75,6 +75,14 @@ def a_branch_ahead(root: Path) -> None:
     bench.add("d", branch="dev")
 
 
+def two_sides(root: Path) -> None:
+    """The same, and main went on as well."""
+    a_branch_ahead(root)
+    bench = RowBench(root)
+    bench.add("x")
+    bench.alter("dev")
+
+
 def _append(commit: FileStoreCommit, bench: RowBench, name: str) -> object:
     return commit.commit(_new(bench, name), user=name)
 
@@ -164,6 +172,46 @@ def test_a_commit_and_a_fast_forward_in_any_order_lose_nothing(
         else:
             # Too late from the start, or overtaken: then it is shorter, and says so.
             assert isinstance(theirs.error, (Refused, CommitConflict)), where
+
+
+def test_a_commit_and_a_merge_in_any_order_lose_nothing_and_leave_nothing(
+    built: Callable[[World], Path], examples: Examples, rng: random.Random
+) -> None:
+    origin = built(two_sides)
+    old = states.exact(origin / TABLE)
+    data = states.data_files(origin / TABLE)
+    schedules = list(all_schedules(_PHASES))
+    for order in rng.sample(schedules, min(_ALL, examples(_FORWARDS))):
+        root = copy_world(origin, origin.parent / "played")
+        writer = Writer(name="append", act=_append)
+
+        def merge(actor: Actor, root: Path = root) -> object:
+            bench = RowBench(root)
+            return bench.call("merge_branch", store=phased(bench.store, actor), branch="dev")
+
+        ours, theirs = play(
+            order, [lambda actor, root=root, writer=writer: writer.run(root, actor, 0), merge]
+        )
+        table = root / TABLE
+        where = f"schedule {order}: {ours.phases}, {theirs.phases}"
+        assert ours.error is None, where
+        assert states.problems(table) == [], where
+        new = states.exact(table)
+        assert {name: new.get(name) for name in old} == old, where
+        copies = {Path(each).name for each in states.data_files(table) - data}
+        expected = {f"data-{name}.parquet" for name in ("append0", "a", "b", "x")}
+        assert states.live(table) == expected | copies, where
+        if theirs.error is None:
+            assert len(copies) == 2, where
+        else:
+            # It was overtaken, and took back what it had made.
+            assert isinstance(theirs.error, (Refused, CommitConflict)), where
+            assert copies == set(), where
+            # Its schema stays where the other one came to write with it: a reader needs it.
+            main = states.branches_of(table)["main"]
+            assert main.head is not None
+            used = {0, states.reading(table, main.head).point.schema_id}
+            assert main.schemas.keys() == used, where
 
 
 def test_a_commit_alone_stops_at_each_phase_once(built: Callable[[World], Path]) -> None:
