@@ -43,7 +43,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
     assert head is not None
     assert source is not None
     assert head.identity.same_as(source.identity)
-    seen.open("merge", **FLIGHTS, source="fix-delays")
+    seen.open("merge", **FLIGHTS, source="fix-delays", how="ff")
     assert "Nothing to do" in seen.text()
 
 
@@ -51,7 +51,7 @@ def test_a_moved_target_is_refused_and_nothing_changes(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
     before = _heads(demo_console)
-    seen = visit(demo_console).open("merge", **FLIGHTS, source="backfill-2013-12")
+    seen = visit(demo_console).open("merge", **FLIGHTS, source="backfill-2013-12", how="ff")
     assert "Fast-forward refused: it would remove 1 commit" in seen.text()
     expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
     seen.page.get_by_text("Replace main by backfill-2013-12").click()

@@ -14,6 +14,9 @@ PAGES = {
     "schemas": ("schemas", {"db": "air", "table": "planes", "branch": "fleet-facts"}),
     "fast-forward": ("merge", {**FLIGHTS, "source": "fix-delays", "how": "ff"}),
     "fast-forward-refused": ("merge", {**FLIGHTS, "source": "backfill-2013-12", "how": "ff"}),
+    "merge": ("merge", {**FLIGHTS, "source": "old-experiment"}),
+    "merge-conflicts": ("merge", {"db": "air", "table": "weather", "source": "fix-wind"}),
+    "merge-rows": ("merge", {"db": "air", "table": "planes", "source": "fleet-facts"}),
     "jobs": ("jobs", {}),
 }
 
@@ -41,7 +44,7 @@ def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
     listed.get_by_role("link", name="air.flights", exact=True).click()
     seen.page.wait_for_url("**/table?**")
     seen.settle()
-    for name in ("Branches", "Snapshots", "Schemas", "Fast-forward"):
+    for name in ("Branches", "Snapshots", "Schemas", "Merge"):
         seen.go(name)
         assert seen.query["db"] == "air"
         assert seen.query["table"] == "flights"
