@@ -266,7 +266,7 @@ def _show_conflict(number: int, line: ConflictLine) -> None:
     rows.text(cells[_RULE], _RULE, code(line.rule))
     for column, side in ((_BASE, line.base), (_OURS, line.ours), (_THEIRS, line.theirs)):
         rows.text(cells[column], column, plain(side) if side else rows.NOTHING)
-    with cells[_SETTLE], st.container(gap=None):
+    with cells[_SETTLE], st.container(gap="xxsmall"):
         for settling in line.settled_by:
             _show_link(settling.label, settling.view, "tune")
         if line.otherwise:
