@@ -159,12 +159,13 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
 
 def _gains(plan: MergePlan) -> list[Consequence]:
     cost = plan.cost
-    how = ", ".join(f"{number} {name}" for name, number in plan.strategies.items())
+    how = ", ".join(f"{number} by {name}" for name, number in plan.strategies.items())
+    rows = "" if cost.buckets_to_compare else " No row is read or written."
     told = [
         changes(
             f"{plan.target!r} gets 1 snapshot: {count(cost.files_added, 'file')} of "
             f"{plan.source!r} come, {count(cost.files_removed, 'file')} go: "
-            f"{cost.rows_added:+,} rows. No row is read or written.",
+            f"{cost.rows_added:+,} rows.{rows}",
             (f"buckets: {how}",) if how else (),
         )
     ]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from core.commit.schema_commit import change_schema, set_options
-from core.errors import CommitConflict, ErrorKind, Refused
+from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
@@ -388,3 +388,11 @@ def test_rows_without_a_value_for_a_new_not_null_column_are_not_merged(bench: Br
     found = plan(bench)
     assert found.verdict is MergeVerdict.REFUSED
     assert "'filled'" in found.blocks[0].text
+
+
+def test_a_branch_without_a_schema_is_no_branch_to_merge(bench: BranchBench) -> None:
+    bench.append("mine")
+    Path(bench.table("dev").paths.schema(0)).unlink()
+    with pytest.raises(PaimonError) as error:
+        plan(bench)
+    assert "schema" in error.value.message
