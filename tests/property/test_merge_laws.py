@@ -51,8 +51,11 @@ _steps = st.lists(
     min_size=4,
     max_size=10,
 )
+# An example commits, merges and reads a dozen times over, each time to the disk.
 _examples = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=max(10, settings.default.max_examples // 3),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
