@@ -345,7 +345,7 @@ def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
         files_restored=moves.restore.num_rows,
         rows_added=come - _total(moves.remove, "row_count"),
         bytes_added=size,
-        bytes_to_copy=0 if shares_files else size,
+        bytes_to_copy=0 if shares_files else size + _total(moves.restore, "file_size"),
         buckets_to_compare=len(moves.row_places),
     )
 

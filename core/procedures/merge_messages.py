@@ -24,24 +24,31 @@ def as_target_files(
         operation_id: Of the merge whose copies are meant; None where the files are shared.
     """
     ids = [id_map.get(each, each) for each in files["schema_id"].to_pylist()]
-    changed = {"schema_id": pa.array(ids, pa.int64())}
     # Row ids were given on the source; those of the target go on from its own.
-    changed["first_row_id"] = pa.nulls(files.num_rows, pa.int64())
-    if operation_id is not None:
-        names = [copy_name(each, operation_id) for each in files["file_name"].to_pylist()]
-        extra = [
-            [copy_name(each, operation_id) for each in several]
-            for several in files["extra_files"].to_pylist()
-        ]
-        changed |= {
+    changed = {
+        "schema_id": pa.array(ids, pa.int64()),
+        "first_row_id": pa.nulls(files.num_rows, pa.int64()),
+    }
+    return as_copies(_with(files, changed), operation_id)
+
+
+def as_copies(files: pa.Table, operation_id: str | None) -> pa.Table:
+    """Tell files by the names of the copies that a merge makes of them; None makes none."""
+    if operation_id is None:
+        return files
+    names = [copy_name(each, operation_id) for each in files["file_name"].to_pylist()]
+    extra = [
+        [copy_name(each, operation_id) for each in several]
+        for several in files["extra_files"].to_pylist()
+    ]
+    return _with(
+        files,
+        {
             "file_name": pa.array(names, pa.string()),
             "extra_files": pa.array(extra, files.schema.field("extra_files").type),
             "external_path": pa.nulls(files.num_rows, pa.string()),
-        }
-    for name, column in changed.items():
-        at = files.schema.get_field_index(name)
-        files = files.set_column(at, files.schema.field(at), column)
-    return files
+        },
+    )
 
 
 def copies_of(
@@ -55,7 +62,7 @@ def copies_of(
         files: Of the source, with the columns of MANIFEST_ENTRY.
         operation_id: Of the merge.
     """
-    own = as_target_files(files, {}, operation_id)
+    own = as_copies(files, operation_id)
     pairs = []
     for entry, path, copy in zip(
         files.select(["extra_files"]).to_pylist(),
@@ -74,18 +81,17 @@ def copies_of(
 
 def messages_of(
     moves: FileMoves,
-    incoming: pa.Table,
+    arrivals: pa.Table,
     index: IndexMoves,
 ) -> tuple[CommitMessage, ...]:
     """Return one message a bucket that changes.
 
     Args:
         moves: What was decided.
-        incoming: Its files to add, as the target's own.
+        arrivals: The files to add or to bring back, as the target's own.
         index: What was decided on index files.
     """
     adopted, given_up = index.adopted, index.given_up
-    arrivals = pa.concat_tables([incoming, moves.restore])
     tables = (arrivals, moves.remove, adopted, given_up)
     places = sorted({place for table in tables for place in _places(table)})
     totals = _total_buckets(pa.concat_tables([arrivals, moves.remove]))
@@ -101,6 +107,13 @@ def messages_of(
         )
         for place in places
     )
+
+
+def _with(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    for name, column in columns.items():
+        at = files.schema.get_field_index(name)
+        files = files.set_column(at, files.schema.field(at), column)
+    return files
 
 
 def _places(table: pa.Table) -> Iterable[Place]:

@@ -220,6 +220,21 @@ def _is_refused(bench: MergeBench, rules: set[str]) -> None:
     assert bench.files() == before
 
 
+def test_what_comes_back_from_before_a_compaction_outlives_the_expiry_of_it(
+    diverging: MergeBench,
+) -> None:
+    diverging.delete("dev", 1)
+    diverging.insert("main", 41, 43)
+    diverging.compact("main")
+    merged = {each: row for each, row in diverging.rows["main"].items() if each != 1}
+    diverging.merge(rows=merged, isolation=Isolation.SNAPSHOT)
+    diverging.check()
+    if "write-only" not in diverging.table().schemas()[-1]["options"]:
+        # Java deletes what the compaction had read with the snapshot of it.
+        diverging.expire("main")
+        diverging.check()
+
+
 def _check_all_that_follows(bench: MergeBench) -> None:
     """Java reads all of it, goes on, merges once more and expires."""
     bench.check()
