@@ -159,6 +159,11 @@ def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
     return get_services().preview_merge(arguments)
 
 
+def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
+    """Return the conflicts of rows that a run has found for a plan, None before any run."""
+    return get_services().row_conflicts(identifier, plan_id)
+
+
 def preview(name: str, arguments: Mapping[str, Argument]) -> Preview:
     """Tell what a command would do, on the heads as they are now."""
     return get_services().preview(name, arguments)

@@ -24,6 +24,7 @@ from core.format.receipt import Receipt
 from core.jobs.progress import JobView, WorkerView
 from core.jobs.settings import JobSettings
 from core.procedures.browse_branches import list_branches
+from core.procedures.browse_conflicts import read_row_conflicts
 from core.procedures.browse_fallback import fallback_of
 from core.procedures.browse_graph import read_graph
 from core.procedures.browse_health import LostCommitItem, list_lost_commits
@@ -209,6 +210,10 @@ class Services:
         plan, preview = planned_merge(self.warehouse, call), preview_call(self.warehouse, call)
         # Where a head moved in between, the run must see that it is not what was shown.
         return MergeDecision(plan=plan, preview=replace(preview, plan_id=plan.id))
+
+    def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
+        """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
+        return read_row_conflicts(self.warehouse, table, plan_id)
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""

@@ -179,6 +179,12 @@ def value_of(key: str) -> Any:
     return st.session_state.get(key)
 
 
+def uploaded_text(key: str) -> str | None:
+    """Return the text of the file that was given to an uploader, None without one."""
+    file = st.session_state.get(key)
+    return None if file is None else file.getvalue().decode("utf-8", errors="replace")
+
+
 def put(key: str, value: Any) -> None:
     """Set what a widget holds, before it is drawn."""
     st.session_state[key] = value

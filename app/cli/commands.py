@@ -13,6 +13,7 @@ import typer
 
 from app.cli.branches import branches
 from app.cli.browse import browse
+from app.cli.conflicts import conflicts
 from app.cli.console import console
 from app.cli.health import health
 from app.cli.jobs import jobs
@@ -46,7 +47,17 @@ program = typer.Typer(
     help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
-for commands in (console, browse, branches, merges, picks, statements, lifecycle, health):
+for commands in (
+    console,
+    browse,
+    branches,
+    merges,
+    conflicts,
+    picks,
+    statements,
+    lifecycle,
+    health,
+):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 

@@ -85,16 +85,13 @@ def merge(
     as_json: JsonOption = False,
 ) -> int:
     """Bring what a branch changed into another one; nothing of either is lost."""
-    identifier = _one_table(table, database, catalog=catalog)
+    identifier = one_table(table, database, catalog=catalog)
     services = open_services(warehouse)
     arguments: dict[str, Argument] = {
-        "table": identifier.table_name,
-        "branch": source,
-        "target": target,
+        **arguments_of(identifier, source, target, policy=policy),
         "strict": strict or None,
         "scope": None if scope is None else str(scope),
         "isolation": None if isolation is None else str(isolation),
-        "policy": None if policy is None else _text_of(policy),
         "reason": reason,
     }
     decision = services.preview_merge(arguments)
@@ -139,9 +136,36 @@ def print_merge(plan: MergePlan, schema: SchemaDiff | None) -> None:
         print_line()
     for note in plan.notes:
         print_line(note)
+    if plan.cost.buckets_to_compare:
+        print_line(
+            f"Rows both sides changed: branch-console conflicts {plan.source} --table {plan.table} "
+            f"--to {plan.target}"
+        )
 
 
-def _one_table(table: str | None, database: str | None, *, catalog: bool) -> Identifier:
+def arguments_of(
+    identifier: Identifier, source: str, target: str, *, policy: Path | None
+) -> dict[str, Argument]:
+    """Return what every command on a merge asks of its procedure.
+
+    Raises:
+        InvalidInput: The policy cannot be read.
+    """
+    return {
+        "table": identifier.table_name,
+        "branch": source,
+        "target": target,
+        "policy": None if policy is None else _text_of(policy),
+    }
+
+
+def one_table(table: str | None, database: str | None, *, catalog: bool) -> Identifier:
+    """Return the table that is merged.
+
+    Raises:
+        InvalidInput: None is named, or one of its branches.
+        Refused: A database or the catalog is asked for.
+    """
     if database is not None or catalog:
         what = f"the database {database!r}" if database is not None else "the catalog"
         raise Refused(

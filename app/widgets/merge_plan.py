@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app import state
+from app import reads, state
 from app.models.actions import Form
 from app.models.merge_preview import (
     STRATEGY_REASONS,
@@ -17,11 +17,13 @@ from app.models.merge_preview import (
     Settling,
     strategies_words,
 )
+from app.models.row_conflicts import policy_of_take
 from app.models.wording import code, plain, plural
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.confirm import reason_field
 from app.widgets.preview import show_button, show_preview, show_same_command
+from app.widgets.row_conflicts import show_row_conflicts
 from app.widgets.rows import Column, block
 from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here
@@ -32,7 +34,9 @@ from core.merge.merge_plan import MergeVerdict
 from core.procedures.call import Argument
 
 PROCEDURE = "merge_branch"
-_VIEW = ("source", "target", "how", "strict", "scope", "isolation")
+_VIEW = ("source", "target", "how", "strict", "scope", "isolation", "take")
+_POLICY = "merge-policy"
+_SIDES = {"": "Leave open", "ours": "Target", "theirs": "Source"}
 _PER_PAGE = 25
 _WHAT = Column(label="What both sides changed", weight=2.6)
 _RULE = Column(label="Rule", weight=1.4)
@@ -52,6 +56,7 @@ def merge_arguments(identifier: Identifier, source: str, target: str) -> dict[st
         "strict": state.parameter("strict") == "1" or None,
         "scope": state.parameter("scope"),
         "isolation": state.parameter("isolation"),
+        "policy": state.uploaded_text(_POLICY) or policy_of_take(state.parameter("take")),
     }
 
 
@@ -64,6 +69,7 @@ def show_options() -> None:
         *(["strict"] if strict else []),
         *([f"scope {plain(scope)}"] if scope != InsertScope.TABLE else []),
         *([f"isolation {plain(isolation)}"] if isolation != Isolation.SERIALIZABLE else []),
+        *(["a policy"] if state.uploaded_text(_POLICY) or state.parameter("take") else []),
     ]
     title = f"Options: {', '.join(chosen)}" if chosen else "Options"
     with st.expander(title, icon=":material/tune:", key="merge-options"):
@@ -82,6 +88,24 @@ def show_options() -> None:
             _choice("Isolation", "isolation", list(Isolation), isolation)
             st.caption("Serializable: such a delete or update counts for these rows, too. "
                        "Snapshot: it counts for what the source saw.")  # fmt: skip
+        _show_settling()
+
+
+def _show_settling() -> None:
+    side, file = st.columns([1, 2], gap="medium")
+    taken = state.parameter("take") or ""
+    with side:
+        key = f"merge-take-{taken}"
+        st.segmented_control(
+            "Rows both changed", list(_SIDES), default=taken if taken in _SIDES else None, key=key,
+            format_func=_SIDES.__getitem__, required=True, on_change=_set_option,
+            args=("take", key, ""),
+        )  # fmt: skip
+        st.caption("Which side stands where a row or cell was changed on both.")
+    with file:
+        st.file_uploader(
+            "Policy file, in place of one side for all", type=["yaml", "yml"], key=_POLICY
+        )
 
 
 def _choice(
@@ -125,6 +149,10 @@ def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
         st.caption(note)
     if plan.conflicts:
         _show_conflicts(preview)
+    if plan.cost.buckets_to_compare:
+        found = reads.row_conflicts(Identifier.parse(plan.table), plan.id)
+        if found is not None and found.num_rows:
+            show_row_conflicts(found)
     form = Form(
         procedure=PROCEDURE,
         arguments=arguments,

@@ -167,6 +167,7 @@ class PretendServices:
     fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
     merges: dict[str, MergePlan] = field(default_factory=dict)
+    conflicts: pa.Table | None = None
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
     opened: list[Identifier] = field(default_factory=list)
@@ -348,6 +349,9 @@ class PretendServices:
         told = self.previews.get("merge_branch", preview("merge_branch"))
         assert isinstance(told, Preview)
         return MergeDecision(plan=plan, preview=replace(told, plan_id=plan.id))
+
+    def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
+        return self.conflicts
 
     def receipt(self, operation_id: str) -> Receipt:
         if operation_id not in self.receipts:

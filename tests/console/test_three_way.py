@@ -4,14 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from core.commit.schema_commit import new_schema
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind
+from core.format.data_types import BIGINT
 from core.format.receipt import Counts
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.merge_plan import MergeVerdict, PlanCost
+from core.merge.policy import Policy
+from core.merge.row_work import row_conflict_schema
 from core.procedures.consequence import blocks
 from tests.console.pages import Console, air_console
 from tests.console.pretend import NEW_FILES, merge_plan, preview, receipt, snapshot
@@ -171,6 +176,42 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
     assert "Buckets to compare 4" in page.text
     page.click("run-merge_branch")
     assert [call.name for call in console.services.sent] == ["merge_branch"]
+
+
+def row_conflicts() -> pa.Table:
+    """A cell that is open, one that was settled, and a row that was deleted on one side."""
+    schema = new_schema([("id", BIGINT), ("delay", BIGINT)], primary_keys=["id"])
+    given = {"kind": "modify/modify", "needs_another_look": False}
+    rows = [
+        {"key": {"id": 7}, "column": "delay", "base": "1", "ours": "2", "theirs": "3"},
+        {"key": {"id": 8}, "column": "delay", "ours": "2", "theirs": "3", "take": "theirs"}
+        | {"result": "3", "decided_by": "column"},
+        {"key": {"id": 9}, "kind": "delete/modify", "base": "a", "theirs": "<b>"},
+    ]
+    content = [{**given, "conflict_id": str(number), **row} for number, row in enumerate(rows)]
+    return pa.Table.from_pylist(content, schema=row_conflict_schema(schema))
+
+
+def test_rows_that_a_run_found_changed_on_both_sides_are_listed(tmp_path: Path) -> None:
+    cost = PlanCost(files_added=2, buckets_to_compare=4)
+    console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
+    console.services.conflicts = row_conflicts()
+    page = console.open("merge", **FIX)
+    assert "**2 of 3 conflicts unresolved.**" in page.text
+    assert "delay, modify/modify: 1 of 2" in page.text
+    assert "id \\= 7" in page.text
+    assert "3 \\(column\\)" in page.text
+    assert "whole row" in page.text
+
+
+def test_one_side_for_all_rows_goes_with_the_command(tmp_path: Path) -> None:
+    cost = PlanCost(files_added=2, buckets_to_compare=4)
+    console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
+    page = console.open("merge", **FIX, take="theirs")
+    page.click("run-merge_branch")
+    (call,) = console.services.sent
+    assert Policy.from_yaml(call.text("policy")).tables[0].take is not None
+    assert str(Policy.from_yaml(call.text("policy")).tables[0].take) == "theirs"
 
 
 def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""The command that lists the rows which both sides of a merge changed."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import pyarrow as pa
+import typer
+
+from app.cli.arguments import JsonOption, WarehouseOption, open_services
+from app.cli.jobs import follow_job
+from app.cli.merge import arguments_of, one_table
+from app.cli.output import print_json, print_line, print_rows
+from app.models.row_conflicts import conflict_groups, conflict_lines
+from core.errors import ErrorKind, PaimonError
+from core.format.identifier import MAIN_BRANCH
+from core.jobs.progress import JobState
+from core.merge.merge_plan import MergePlan
+
+conflicts = typer.Typer()
+
+_LISTED: Final = 50
+_OPEN: Final = 1
+_NULL: Final = "NULL"
+
+
+@conflicts.command("conflicts")
+def list_conflicts(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
+    table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
+    ] = MAIN_BRANCH,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="Show what this YAML makes of them."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many are listed.")] = _LISTED,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """List rows and cells that a merge finds changed on both sides, and what settles them.
+
+    Rows are compared by a worker, once for two heads and a policy; nothing is changed.
+    """
+    services = open_services(warehouse)
+    identifier = one_table(table, None, catalog=False)
+    arguments = arguments_of(identifier, source, target, policy=policy)
+    plan = services.preview_merge(arguments).plan
+    found = services.row_conflicts(identifier, plan.id)
+    if found is None and plan.cost.buckets_to_compare:
+        job = follow_job(services, services.start("compare_rows", arguments))
+        if job.state is not JobState.DONE:
+            raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+        found = services.row_conflicts(identifier, plan.id)
+    if as_json:
+        print_json(_document(plan, found, limit))
+    else:
+        _print(found, limit)
+    return _OPEN if found is not None and found["take"].null_count else 0
+
+
+def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, object]:
+    return {
+        "plan": plan.id,
+        "verdict": str(plan.verdict),
+        "conflicts": 0 if found is None else found.num_rows,
+        "open": 0 if found is None else found["take"].null_count,
+        "groups": [] if found is None else list(conflict_groups(found)),
+        "rows": [] if found is None else found.slice(0, limit).to_pylist(),
+    }
+
+
+def _print(found: pa.Table | None, limit: int) -> None:
+    if found is None or not found.num_rows:
+        print_line("No row was changed on both sides.")
+        return
+    print_rows(
+        ("kind", "column", ">conflicts", ">open"),
+        (
+            (each.kind, each.column, each.number, each.open_number)
+            for each in conflict_groups(found)
+        ),
+    )
+    print_line()
+    lines = conflict_lines(found, slice(0, limit))
+    print_rows(
+        ("key", "column", "base", "target", "source", "result"),
+        (
+            (
+                each.key,
+                each.column,
+                *(_NULL if side is None else side for side in (each.base, each.ours, each.theirs)),
+                "needs another look" if each.needs_another_look else each.result,
+            )
+            for each in lines
+        ),
+        total=found.num_rows,
+    )

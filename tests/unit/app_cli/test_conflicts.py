@@ -1,0 +1,66 @@
+"""The command that lists conflicts of rows, on conflicts that a run has left."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core.commit.row_conflicts import publish_row_conflicts
+from core.format.identifier import Identifier
+from core.merge.row_work import row_conflict_schema
+from core.procedures.preview_merge import preview_merge
+from tests.support.branch_bench import BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.commit_tables import data_files, message
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """A table of which both branches changed overlapping ranges of keys."""
+    options = {"write-only": "true", "bucket": "1"}
+    bench = BranchBench(tmp_path / "warehouse", primary_keys=["id"], options=options)
+    for branch, name in (("main", "base"), ("dev", "theirs"), ("main", "mine")):
+        if branch == "dev":
+            bench.branch("dev")
+        files = data_files([name], keys=(0, 99))
+        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=len(name))
+    return bench
+
+
+def keep(bench: BranchBench, *rows: dict[str, object]) -> None:
+    plan = preview_merge(bench.warehouse(), Identifier.parse("db.t"), "dev")
+    given = {"column": "name", "kind": "modify/modify", "needs_another_look": False}
+    content = [{**given, "conflict_id": str(number), **row} for number, row in enumerate(rows)]
+    schema = row_conflict_schema(bench.table().schema())
+    table = pa.Table.from_pylist(content, schema=schema)
+    publish_row_conflicts(bench.store, bench.table().paths, plan.id, table)
+
+
+def test_open_conflicts_are_listed_and_end_with_one(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    keep(
+        bench,
+        {"key": {"id": 7}, "base": "a", "ours": "b", "theirs": None},
+        {"key": {"id": 8}, "ours": "b", "theirs": "c", "take": "theirs", "result": "c"},
+    )
+    found = console("conflicts", "dev", "--table", "db.t")
+    assert found.code == 1
+    assert "modify/modify  name            2     1" in found.out
+    assert "id = 7  name    a     b       NULL" in found.out
+    document = console("conflicts", "dev", "--table", "db.t", "--json").document
+    assert (document["conflicts"], document["open"]) == (2, 1)
+    assert document["rows"][1]["result"] == "c"
+
+
+def test_settled_conflicts_end_with_nothing(console: CommandLine, bench: BranchBench) -> None:
+    keep(bench, {"key": {"id": 8}, "ours": "b", "theirs": "c", "take": "ours", "result": "b"})
+    assert console("conflicts", "dev", "--table", "db.t").code == 0
+
+
+def test_a_merge_that_needs_no_rows_has_no_conflicts_of_rows(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.branch("other")
+    found = console("conflicts", "other", "--table", "db.t")
+    assert (found.code, found.out.strip()) == (0, "No row was changed on both sides.")
