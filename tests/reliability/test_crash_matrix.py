@@ -14,6 +14,7 @@ from typing import TypeAlias, TypeVar
 import pytest
 
 from core.commit.journal import Journal
+from core.diff.logical_log import original_name
 from core.format.receipt import Receipt
 from core.storage.table_paths import TablePaths
 from tests.reliability import states
@@ -246,7 +247,9 @@ def _relative(change: str) -> str:
 
 
 def _rows(table: Path, branch: str) -> list[tuple[int, str, int]]:
+    # A copy holds the row of the file that it was made of.
     names = (
-        name.removeprefix("data-").removesuffix(".parquet") for name in states.live(table, branch)
+        original_name(name).removeprefix("data-").removesuffix(".parquet")
+        for name in states.live(table, branch)
     )
     return sorted((key_of(name), name, 0) for name in names)
