@@ -155,7 +155,7 @@ class TestCall:
         )
         assert ProcedureCall.from_json(original.to_json()) == original
         assert original.statement == (
-            "CALL sys.create_branch(branch => 'it''s', empty => true, snapshot => 7, "
+            "CALL sys.create_branch(branch => 'it\\'s', empty => true, snapshot => 7, "
             "table => 'db.t')"
         )
 
