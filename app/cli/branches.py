@@ -259,9 +259,9 @@ def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
     print_fields(
         {
             "table": plan.table,
-            "source": f"{plan.source} at {_snapshot_text(plan.source_head)}",
-            "target": f"{plan.target} at {_snapshot_text(plan.target_head)}",
-            "fork": _snapshot_text(plan.fork),
+            "source": f"{plan.source} at {snapshot_text(plan.source_head)}",
+            "target": f"{plan.target} at {snapshot_text(plan.target_head)}",
+            "fork": snapshot_text(plan.fork),
             "verdict": "replace" if force and plan.can_replace else str(plan.verdict),
             "arrives": _sum(plan.arrives),
             "would remove": _sum(plan.would_remove),
@@ -353,7 +353,8 @@ def _merge_words(source: str, target: str, plan: FastForwardPlan) -> str:
     return shlex.join([source, "--to", target, "--table", plan.table])
 
 
-def _snapshot_text(snapshot: Snapshot | None) -> str:
+def snapshot_text(snapshot: Snapshot | None) -> str:
+    """Write a snapshot by its id and its identity."""
     return NOT_READ if snapshot is None else f"{snapshot.id} ({snapshot.identity.short})"
 
 

@@ -7,10 +7,9 @@ from typing import Annotated, Final, assert_never
 import typer
 
 from app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
-from app.cli.branches import BackgroundOption, run_call
+from app.cli.branches import BackgroundOption, run_call, snapshot_text
 from app.cli.lifecycle import ReasonOption
 from app.cli.output import (
-    NOT_READ,
     count,
     error_object,
     print_error,
@@ -34,7 +33,6 @@ from core.diff.schema_diff import SchemaDiff
 from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
-from core.format.snapshot import Snapshot
 from core.merge.conflict import Conflict
 from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
@@ -124,9 +122,9 @@ def print_merge(plan: MergePlan, schema: SchemaDiff | None) -> None:
     print_fields(
         {
             "table": plan.table,
-            "base": _snapshot_text(plan.base),
-            "ours": f"{plan.target} at {_snapshot_text(plan.ours)}",
-            "theirs": f"{plan.source} at {_snapshot_text(plan.theirs)}",
+            "base": snapshot_text(plan.base),
+            "ours": f"{plan.target} at {snapshot_text(plan.ours)}",
+            "theirs": f"{plan.source} at {snapshot_text(plan.theirs)}",
             **_moves(plan),
         }
     )
@@ -318,7 +316,3 @@ def _head_after(receipt: Receipt, target: str) -> Mapping[str, object] | None:
         if move.branch == target and move.after is not None:
             return {"id": move.after_id, "identity": move.after.short}
     return None
-
-
-def _snapshot_text(snapshot: Snapshot | None) -> str:
-    return NOT_READ if snapshot is None else f"{snapshot.id} ({snapshot.identity.short})"

@@ -63,7 +63,6 @@ class Step:
     """
 
     commit: str
-    snapshot_id: int
     operation: TableOperation
     added: frozenset[str]
     removed: frozenset[str]
@@ -107,14 +106,6 @@ class LogicalLog:
     compactions: tuple[Compaction, ...]
     steps: tuple[Step, ...]
     has_masks: bool
-
-    @property
-    def operations(self) -> frozenset[TableOperation]:
-        """What the side did to rows; compaction where it did only that."""
-        done = {step.operation for step in self.steps}
-        if self.compactions:
-            done.add(TableOperation.COMPACTION)
-        return frozenset(done)
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files, with the columns of MANIFEST_ENTRY, in the order of the log."""
@@ -228,7 +219,6 @@ class _Fold:
         self.steps.append(
             Step(
                 commit=delta.snapshot.delta_manifest_list,
-                snapshot_id=delta.snapshot.id,
                 operation=operation,
                 added=frozenset(added - removed),
                 removed=frozenset(removed - added),

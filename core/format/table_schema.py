@@ -138,6 +138,17 @@ class TableSchema:
         crosses = not set(self.partition_keys) <= set(self.primary_keys)
         return BucketMode.KEY_DYNAMIC if crosses else BucketMode.HASH_DYNAMIC
 
+    @property
+    def skips_level_0(self) -> bool:
+        """Whether batch readers of a table with a primary key leave out what is not compacted yet.
+
+        Files above level 0 hold each key once then, and adding one at level 0 shows nothing.
+        """
+        has_vectors = self.options.read(table_options.DELETION_VECTORS_ENABLED)
+        merges_on_read = self.options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
+        is_first_row = self.options.read(table_options.MERGE_ENGINE) == "first-row"
+        return (has_vectors and not merges_on_read) or is_first_row
+
     def project(self, names: tuple[str, ...]) -> RowType:
         """Return the columns `names`, in that order.
 

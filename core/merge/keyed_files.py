@@ -13,7 +13,6 @@ import pyarrow as pa
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, files_in
 from core.errors import ErrorKind
-from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.file_moves import Block, BucketMove, FileMoves, Findings, Naming, Strategy
@@ -34,7 +33,7 @@ def merge_keyed_files(
     changed_by_us = _by_place(ours.files(ours.added | ours.removed))
     changed_by_them = _by_place(theirs.files(theirs.added | theirs.removed))
     _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
-    shows_level_0 = not skips_level_0(schema)
+    shows_level_0 = not schema.skips_level_0
     add: set[str] = set()
     remove: set[str] = set()
     restore: set[str] = set()
@@ -78,15 +77,6 @@ def merge_keyed_files(
         blocks=tuple(found.blocks),
         adopts_index=frozenset(adopts_index),
     )
-
-
-def skips_level_0(schema: TableSchema) -> bool:
-    """Whether batch readers leave out what is not compacted yet, so that a file cannot be added."""
-    options = schema.options
-    has_vectors = options.read(table_options.DELETION_VECTORS_ENABLED)
-    merges_on_read = options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
-    is_first_row = options.read(table_options.MERGE_ENGINE) == "first-row"
-    return (has_vectors and not merges_on_read) or is_first_row
 
 
 def _swap(

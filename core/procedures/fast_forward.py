@@ -12,6 +12,7 @@ from core.procedures.forward_preview import preview_of_forward
 from core.procedures.histories import history_of, schema_id_after
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
+from core.procedures.records import receipt_without_change
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.take_over import finish_take_over
@@ -209,18 +210,11 @@ def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Receipt:
     now = warehouse.clock()
-    return Receipt(
-        operation_id=call.operation_id,
-        statement=call.statement,
-        actor=call.actor,
-        plan_id=plan_id,
-        notes=(
-            f"Branch {_target(call)!r} already holds all of {call.text('branch')!r}; nothing was "
-            "changed.",
-        ),
-        started_millis=now,
-        finished_millis=now,
+    text = (
+        f"Branch {_target(call)!r} already holds all of {call.text('branch')!r}; nothing was "
+        "changed."
     )
+    return receipt_without_change(call, plan_id, (text,), started_millis=now, finished_millis=now)
 
 
 def _identifier(call: ProcedureCall) -> Identifier:

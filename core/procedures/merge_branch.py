@@ -18,6 +18,7 @@ from core.procedures.merge_spec import MergeKind, MergeSpec
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import plan_of, planned_merge, rules_of, target_table
 from core.procedures.protection import protection_of, rule_text
+from core.procedures.records import receipt_without_change
 from core.procedures.row_engine import FILES_TO_VERIFY
 from core.procedures.settle_rows import settle_rows, withdraw_rows
 from core.procedures.verb import Planned, Verb
@@ -186,12 +187,5 @@ def _gains(plan: MergePlan) -> list[Consequence]:
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Receipt:
     now = warehouse.clock()
-    return Receipt(
-        operation_id=call.operation_id,
-        statement=call.statement,
-        actor=call.actor,
-        plan_id=plan.id,
-        notes=(*plan.notes, "Nothing was changed."),
-        started_millis=now,
-        finished_millis=now,
-    )
+    notes = (*plan.notes, "Nothing was changed.")
+    return receipt_without_change(call, plan.id, notes, started_millis=now, finished_millis=now)

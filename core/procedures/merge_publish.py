@@ -174,7 +174,7 @@ def _land(
     raw = JsonObject(intent.plan, "journal of a merge")
     spec = MergeSpec.from_journal(intent.procedure, raw)
     target = operation.table.on(spec.target)
-    commit_id = _identifier(intent.operation_id)
+    commit_id = operation.commit_identifier
     if not _has_landed(target, ours.id, intent.actor, commit_id):
         check_head(target, ours.identity)
         copy_data_files(store, copies)
@@ -255,8 +255,3 @@ def _digest(moves: FileMoves) -> str:
     tables = (moves.add, moves.replays, moves.restore, moves.remove)
     told = [sorted(table["identity"].to_pylist()) for table in tables]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-
-
-def _identifier(operation_id: str) -> int:
-    """A number that no other commit of the actor has, the same one for a repeated try."""
-    return int.from_bytes(hashlib.sha256(operation_id.encode()).digest()[:7])

@@ -1,5 +1,6 @@
 """What every procedure that changes a table does around its work: journal, event, receipt."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -58,6 +59,12 @@ class Operation:
             )
         )
         return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+
+    @property
+    def commit_identifier(self) -> int:
+        """A number that no other commit of the actor has, the same one for a repeated try."""
+        digest = hashlib.sha256(self.intent.operation_id.encode()).digest()
+        return int.from_bytes(digest[:7])
 
     def receipt(self) -> Receipt | None:
         """Return the receipt where the operation is done."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.call import ProcedureCall
 from core.procedures.operation import Operation
 
 
@@ -29,6 +30,26 @@ def receipt_of(
         notes=notes,
         started_millis=intent.time_millis,
         finished_millis=operation.warehouse.clock(),
+    )
+
+
+def receipt_without_change(
+    call: ProcedureCall,
+    plan_id: str,
+    notes: tuple[str, ...],
+    *,
+    started_millis: int,
+    finished_millis: int,
+) -> Receipt:
+    """Return the receipt of a call that had nothing to change; no ledger holds it."""
+    return Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=plan_id,
+        notes=notes,
+        started_millis=started_millis,
+        finished_millis=finished_millis,
     )
 
 

@@ -1,7 +1,5 @@
 """Going back to an earlier snapshot: by a new snapshot, or by cutting the history."""
 
-import hashlib
-
 import pyarrow as pa
 
 from core.commit.branch_commit import HistoryCopy, write_hints
@@ -274,7 +272,7 @@ def _finish_restore(operation: Operation) -> Receipt:
     landed = FileStoreCommit(table, operation.warehouse.store).restore(
         then,
         user=operation.intent.actor,
-        identifier=_identifier(operation.intent.operation_id),
+        identifier=operation.commit_identifier,
         guard=identity_from(raw.find("expectedHead", dict), raw.what),
         properties={
             "branch.operation": "rollback",
@@ -337,8 +335,3 @@ def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:
             branch=table.branch,
         )
     return found
-
-
-def _identifier(operation_id: str) -> int:
-    """A number that no other commit of the actor has, the same one for a repeated try."""
-    return int.from_bytes(hashlib.sha256(operation_id.encode()).digest()[:7])

@@ -151,7 +151,7 @@ def plan_units(
 ) -> tuple[ReadUnit, ...]:
     """Decide which live files are read together, the largest units first."""
     files = table.live_files(snapshot)
-    if schema.primary_keys and _skips_level_0(schema):
+    if schema.primary_keys and schema.skips_level_0:
         files = files.filter(pc.greater(files["level"], 0))
     if schema.bucket_mode is BucketMode.POSTPONE_MODE:
         # Until compaction gives them a bucket, such rows are not there for batch readers.
@@ -171,7 +171,7 @@ def plan_units(
             deleted=vectors.get((*place, row["file_name"])),
         )
         buckets.setdefault(place, []).append((row["min_key"], row["max_key"], file))
-    merges = bool(schema.primary_keys) and not _skips_level_0(schema)
+    merges = bool(schema.primary_keys) and not schema.skips_level_0
     units = [
         unit
         for ranged in buckets.values()
@@ -181,15 +181,6 @@ def plan_units(
 
 
 _Ranged = tuple[bytes, bytes, DataFile]
-
-
-def _skips_level_0(schema: TableSchema) -> bool:
-    """Whether files above level 0 hold each key once, and level 0 is not visible yet."""
-    options = schema.options
-    has_vectors = options.read(table_options.DELETION_VECTORS_ENABLED)
-    merges_on_read = options.read(table_options.DELETION_VECTORS_MERGE_ON_READ)
-    is_first_row = options.read(table_options.MERGE_ENGINE) == "first-row"
-    return (has_vectors and not merges_on_read) or is_first_row
 
 
 def _sections(ranged: Iterable[_Ranged], schema: TableSchema) -> Iterator[ReadUnit]:

@@ -23,7 +23,6 @@ from core.format.binary_row import decode_row, decode_rows, encode_rows
 from core.format.data_types import arrow_schema
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
-from core.merge.keyed_files import skips_level_0
 from core.merge.policy import Policy
 from core.merge.row_work import (
     CHANGED_KEYS,
@@ -156,7 +155,7 @@ def reconcile(
 
 def _check(schema: TableSchema) -> None:
     check_readable(schema)
-    if not schema.primary_keys or skips_level_0(schema):
+    if not schema.primary_keys or schema.skips_level_0:
         raise InvalidInput(
             "Rows are merged for tables with a primary key whose readers see level 0. Merge this "
             "table by files, or rewrite it on one branch first.",
