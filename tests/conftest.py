@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +11,8 @@ import pytest
 from hypothesis import settings
 
 from tests.support.golden import Golden
+from tests.support.postgres_server import running_postgres
+from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
 _DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
@@ -89,6 +91,13 @@ def golden(pytestconfig: pytest.Config) -> Golden:
 def paimon_version(pytestconfig: pytest.Config) -> str:
     """The Paimon version that the oracle of this process runs."""
     return cast("str", pytestconfig.getoption("--paimon"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server that runs while the tests do."""
+    with running_postgres(need_postgres()) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,14 @@ import os
 import socket
 import time
 import uuid
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.schema import CreateTable
 
 from core.errors import InvalidInput, StorageError
 from core.storage.publish_claims import Claim
@@ -67,6 +69,8 @@ class DatabaseClaims:
                 f"The store option claims names no database: {error}. Give sqlite:////path or "
                 "postgresql+psycopg://user@host/database."
             ) from error
+        # Its connections would otherwise stay open at the server until they are collected.
+        weakref.finalize(self, self._engine.dispose)
         self.id = self._find_id()
 
     def claim(self, path: str, data: bytes, token: str) -> Claim | None:
@@ -97,7 +101,10 @@ class DatabaseClaims:
         )
         names = ["digest", "token", "writer", "who"]
         with self._transaction() as connection:
-            joined = connection.execute(sa.insert(_WRITERS).from_select(names, unsettled))
+            joined = connection.execute(
+                sa.insert(_WRITERS).from_select(names, unsettled),
+                execution_options={"preserve_rowcount": True},  # else PostgreSQL's driver drops it
+            )
             return joined.rowcount == 1
 
     def settle(self, path: str, token: str, writer: str) -> None:
@@ -147,8 +154,12 @@ class DatabaseClaims:
         )
 
     def _find_id(self) -> str:
-        with self._transaction() as connection:
-            _METADATA.create_all(connection)
+        for table in _METADATA.sorted_tables:
+            try:
+                with self._transaction() as connection:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+            except IntegrityError:
+                pass  # PostgreSQL says so to the second of two who make a table at once
         try:
             with self._transaction() as connection:
                 connection.execute(sa.insert(_REGISTER).values(number=1, id=str(uuid.uuid4())))

@@ -17,6 +17,7 @@ from typing import NoReturn
 import pytest
 
 from tests.support import fetch
+from tests.support.postgres_server import has_its_user
 
 _OLDEST_JAVA = 17
 _SPARK_CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")
@@ -49,6 +50,11 @@ def need_doltlite() -> None:
     """The package of the row-merge oracle, or skip."""
     if not _is_installed("doltlite"):
         _stop("No doltlite; run `pip install doltlite`")
+
+
+def need_postgres() -> Path:
+    """The folder of PostgreSQL's programs, or skip."""
+    return _required(find_postgres)
 
 
 def need_chromium() -> Path:
@@ -104,6 +110,18 @@ def find_s3_server() -> Path:
         return fetch.fetch_s3_server()
     except fetch.FetchError as failure:
         raise MissingError(f"No S3 server; {_FETCH}. {failure}") from failure
+
+
+@functools.cache
+def find_postgres() -> Path:
+    """The folder of PostgreSQL's programs; Debian keeps them off the path."""
+    on_path = shutil.which("initdb")
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").exists() and has_its_user():
+            return folder
+    raise MissingError("No PostgreSQL; run `apt-get install postgresql`")
 
 
 @functools.cache

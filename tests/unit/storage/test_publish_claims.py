@@ -2,8 +2,10 @@
 
 import multiprocessing
 import threading
+import uuid
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -23,9 +25,21 @@ def store(tmp_path: Path) -> FileIO:
     return FileIO.for_url(f"plain://{tmp_path}/wh")
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/claims.sqlite"
+def execute(database: str, statement: str) -> list[sa.Row[Any]]:
+    engine = sa.create_engine(database, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        result = connection.execute(sa.text(statement))
+        return list(result.all()) if result.returns_rows else []
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/claims.sqlite"
+    server = sa.make_url(request.getfixturevalue("postgres"))
+    name = f"claims_{uuid.uuid4().hex}"
+    execute(request.getfixturevalue("postgres"), f"CREATE DATABASE {name}")
+    return server.set(database=name).render_as_string(hide_password=False)
 
 
 @pytest.fixture
@@ -155,8 +169,7 @@ def test_a_removed_name_stays_free_while_a_stopped_writer_could_fill_it(
     assert store.read(path) == b"slow"
     store.remove(path)
     # Somebody makes sure that the process is gone, and says so as the message tells.
-    with sa.create_engine(database).begin() as connection:
-        connection.execute(sa.text("DELETE FROM branch_console_claim_writers"))
+    execute(database, "DELETE FROM branch_console_claim_writers")
     assert publisher.publish(path, b"again") is Published.WON
 
 
@@ -175,8 +188,7 @@ def test_manifests_are_written_without_a_claim_as_their_names_are_unique(
 ) -> None:
     name = "manifest-list-0a1b2c3d-0000-4000-8000-0123456789ab-0"
     assert publisher.publish(f"{store.root}/t/manifest/{name}", b"x" * 9) is Published.WON
-    with sa.create_engine(database).begin() as connection:
-        assert connection.execute(sa.text("SELECT * FROM branch_console_claims")).all() == []
+    assert execute(database, "SELECT * FROM branch_console_claims") == []
 
 
 @pytest.mark.parametrize("given", ["another", "none"])
