@@ -1,14 +1,13 @@
-"""The consoles and browsers of these tests: one demo a run, a fresh browser context a test."""
+"""The consoles and browsers of these tests: one demo a run, a fresh tab a visit."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from app.cli.commands import run
 from tests.browser.consoles import RunningConsole, running_console
@@ -100,22 +99,29 @@ def broken_console(
         yield running
 
 
-@pytest.fixture
-def visit(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewVisit]:
-    """Opens tabs; a test that fails keeps a trace, and any error in a page fails it."""
-    contexts: list[Any] = []
-    visits: list[Visit] = []
-
-    def new(console: RunningConsole, *, scheme: str = "light") -> Visit:
-        context = browser.new_context(
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> dict[str, BrowserContext]:
+    """A context for light and one for dark; their cache spares every tab Streamlit's scripts."""
+    return {
+        scheme: browser.new_context(
             viewport={"width": 1440, "height": 900},
-            color_scheme=scheme,  # type: ignore[arg-type]
+            color_scheme=scheme,
             timezone_id="Europe/Berlin",
             locale="en-GB",
         )
-        context.tracing.start(screenshots=True, snapshots=True)
-        contexts.append(context)
-        visits.append(Visit(context, console.url))
+        for scheme in ("light", "dark")
+    }
+
+
+@pytest.fixture
+def visit(
+    contexts: dict[str, BrowserContext], request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[NewVisit]:
+    """Opens tabs; a test that fails keeps their pictures, and any error in a page fails it."""
+    visits: list[Visit] = []
+
+    def new(console: RunningConsole, *, scheme: str = "light") -> Visit:
+        visits.append(Visit(contexts[scheme], console.url))
         return visits[-1]
 
     failed_before = request.session.testsfailed
@@ -124,8 +130,7 @@ def visit(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> I
         for each in visits:
             each.assert_calm()
     finally:
-        for number, context in enumerate(contexts):
-            has_failed = request.session.testsfailed > failed_before
-            path = tmp_path / f"trace-{number}.zip"
-            context.tracing.stop(path=str(path) if has_failed else None)
-            context.close()
+        for number, each in enumerate(visits):
+            if request.session.testsfailed > failed_before:
+                each.page.screenshot(path=str(tmp_path / f"tab-{number}.png"), full_page=True)
+            each.leave()
