@@ -129,7 +129,7 @@ def with_original_names(entries: pa.Table) -> pa.Table:
     """Give copies of a file the identity of the file that they were copied from."""
     if not pc.any(pc.match_substring_regex(entries["file_name"], _COPY_MARK)).as_py():
         return entries
-    names = pc.replace_substring_regex(entries["file_name"], pattern=_COPY_MARK, replacement="")
+    names = original_names(entries["file_name"])
     extra = [
         [original_name(each) for each in several] for several in entries["extra_files"].to_pylist()
     ]
@@ -160,6 +160,11 @@ def copy_name(file_name: str, operation_id: str) -> str:
         mark = hashlib.sha256(operation_id.encode()).hexdigest()[:8]
     stem, dot, suffix = file_name.partition(".")
     return f"{stem}-of-{mark}{dot}{suffix}"
+
+
+def original_names(file_names: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names of the files that copies were made of; others keep theirs."""
+    return pc.replace_substring_regex(file_names, pattern=_COPY_MARK, replacement="")
 
 
 def original_name(file_name: str) -> str:

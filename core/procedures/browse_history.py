@@ -115,7 +115,7 @@ def compare_schemas(warehouse: Warehouse, table: Identifier, left: str, right: s
     """
     found = warehouse.table(table)
     sides = (_named_schema(found, left), _named_schema(found, right))
-    return diff_schemas(*sides, base=_shared_schema(found, _branch_of(left), _branch_of(right)))
+    return diff_schemas(*sides, base=shared_schema(found, _branch_of(left), _branch_of(right)))
 
 
 def list_tags(warehouse: Warehouse, table: Identifier) -> tuple[TagItem, ...]:
@@ -152,6 +152,26 @@ def tag_names(tags: Mapping[int, tuple[Tag, ...]], snapshot: Snapshot) -> tuple[
         for tag in tags.get(snapshot.id, ())
         if tag.snapshot.identity.same_as(snapshot.identity)
     )
+
+
+def shared_schema(table: FileStoreTable, left: str, right: str) -> TableSchema | None:
+    """Return the newest schema that two branches hold alike; ids above it mean two things."""
+    if left == right:
+        return None
+    ours, theirs = (
+        {
+            state.value.id: state.value
+            for state in table.on(branch or table.branch).schemas.states()
+            if state.value is not None
+        }
+        for branch in (left, right)
+    )
+    alike = (
+        schema
+        for schema_id, schema in ours.items()
+        if (other := theirs.get(schema_id)) and schema.fingerprint == other.fingerprint
+    )
+    return max(alike, key=lambda schema: schema.id, default=None)
 
 
 def _readable_tags(table: FileStoreTable) -> Iterator[Tag]:
@@ -240,23 +260,3 @@ def _named_schema(table: FileStoreTable, name: str) -> TableSchema:
 def _branch_of(name: str) -> str:
     branch, separator, _ = name.rpartition("@")
     return branch if separator else name
-
-
-def _shared_schema(table: FileStoreTable, left: str, right: str) -> TableSchema | None:
-    """The newest schema that two branches hold alike; ids above it mean two things."""
-    if left == right:
-        return None
-    ours, theirs = (
-        {
-            state.value.id: state.value
-            for state in table.on(branch or table.branch).schemas.states()
-            if state.value is not None
-        }
-        for branch in (left, right)
-    )
-    alike = (
-        schema
-        for schema_id, schema in ours.items()
-        if (other := theirs.get(schema_id)) and schema.fingerprint == other.fingerprint
-    )
-    return max(alike, key=lambda schema: schema.id, default=None)

@@ -1,0 +1,132 @@
+"""How many rows came, went and changed, as far as counts of files can tell.
+
+A number is exact or has bounds; what is not known is never a guess. Rows of a table without a
+primary key are a multiset: rows that two files hold alike cancel each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class RowReason(StrEnum):
+    """Why rows of files need not be rows that differ, as a sentence."""
+
+    COMPACTED = "A compaction wrote rows again: rows of one side may stand in a file of the other."
+    BOTH_WROTE = (
+        "Both sides have rows of their own in one partition: those that are equal cancel out."
+    )
+    COLUMN_FILES = "A file may hold some columns of rows that stand in other files."
+    MERGED_ON_READ = (
+        "Rows of a key become one row only when they are read: a file may hold a key again as it "
+        "was."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """A number that lies from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it can only be one number."""
+        return self.low == self.high
+
+    def __add__(self, other: "Bounds") -> "Bounds":
+        return Bounds(low=self.low + other.low, high=self.high + other.high)
+
+
+NONE: Final = Bounds(low=0, high=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRows:
+    """Rows of one partition that only the files of one state show."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDifference:
+    """What became of rows from one state to the other.
+
+    Attributes:
+        changed: Rows of one key that differ; none without a primary key.
+        net: Rows more or fewer; None where rows are merged on read.
+        reasons: Why a number has bounds; empty where all are exact.
+    """
+
+    added: Bounds
+    removed: Bounds
+    changed: Bounds
+    net: int | None
+    reasons: tuple[RowReason, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all numbers are exact."""
+        return self.added.is_exact and self.removed.is_exact and self.changed.is_exact
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no row can differ."""
+        return not (self.added.high or self.removed.high or self.changed.high)
+
+
+def rows_between(
+    places: Sequence[PlaceRows],
+    *,
+    counts_keys: bool,
+    deletes: tuple[Bounds, Bounds] = (NONE, NONE),
+    reasons: tuple[RowReason, ...] = (),
+) -> RowDifference:
+    """Bound the rows that differ.
+
+    Args:
+        places: Rows that only the files of one state show, deletes of a key among them; equal rows
+            of a table without a key lie in one of these.
+        counts_keys: Whether a row of a file is a word on a row of the table, and not that row
+            itself: with a primary key, and where files hold single columns.
+        deletes: Of those rows, the ones that delete a key, on each side; not every file says it.
+        reasons: What to say where a number has bounds.
+    """
+    if counts_keys:
+        found = _keyed(places, deletes)
+    else:
+        added = sum((_least_and_most(each.after, each.before) for each in places), NONE)
+        removed = sum((_least_and_most(each.before, each.after) for each in places), NONE)
+        net = sum(each.after - each.before for each in places)
+        found = RowDifference(added=added, removed=removed, changed=NONE, net=net)
+    if found.is_exact:
+        return found
+    return RowDifference(
+        added=found.added,
+        removed=found.removed,
+        changed=found.changed,
+        net=found.net,
+        reasons=reasons,
+    )
+
+
+def _least_and_most(own: int, other: int) -> Bounds:
+    """Of the rows of one side, those that are not equal to one of the other side."""
+    return Bounds(low=max(0, own - other), high=own)
+
+
+def _keyed(places: Sequence[PlaceRows], deletes: tuple[Bounds, Bounds]) -> RowDifference:
+    """A key may differ only where a file that one side has mentions it."""
+    before, after = sum(each.before for each in places), sum(each.after for each in places)
+    if not before and not after:
+        return RowDifference(added=NONE, removed=NONE, changed=NONE, net=0)
+    # A key comes by a row that inserts it, or because one that deletes it is not there any more.
+    return RowDifference(
+        added=Bounds(low=0, high=after - deletes[1].low + deletes[0].high),
+        removed=Bounds(low=0, high=before - deletes[0].low + deletes[1].high),
+        changed=Bounds(low=0, high=before + after),
+        net=None,
+    )

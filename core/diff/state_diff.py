@@ -1,0 +1,328 @@
+"""What two states of a table do not have in common: files, partitions, and how many rows at most.
+
+Everything follows from the manifests that only one of them lists. A file that was copied for a
+branch, or lifted to another level as it was, holds the same rows and is shared.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.logical_log import original_names
+from core.diff.masks import MaskChange, MaskKey
+from core.diff.row_bounds import Bounds, PlaceRows, RowDifference, RowReason, rows_between
+from core.diff.schema_diff import SchemaDiff
+from core.diff.state_name import StateName
+from core.format import options as table_options
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource
+from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
+
+DIFFERING_FILES: Final = pa.schema(
+    [
+        *MANIFEST_ENTRY,
+        pa.field("is_after", pa.bool_(), nullable=False),
+        pa.field("is_read", pa.bool_(), nullable=False),
+        pa.field("masked", pa.int64(), nullable=False),
+    ]
+)
+"""Files that one state has and the other lacks.
+
+`is_after` tells which, `is_read` whether batch readers see the file, and `masked` how many of its
+rows a deletion vector hides there.
+"""
+
+PLACE_DIFF: Final = pa.schema(
+    [
+        pa.field("partition", pa.binary(), nullable=False),
+        pa.field("bucket", pa.int32(), nullable=False),
+        *(
+            pa.field(f"{what}_{side}", pa.int64(), nullable=False)
+            for what in ("files", "bytes", "rows")
+            for side in ("before", "after")
+        ),
+    ]
+)
+"""By partition and bucket, what only one of two states has.
+
+`rows` are those in its own files and those that only the other one hides, before merging on read.
+"""
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """A state of a table: where it was found, and what it is read with.
+
+    Attributes:
+        name: As it was asked for.
+        branch: The branch that it stands on.
+        snapshot: None before the first commit.
+        schema: The newest one for the head of a branch, else the one that was committed with.
+    """
+
+    name: StateName
+    branch: str
+    snapshot: Snapshot | None
+    schema: TableSchema
+
+    @property
+    def pinned(self) -> StateName:
+        """The name of this very snapshot, wherever the branch goes on to."""
+        if self.snapshot is None:
+            return self.name
+        return StateName(
+            branch=self.branch,
+            snapshot_id=self.snapshot.id,
+            identity=self.snapshot.identity.short,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """All of one state; `row_count` is before merging on read, None where no commit says it."""
+
+    file_count: int
+    byte_count: int | None
+    row_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StateDiff:
+    """Two states of one table, compared by their manifests.
+
+    Attributes:
+        before, after: The states, in the order they were named.
+        files: Columns of DIFFERING_FILES.
+        masks: Files of which the states hide different rows; they are shared.
+        places: Columns of PLACE_DIFF.
+        rows: How many rows came, went and changed, with its label.
+        schema: What differs between the schemas, options among it.
+        totals: Of each state.
+        manifests_read: How many manifests were opened for this.
+        manifests_skipped: How many both states list.
+    """
+
+    before: TableState
+    after: TableState
+    files: pa.Table
+    masks: tuple[MaskChange, ...]
+    places: pa.Table
+    rows: RowDifference
+    schema: SchemaDiff
+    totals: tuple[Totals, Totals]
+    manifests_read: int
+    manifests_skipped: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both states hold the same files, hide the same rows and have one schema."""
+        return not self.files.num_rows and not self.masks and self.schema.is_empty
+
+    @property
+    def has_same_rows(self) -> bool:
+        """Whether no row differs for certain, whatever the schemas say."""
+        return self.rows.is_none
+
+    def only_in(self, *, after: bool) -> Totals:
+        """What one state has for itself."""
+        own = self.files.filter(pc.equal(self.files["is_after"], after))
+        return Totals(
+            file_count=own.num_rows,
+            byte_count=_sum(own["file_size"]),
+            row_count=_sum(own["row_count"]),
+        )
+
+    @property
+    def shared(self) -> Totals:
+        """What both have; a copy of a file is the same file."""
+        whole, own = self.totals[0], self.only_in(after=False)
+        rows, size = whole.row_count, whole.byte_count
+        return Totals(
+            file_count=whole.file_count - own.file_count,
+            byte_count=None if size is None else size - (own.byte_count or 0),
+            row_count=None if rows is None else rows - (own.row_count or 0),
+        )
+
+
+def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSchema]) -> pa.Table:
+    """The files that one state has and the other lacks.
+
+    Args:
+        before: Entries of the manifests that only one state lists, ADD and DELETE, with the columns
+            of MANIFEST_ENTRY. A DELETE may be of a file that a shared manifest adds.
+        after: The same of the other state.
+        schemas: Of both, which say what batch readers leave out.
+
+    Returns:
+        Columns of DIFFERING_FILES but `masked`, by place and name.
+    """
+    both = pa.concat_tables([before, after])
+    is_after = np.arange(both.num_rows) >= before.num_rows
+    counts = _counts(both, is_after)
+    is_read = _is_read(both, schemas)
+    keyed = pa.table(
+        {
+            "partition": both["partition"],
+            "bucket": both["bucket"],
+            "file": original_names(both["file_name"]),
+            "is_read": pa.array(is_read),
+            "count": pa.array(counts),
+            "row": pa.array(np.arange(both.num_rows)),
+        }
+    )
+    groups = keyed.group_by(["partition", "bucket", "file", "is_read"], use_threads=False)
+    sums = groups.aggregate([("count", "sum"), ("row", "min")])
+    balance: _Ints = sums["count_sum"].to_numpy()
+    rows: _Ints = np.repeat(sums["row_min"].to_numpy(), np.abs(balance))
+    sides = np.repeat(balance > 0, np.abs(balance))
+    found = both.take(pa.array(rows, pa.int64()))
+    kinds = pa.repeat(pa.scalar(int(FileKind.ADD), pa.int32()), found.num_rows)
+    found = found.set_column(0, MANIFEST_ENTRY.field("kind"), kinds)
+    found = found.append_column(DIFFERING_FILES.field("is_after"), pa.array(sides, pa.bool_()))
+    read = pa.array(is_read[rows], pa.bool_())
+    found = found.append_column(DIFFERING_FILES.field("is_read"), read)
+    order = [("partition", "ascending"), ("bucket", "ascending"), ("file_name", "ascending")]
+    return found.sort_by(order)
+
+
+def with_masks(files: pa.Table, before: dict[MaskKey, int], after: dict[MaskKey, int]) -> pa.Table:
+    """Differing files with the number of rows that the vectors of their state hide.
+
+    Args:
+        files: As `differing_files` gives them.
+        before: Hidden rows by file, of the state that was named first.
+        after: The same of the other one.
+    """
+    names = ("partition", "bucket")
+    columns = [files[name].to_pylist() for name in names]
+    keys = zip(*columns, original_names(files["file_name"]).to_pylist(), strict=True)
+    hidden = [
+        (after if is_after else before).get(key, 0)
+        for key, is_after in zip(keys, files["is_after"].to_pylist(), strict=True)
+    ]
+    masked = pa.array(hidden, pa.int64())
+    return files.append_column(DIFFERING_FILES.field("masked"), masked).cast(DIFFERING_FILES)
+
+
+def places_of(files: pa.Table, masks: Iterable[MaskChange]) -> pa.Table:
+    """What only one state has, by partition and bucket, with the columns of PLACE_DIFF.
+
+    Args:
+        files: Columns of DIFFERING_FILES.
+        masks: Shared files of which the states hide different rows.
+    """
+    is_after = files["is_after"].to_numpy()
+    visible = np.where(
+        files["is_read"].to_numpy(), files["row_count"].to_numpy() - files["masked"].to_numpy(), 0
+    )
+    figures = {"files": np.ones(files.num_rows, np.int64), "bytes": files["file_size"].to_numpy()}
+    columns: dict[str, Any] = {"partition": files["partition"], "bucket": files["bucket"]}
+    for what, values in (*figures.items(), ("rows", visible)):
+        columns[f"{what}_before"] = pa.array(np.where(is_after, 0, values), pa.int64())
+        columns[f"{what}_after"] = pa.array(np.where(is_after, values, 0), pa.int64())
+    hidden = [
+        dict.fromkeys(PLACE_DIFF.names, 0)
+        | {
+            "partition": mask.key[0],
+            "bucket": mask.key[1],
+            "rows_before": mask.after_only,
+            "rows_after": mask.before_only,
+        }
+        for mask in masks
+    ]
+    whole = pa.concat_tables(
+        [pa.table(columns).cast(PLACE_DIFF), pa.Table.from_pylist(hidden, schema=PLACE_DIFF)]
+    )
+    figures_of = [name for name in PLACE_DIFF.names if name not in ("partition", "bucket")]
+    sums = whole.group_by(["partition", "bucket"], use_threads=False).aggregate(
+        [(name, "sum") for name in figures_of]
+    )
+    table = sums.select(["partition", "bucket", *(f"{name}_sum" for name in figures_of)])
+    ordered = table.rename_columns(PLACE_DIFF.names).cast(PLACE_DIFF)
+    return ordered.sort_by([("partition", "ascending"), ("bucket", "ascending")])
+
+
+def row_difference(
+    files: pa.Table, places: pa.Table, masks: Sequence[MaskChange], schema: TableSchema
+) -> RowDifference:
+    """Tell from files alone how many rows came, went and changed.
+
+    Args:
+        files: Columns of DIFFERING_FILES.
+        places: Columns of PLACE_DIFF.
+        masks: Shared files of which the states hide different rows.
+        schema: The table, which says whether rows are merged on read.
+    """
+    read = files.filter(files["is_read"])
+    # Equal rows of a table without a key lie in one partition, though maybe in other buckets.
+    sums = places.group_by("partition", use_threads=False).aggregate(
+        [("rows_before", "sum"), ("rows_after", "sum")]
+    )
+    rows = [
+        PlaceRows(before=before, after=after)
+        for before, after in zip(
+            sums["rows_before_sum"].to_pylist(), sums["rows_after_sum"].to_pylist(), strict=True
+        )
+    ]
+    is_after = read["is_after"]
+    return rows_between(
+        rows,
+        counts_keys=bool(schema.primary_keys) or _holds_columns(schema),
+        deletes=(_deletes(read.filter(pc.invert(is_after))), _deletes(read.filter(is_after))),
+        reasons=_reasons(read, masks, schema),
+    )
+
+
+def _reasons(
+    files: pa.Table, masks: Sequence[MaskChange], schema: TableSchema
+) -> tuple[RowReason, ...]:
+    """Why the rows of files may not be the rows that differ."""
+    if schema.primary_keys:
+        return (RowReason.MERGED_ON_READ,)
+    if _holds_columns(schema):
+        return (RowReason.COLUMN_FILES,)
+    sources = pc.fill_null(files["file_source"], int(FileSource.COMPACT))
+    if pc.any(pc.equal(sources, int(FileSource.COMPACT))).as_py():
+        return (RowReason.COMPACTED,)
+    return (RowReason.BOTH_WROTE,) if files.num_rows or masks else ()
+
+
+def _holds_columns(schema: TableSchema) -> bool:
+    return schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+
+
+def _deletes(files: pa.Table) -> Bounds:
+    """Rows that delete a key; where a file does not count them, none or all of its rows do."""
+    known = files["delete_row_count"]
+    return Bounds(
+        low=_sum(pc.fill_null(known, 0)), high=_sum(pc.coalesce(known, files["row_count"]))
+    )
+
+
+def _counts(entries: pa.Table, is_after: npt.NDArray[np.bool_]) -> _Ints:
+    """What an entry adds to the count of its file on the second state, less that on the first."""
+    is_add = entries["kind"].to_numpy() == int(FileKind.ADD)
+    return np.where(is_add == is_after, 1, -1).astype(np.int64)
+
+
+def _is_read(entries: pa.Table, schemas: Sequence[TableSchema]) -> npt.NDArray[np.bool_]:
+    """Whether batch readers see a file: not what waits for a compaction or for a bucket."""
+    buckets = entries["bucket"].to_numpy()
+    seen: npt.NDArray[np.bool_] = buckets > _POSTPONED
+    if any(schema.primary_keys and schema.skips_level_0 for schema in schemas):
+        seen = seen & (entries["level"].to_numpy() > 0)
+    return seen
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
+
+
+_POSTPONED: Final = -2
