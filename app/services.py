@@ -19,6 +19,7 @@ from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
+from core.diff.state_diff import StateDiff
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.progress import JobView, WorkerView
@@ -56,6 +57,7 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.compare_states import compare_states
 from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.operation import table_of_operation
@@ -179,6 +181,10 @@ class Services:
     def schema_diff(self, table: Identifier, left: str, right: str) -> SchemaDiff:
         """Compare two schemas, each named by a branch or as `branch@schema-id`."""
         return compare_schemas(self.warehouse, table, left, right)
+
+    def compare_states(self, table: Identifier, before: str, after: str) -> StateDiff:
+        """Compare two states of a table, each named by branch, snapshot, tag or time."""
+        return compare_states(self.warehouse, table, before, after)
 
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""

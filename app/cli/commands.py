@@ -13,6 +13,7 @@ import typer
 
 from app.cli.branches import branches
 from app.cli.browse import browse
+from app.cli.compare import compare
 from app.cli.conflicts import conflicts
 from app.cli.console import console
 from app.cli.health import health
@@ -50,6 +51,7 @@ program = typer.Typer(
 for commands in (
     console,
     browse,
+    compare,
     branches,
     merges,
     conflicts,

@@ -130,9 +130,13 @@ class StateDiff:
         """Whether no row differs for certain, whatever the schemas say."""
         return self.rows.is_none
 
+    def files_of(self, *, after: bool) -> pa.Table:
+        """The files that one state has for itself, with the columns of DIFFERING_FILES."""
+        return self.files.filter(pc.equal(self.files["is_after"], after))
+
     def only_in(self, *, after: bool) -> Totals:
         """What one state has for itself."""
-        own = self.files.filter(pc.equal(self.files["is_after"], after))
+        own = self.files_of(after=after)
         return Totals(
             file_count=own.num_rows,
             byte_count=_sum(own["file_size"]),

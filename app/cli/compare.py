@@ -1,0 +1,207 @@
+"""The command that compares two states of a table."""
+
+from typing import Annotated, Final
+
+import pyarrow as pa
+import typer
+
+from app.cli.arguments import (
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+)
+from app.cli.output import (
+    print_fields,
+    print_json,
+    print_line,
+    print_rows,
+    size,
+    to_plain,
+)
+from app.models.compare import (
+    bounds_text,
+    label_of,
+    net_words,
+    partition_lines,
+    partitions_of,
+    state_words,
+    summary,
+)
+from core.diff.row_bounds import Bounds
+from core.diff.state_diff import StateDiff, TableState, Totals
+
+compare = typer.Typer()
+
+_LISTED: Final = 20
+_FILE_COLUMNS: Final = (
+    "bucket", "level", "file_name", "file_size", "row_count", "masked", "schema_id",
+)  # fmt: skip
+
+
+@compare.command("compare")
+def compare_states(
+    table: TableArgument,
+    before: Annotated[str, typer.Argument(metavar="A", help="The one state.")],
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="B",
+            help="The other; each is a branch, branch@snapshot-id, branch@time, tag:NAME or "
+            "branch@tag:NAME.",
+        ),
+    ],
+    files: Annotated[
+        bool, typer.Option("--files", help="List the files that only one side has.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Partitions and files listed, 0 for all.")
+    ] = _LISTED,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what differs between two states of a table, from its manifests alone."""
+    identifier = named_table(table)
+    found = open_services(warehouse).compare_states(identifier, before, after)
+    if as_json:
+        print_json({"table": identifier.table_name, **_document(found, files=files)})
+        return
+    _print_summary(found)
+    _print_partitions(found, limit)
+    if files:
+        _print_files(found, limit)
+    _print_schema(found)
+
+
+def _document(diff: StateDiff, *, files: bool) -> dict[str, object]:
+    listed = partition_lines(partitions_of(diff.places), diff.after.schema)
+    document: dict[str, object] = {
+        "summary": summary(diff),
+        "a": _state_object(diff.before),
+        "b": _state_object(diff.after),
+        "same": diff.is_empty,
+        "rows": {
+            "added": _bounds_object(diff.rows.added),
+            "removed": _bounds_object(diff.rows.removed),
+            "changed": _bounds_object(diff.rows.changed),
+            "net": diff.rows.net,
+            "exact": diff.rows.is_exact,
+            "why_not_exact": list(diff.rows.reasons),
+        },
+        "files": {
+            "only_a": diff.only_in(after=False),
+            "only_b": diff.only_in(after=True),
+            "shared": diff.shared,
+            "with_other_deletion_vectors": len(diff.masks),
+        },
+        "partitions": [to_plain(line) for line in listed],
+        "schema": {"verdict": str(diff.schema.verdict), "changes": diff.schema.changes},
+        "manifests": {"read": diff.manifests_read, "shared": diff.manifests_skipped},
+    }
+    if files:
+        document["only_a"] = _listed_files(diff, after=False)
+        document["only_b"] = _listed_files(diff, after=True)
+    return document
+
+
+def _state_object(state: TableState) -> dict[str, object]:
+    snapshot = state.snapshot
+    return {
+        "name": str(state.name),
+        "pinned": str(state.pinned),
+        "branch": state.branch,
+        "snapshot": None if snapshot is None else snapshot.id,
+        "identity": None if snapshot is None else snapshot.identity.short,
+        "schema": state.schema.id,
+    }
+
+
+def _bounds_object(bounds: Bounds) -> dict[str, object]:
+    return {"at_least": bounds.low, "at_most": bounds.high, "label": label_of(bounds)}
+
+
+def _listed_files(diff: StateDiff, *, after: bool) -> pa.Table:
+    return diff.files_of(after=after).select(list(_FILE_COLUMNS))
+
+
+def _print_summary(diff: StateDiff) -> None:
+    print_line(summary(diff))
+    print_line()
+    rows = {
+        f"rows {what}": f"{bounds_text(bounds)}  ({label_of(bounds)})"
+        for what, bounds in (
+            ("added", diff.rows.added),
+            ("removed", diff.rows.removed),
+            ("changed", diff.rows.changed),
+        )
+        if bounds.high or what != "changed"
+    }
+    print_fields(
+        {
+            **rows,
+            "row count": net_words(diff.rows),
+            "why bounds": list(diff.rows.reasons) or None,
+            f"only {state_words(diff.before)}": _totals(diff.only_in(after=False)),
+            f"only {state_words(diff.after)}": _totals(diff.only_in(after=True)),
+            "both": _totals(diff.shared),
+            "deletion vectors": f"differ for {len(diff.masks):,} shared files"
+            if diff.masks
+            else None,
+            "schema": "same" if diff.schema.is_empty else str(diff.schema.verdict),
+            "manifests": f"{diff.manifests_read:,} read, {diff.manifests_skipped:,} shared",
+        }
+    )
+
+
+def _totals(totals: Totals) -> str:
+    rows = "-" if totals.row_count is None else f"{totals.row_count:,}"
+    return f"{totals.file_count:,} files, {size(totals.byte_count)}, {rows} rows in them"
+
+
+def _print_partitions(diff: StateDiff, limit: int) -> None:
+    partitions = partitions_of(diff.places)
+    if not partitions.num_rows:
+        return
+    print_line()
+    lines = partition_lines(partitions, diff.after.schema, slice(0, limit or None))
+    print_rows(
+        ("partition", ">files -", ">files +", ">bytes -", ">bytes +", ">rows -", ">rows +"),
+        (
+            (
+                line.name,
+                line.files_before,
+                line.files_after,
+                size(line.bytes_before),
+                size(line.bytes_after),
+                line.rows_before,
+                line.rows_after,
+            )
+            for line in lines
+        ),
+        total=partitions.num_rows,
+    )
+
+
+def _print_files(diff: StateDiff, limit: int) -> None:
+    print_line()
+    listed = diff.files.slice(0, limit or None).select(["is_after", *_FILE_COLUMNS])
+    names = (state_words(diff.before), state_words(diff.after))
+    print_rows(
+        ("only in", ">bucket", ">level", "file", ">bytes", ">rows", ">hidden", ">schema"),
+        ((names[row.pop("is_after")], *row.values()) for row in listed.to_pylist()),
+        total=diff.files.num_rows,
+    )
+
+
+def _print_schema(diff: StateDiff) -> None:
+    if diff.schema.is_empty:
+        return
+    print_line()
+    print_rows(
+        ("change", "of", "from", "to", "verdict", "why"),
+        (
+            (str(each.kind), each.subject, each.before, each.after, str(each.verdict), each.reason)
+            for each in diff.schema.changes
+        ),
+    )
