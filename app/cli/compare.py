@@ -26,7 +26,6 @@ from app.models.compare import (
     net_words,
     partition_lines,
     partitions_of,
-    state_words,
     summary,
 )
 from core.diff.row_bounds import Bounds
@@ -142,9 +141,9 @@ def _print_summary(diff: StateDiff) -> None:
             **rows,
             "row count": net_words(diff.rows),
             "why bounds": list(diff.rows.reasons) or None,
-            f"only {state_words(diff.before)}": _totals(diff.only_in(after=False)),
-            f"only {state_words(diff.after)}": _totals(diff.only_in(after=True)),
-            "both": _totals(diff.shared),
+            "only in A": _totals(diff.only_in(after=False)),
+            "only in B": _totals(diff.only_in(after=True)),
+            "in both": _totals(diff.shared),
             "deletion vectors": f"differ for {len(diff.masks):,} shared files"
             if diff.masks
             else None,
@@ -166,7 +165,7 @@ def _print_partitions(diff: StateDiff, limit: int) -> None:
     print_line()
     lines = partition_lines(partitions, diff.after.schema, slice(0, limit or None))
     print_rows(
-        ("partition", ">files -", ">files +", ">bytes -", ">bytes +", ">rows -", ">rows +"),
+        ("partition", ">files A", ">files B", ">bytes A", ">bytes B", ">rows A", ">rows B"),
         (
             (
                 line.name,
@@ -186,10 +185,9 @@ def _print_partitions(diff: StateDiff, limit: int) -> None:
 def _print_files(diff: StateDiff, limit: int) -> None:
     print_line()
     listed = diff.files.slice(0, limit or None).select(["is_after", *_FILE_COLUMNS])
-    names = (state_words(diff.before), state_words(diff.after))
     print_rows(
         ("only in", ">bucket", ">level", "file", ">bytes", ">rows", ">hidden", ">schema"),
-        ((names[row.pop("is_after")], *row.values()) for row in listed.to_pylist()),
+        (("AB"[row.pop("is_after")], *row.values()) for row in listed.to_pylist()),
         total=diff.files.num_rows,
     )
 

@@ -6,8 +6,8 @@ primary key are a multiset: rows that two files hold alike cancel each other.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
+from enum import Enum, StrEnum
+from typing import Final, assert_never
 
 
 class RowReason(StrEnum):
@@ -22,6 +22,14 @@ class RowReason(StrEnum):
         "Rows of a key become one row only when they are read: a file may hold a key again as it "
         "was."
     )
+
+
+class Counting(Enum):
+    """What a row of a data file is to a row of the table."""
+
+    ROWS = "the row itself"
+    KEYS = "a word on the row of its key"
+    PARTS = "some columns of a row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,7 @@ class RowDifference:
 def rows_between(
     places: Sequence[PlaceRows],
     *,
-    counts_keys: bool,
+    counting: "Counting",
     deletes: tuple[Bounds, Bounds] = (NONE, NONE),
     reasons: tuple[RowReason, ...] = (),
 ) -> RowDifference:
@@ -90,18 +98,19 @@ def rows_between(
     Args:
         places: Rows that only the files of one state show, deletes of a key among them; equal rows
             of a table without a key lie in one of these.
-        counts_keys: Whether a row of a file is a word on a row of the table, and not that row
-            itself: with a primary key, and where files hold single columns.
+        counting: What a row of a file is to a row of the table.
         deletes: Of those rows, the ones that delete a key, on each side; not every file says it.
         reasons: What to say where a number has bounds.
     """
-    if counts_keys:
-        found = _keyed(places, deletes)
-    else:
-        added = sum((_least_and_most(each.after, each.before) for each in places), NONE)
-        removed = sum((_least_and_most(each.before, each.after) for each in places), NONE)
-        net = sum(each.after - each.before for each in places)
-        found = RowDifference(added=added, removed=removed, changed=NONE, net=net)
+    match counting:
+        case Counting.ROWS:
+            found = _rows(places)
+        case Counting.KEYS:
+            found = _keyed(places, deletes)
+        case Counting.PARTS:
+            found = _parts(places)
+        case _:
+            assert_never(counting)
     if found.is_exact:
         return found
     return RowDifference(
@@ -113,9 +122,24 @@ def rows_between(
     )
 
 
+def _rows(places: Sequence[PlaceRows]) -> RowDifference:
+    return RowDifference(
+        added=sum((_least_and_most(each.after, each.before) for each in places), NONE),
+        removed=sum((_least_and_most(each.before, each.after) for each in places), NONE),
+        changed=NONE,
+        net=sum(each.after - each.before for each in places),
+    )
+
+
 def _least_and_most(own: int, other: int) -> Bounds:
     """Of the rows of one side, those that are not equal to one of the other side."""
     return Bounds(low=max(0, own - other), high=own)
+
+
+def _parts(places: Sequence[PlaceRows]) -> RowDifference:
+    """A row of which a file holds some columns was another row before, and both are counted."""
+    most = Bounds(low=0, high=sum(each.before + each.after for each in places))
+    return RowDifference(added=most, removed=most, changed=NONE, net=None if most.high else 0)
 
 
 def _keyed(places: Sequence[PlaceRows], deletes: tuple[Bounds, Bounds]) -> RowDifference:

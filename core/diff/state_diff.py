@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from core.diff.logical_log import original_names
 from core.diff.masks import MaskChange, MaskKey
-from core.diff.row_bounds import Bounds, PlaceRows, RowDifference, RowReason, rows_between
+from core.diff.row_bounds import Bounds, Counting, PlaceRows, RowDifference, RowReason, rows_between
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_name import StateName
 from core.format import options as table_options
@@ -278,7 +278,7 @@ def row_difference(
     is_after = read["is_after"]
     return rows_between(
         rows,
-        counts_keys=bool(schema.primary_keys) or _holds_columns(schema),
+        counting=_counting(schema),
         deletes=(_deletes(read.filter(pc.invert(is_after))), _deletes(read.filter(is_after))),
         reasons=_reasons(read, masks, schema),
     )
@@ -288,18 +288,22 @@ def _reasons(
     files: pa.Table, masks: Sequence[MaskChange], schema: TableSchema
 ) -> tuple[RowReason, ...]:
     """Why the rows of files may not be the rows that differ."""
-    if schema.primary_keys:
-        return (RowReason.MERGED_ON_READ,)
-    if _holds_columns(schema):
-        return (RowReason.COLUMN_FILES,)
+    match _counting(schema):
+        case Counting.KEYS:
+            return (RowReason.MERGED_ON_READ,)
+        case Counting.PARTS:
+            return (RowReason.COLUMN_FILES,)
     sources = pc.fill_null(files["file_source"], int(FileSource.COMPACT))
     if pc.any(pc.equal(sources, int(FileSource.COMPACT))).as_py():
         return (RowReason.COMPACTED,)
     return (RowReason.BOTH_WROTE,) if files.num_rows or masks else ()
 
 
-def _holds_columns(schema: TableSchema) -> bool:
-    return schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+def _counting(schema: TableSchema) -> Counting:
+    if schema.primary_keys:
+        return Counting.KEYS
+    has_parts = schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+    return Counting.PARTS if has_parts else Counting.ROWS
 
 
 def _deletes(files: pa.Table) -> Bounds:
