@@ -293,8 +293,7 @@ def _reasons(
             return (RowReason.MERGED_ON_READ,)
         case Counting.PARTS:
             return (RowReason.COLUMN_FILES,)
-    sources = pc.fill_null(files["file_source"], int(FileSource.COMPACT))
-    if pc.any(pc.equal(sources, int(FileSource.COMPACT))).as_py():
+    if pc.any(pc.equal(files["file_source"], int(FileSource.COMPACT))).as_py():
         return (RowReason.COMPACTED,)
     return (RowReason.BOTH_WROTE,) if files.num_rows or masks else ()
 
