@@ -86,7 +86,7 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
         FormatError: The file is broken, of another version, or lacks a column that is not nullable.
     """
     try:
-        batches = [_to_table(records, layout) for records in _read_blocks(data)]
+        batches = [_to_table(records, layout) for records in read_blocks(data)]
         table = pa.concat_tables(batches) if batches else layout.empty_table()
         table.validate(full=True)
         _check_nulls(table)
@@ -305,7 +305,12 @@ def _check_no_null(array: pa.Array, field: pa.Field, name: str) -> None:
         _check_no_null(array.flatten(), array.type.value_field, f"{name}[]")
 
 
-def _read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
+def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
+    """The records of an Avro file block by block, their values without logical types.
+
+    Raises:
+        FormatError: The bytes are no such file.
+    """
     if data[: len(_MAGIC)] != _MAGIC:
         raise FormatError("it is not an Avro file")
     source = BytesIO(data)

@@ -5,30 +5,46 @@ Runs in tasks. Source: Paimon FormatReaderMapping, SchemaEvolutionUtil, ApplyDel
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
 from core.format.data_types import (
+    BIGINT,
     ArrayType,
+    AtomicType,
     DataField,
     DataType,
     MapType,
     MultisetType,
     RowType,
+    TypeRoot,
     to_arrow,
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.table_schema import TableSchema
+from core.spark.avro_rows import read_avro_rows
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from core.spark.verify_files import open_source
 from core.storage.file_io import FileReader
 
-_FORMATS = (".parquet", ".orc")
-_SYSTEM = {SEQUENCE_NUMBER: pa.int64(), VALUE_KIND: pa.int8()}
+ROW_ID: Final = "_ROW_ID"
+ROW_TRACKING_FIELDS: Final = (
+    DataField(id=2**31 - 6, name=ROW_ID, type=BIGINT),
+    DataField(id=2**31 - 2, name=SEQUENCE_NUMBER, type=BIGINT),
+)
+"""Columns that every row of a table with row tracking has, besides those of its schema."""
+
+_FORMATS: Final = (".parquet", ".orc", ".avro")
+_SYSTEM: Final = {
+    SEQUENCE_NUMBER: DataField(id=2**31 - 2, name=SEQUENCE_NUMBER, type=BIGINT),
+    VALUE_KIND: DataField(id=2**31 - 3, name=VALUE_KIND, type=AtomicType(root=TypeRoot.TINYINT)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +57,21 @@ class DeletedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A live data file; `size` in bytes."""
+    """A live data file.
+
+    Attributes:
+        size: In bytes.
+        schema_id: Of the schema that it was written with.
+        first_row_id, sequence_number: What its rows have that were not given their own, in a table
+            with row tracking.
+    """
 
     path: str
     size: int
     schema_id: int
     deleted: DeletedRows | None = None
+    first_row_id: int | None = None
+    sequence_number: int | None = None
 
 
 def read_data_file(
@@ -73,27 +98,39 @@ def read_data_file(
         FormatError: The file is missing or cannot be read.
         InvalidInput: Its format is not served.
     """
-    written = schemas[file.schema_id].fields
-    by_id = {field.id: field for field in written}
-    system = list(_SYSTEM) if with_system else []
-    names = [by_id[field.id].name for field in fields if field.id in by_id]
+    system = [*_SYSTEM.values()] if with_system else []
+    written = {field.id: field for field in schemas[file.schema_id].fields}
+    tracked = {field.id: field for field in ROW_TRACKING_FIELDS}
+    by_id = {**tracked, **written}
+    there = [by_id[field.id] for field in fields if field.id in by_id]
     try:
-        content = _read_columns(store, file, [*system, *names])
+        content = _read_columns(store, file, [*system, *there])
     except NotFound as error:
         raise _broken(file, "it is missing") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, str(error).splitlines()[0].rstrip(".")) from error
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        name: content[name].cast(_SYSTEM[name]) for name in system
+        field.name: content[field.name].cast(to_arrow(field.type)) for field in system
     }
     for field in fields:
         source = by_id.get(field.id)
         if source is None or source.name not in content.column_names:
-            columns[field.name] = pa.nulls(content.num_rows, to_arrow(field.type))
+            column = pa.nulls(content.num_rows, to_arrow(field.type))
         else:
-            columns[field.name] = evolve(content[source.name], source.type, field.type)
+            column = evolve(content[source.name], source.type, field.type)
+        columns[field.name] = _tracked(column, field, file) if field.id in tracked else column
     rows = pa.table(columns) if columns else content.select([])
     return rows if file.deleted is None else _without_deleted(store, rows, file, file.deleted)
+
+
+def _tracked(column: pa.Array, field: DataField, file: DataFile) -> pa.Array:
+    """Row ids and sequence numbers, where the rows have none of their own."""
+    if field.name != ROW_ID:
+        return pc.fill_null(column, pa.scalar(file.sequence_number, pa.int64()))
+    if file.first_row_id is None:
+        return column
+    positions = np.arange(len(column), dtype=np.int64) + file.first_row_id
+    return pc.coalesce(column, pa.array(positions))
 
 
 def check_formats(paths: Iterable[str]) -> None:
@@ -151,7 +188,10 @@ def _offsets(array: pa.Array) -> pa.Array:
     return pa.array(array.offsets.to_numpy(), pa.int32())
 
 
-def _read_columns(store: FileReader, file: DataFile, names: list[str]) -> pa.Table:
+def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) -> pa.Table:
+    names = [field.name for field in fields]
+    if file.path.endswith(".avro"):
+        return read_avro_rows(store.read(file.path), fields)
     source = open_source(store, file.path, file.size)
     if file.path.endswith(".parquet"):
         with pq.ParquetFile(source) as opened:

@@ -2,28 +2,35 @@
 
 Input are the rows of all files of a bucket whose key ranges overlap; nothing is shuffled. Source:
 Paimon DeduplicateMergeFunction, FirstRowMergeFunction, PartialUpdateMergeFunction,
-AggregateMergeFunction, UserDefinedSeqComparator.
+AggregateMergeFunction, ReducerMergeFunctionWrapper, UserDefinedSeqComparator.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
+from core.format.options import Options
 from core.format.table_schema import TableSchema
+from core.spark.field_aggregators import FieldAggregator, Value, field_aggregator
+from core.spark.key_groups import INSERTS, REPLAYABLE, KeyGroups, Mask, find_kernel, last_non_null
+from core.spark.partial_update import SequenceGroups, fold_rows
 
 SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
 VALUE_KIND: Final = "_VALUE_KIND"
-_INSERTS: Final = pa.array([0, 2], pa.int8())
 
-Ints = npt.NDArray[np.int64]
-Pick = Callable[[pa.Array, Ints, Ints], pa.Array]
+_IGNORE_DELETE: Final = (
+    "ignore-delete",
+    "first-row.ignore-delete",
+    "deduplicate.ignore-delete",
+    "partial-update.ignore-delete",
+)
+_DELETE: Final = 3
 
 
 def check_mergeable(schema: TableSchema) -> None:
@@ -37,37 +44,66 @@ def check_mergeable(schema: TableSchema) -> None:
         raise _unsupported(f"The merge engine {engine!r} is not known.")
     if engine == "aggregation":
         for name in _value_columns(schema):
-            _function(schema, name)
-    if engine == "partial-update" and any(key.endswith(_GROUP_SUFFIX) for key in schema.options):
-        raise _unsupported("Sequence groups of the merge engine 'partial-update' are not served.")
+            _aggregator(schema, name)
+    if engine == "partial-update":
+        SequenceGroups.of(schema)
+
+
+def check_replayable(schema: TableSchema) -> None:
+    """Refuse tables in which a row written on top of others need not give what is wanted.
+
+    Raises:
+        InvalidInput: The table has sequence groups, or a function without a kernel.
+    """
+    engine = schema.options.read(table_options.MERGE_ENGINE)
+    if engine == "partial-update" and SequenceGroups.of(schema).columns:
+        raise _unsupported("Sequence groups of the merge engine 'partial-update' are not merged.")
+    for name in _value_columns(schema) if engine == "aggregation" else ():
+        if _function(schema, name) not in REPLAYABLE:
+            raise _unsupported(
+                f"The aggregate function {_function(schema, name)!r} of column {name!r} is not "
+                "merged."
+            )
+
+
+def columns_to_merge(schema: TableSchema, wanted: Iterable[str]) -> tuple[str, ...]:
+    """The columns that `merge_rows` needs to tell some of them, in the order of the table."""
+    needed = {*wanted, *schema.primary_keys, *schema.options.read(table_options.SEQUENCE_FIELD)}
+    if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
+        needed |= SequenceGroups.of(schema).sequence_columns
+    return tuple(name for name in schema.row_type.names if name in needed)
 
 
 def merge_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
     """Merge rows by primary key.
 
     Args:
-        rows: The columns of the table, `_SEQUENCE_NUMBER` and `_VALUE_KIND`, in any order.
+        rows: Columns of the table, see `columns_to_merge`, with `_SEQUENCE_NUMBER` and
+            `_VALUE_KIND`, in any order.
         schema: The table, which says how rows are merged.
 
     Returns:
-        The columns of the table by key, one row a key; keys whose last row deletes are left out.
+        The same columns of the table by key, one row a key; keys whose last row deletes are left
+        out.
 
     Raises:
-        InvalidInput: A row deletes where the merge engine takes none.
+        InvalidInput: A row deletes where the merge engine takes none, or a merged value does not
+            fit its column.
     """
+    names = [name for name in schema.row_type.names if name in rows.column_names]
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if _ignores_deletes(schema, engine):
-        rows = rows.filter(pc.is_in(rows[VALUE_KIND], value_set=_INSERTS))
+    if engine in {"deduplicate", "first-row"} and _is_set(schema.options, *_IGNORE_DELETE):
+        rows = live_rows(rows)
     if not rows.num_rows:
-        return rows.select(schema.row_type.names)
+        return rows.select(names)
     ordered = rows.take(row_order(rows, schema, SEQUENCE_NUMBER)).combine_chunks()
-    starts = _starts(ordered, schema)
-    return _ENGINES[engine](ordered, starts, schema).select(schema.row_type.names)
+    groups = KeyGroups.of(ordered, schema.trimmed_primary_keys, VALUE_KIND)
+    return _ENGINES[engine](ordered, groups, schema).select(names)
 
 
 def live_rows(rows: pa.Table) -> pa.Table:
     """The rows that neither delete nor are the old half of an update."""
-    return rows.filter(pc.is_in(rows[VALUE_KIND], value_set=_INSERTS))
+    return rows.filter(pc.is_in(rows[VALUE_KIND], value_set=INSERTS))
 
 
 def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
@@ -87,138 +123,151 @@ def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
     return pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
 
 
-def _starts(ordered: pa.Table, schema: TableSchema) -> Ints:
-    """Where each key begins."""
-    changes = np.zeros(ordered.num_rows, dtype=bool)
-    changes[0] = True
-    for key in schema.trimmed_primary_keys:
-        column = ordered[key].chunk(0) if ordered[key].num_chunks else ordered[key]
-        differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-        changes[1:] |= differs.fill_null(True).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(changes)
+def _deduplicate(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
+    return live_rows(ordered.take(pa.array(groups.lasts)))
 
 
-def _deduplicate(ordered: pa.Table, starts: Ints, schema: TableSchema) -> pa.Table:
-    return live_rows(ordered.take(pa.array(_lasts(starts, ordered.num_rows))))
+def _first_row(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
+    return live_rows(ordered.take(pa.array(groups.starts)))
 
 
-def _first_row(ordered: pa.Table, starts: Ints, schema: TableSchema) -> pa.Table:
-    return live_rows(ordered.take(pa.array(starts)))
+# --- aggregation --------------------------------------------------------------------------------
 
 
-def _partial_update(ordered: pa.Table, starts: Ints, schema: TableSchema) -> pa.Table:
-    _refuse_deletes(ordered, "partial-update")
-    return _by_column(ordered, starts, schema, lambda _: _last_non_null)
-
-
-def _aggregate(ordered: pa.Table, starts: Ints, schema: TableSchema) -> pa.Table:
-    _refuse_deletes(ordered, "aggregation")
-    return _by_column(ordered, starts, schema, lambda name: _function(schema, name))
-
-
-def _by_column(
-    ordered: pa.Table, starts: Ints, schema: TableSchema, function_of: Callable[[str], Pick]
-) -> pa.Table:
-    lasts = _lasts(starts, ordered.num_rows)
-    merged = ordered.select(schema.primary_keys).take(pa.array(lasts))
-    for name in _value_columns(schema):
+def _aggregate(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
+    removes = _is_set(schema.options, "aggregation.remove-record-on-delete")
+    merged = ordered.take(pa.array(groups.lasts))
+    for name in _present(ordered, schema):
+        aggregator = _aggregator(schema, name)
         column = ordered[name].combine_chunks()
-        values = function_of(name)(column, starts, lasts)
-        merged = merged.append_column(ordered.schema.field(name), values)
+        kernel = find_kernel(_function(schema, name), column)
+        chosen = groups.with_retract if kernel else groups.of_many
+        # A key with one row keeps it as it is, whatever the function.
+        values = column.take(pa.array(groups.lasts)) if kernel is None else kernel(column, groups)
+        folded = [
+            _fold(aggregator, *each, removes=removes) for each in groups.slices(column, chosen)
+        ]
+        values = groups.replaced(values, chosen, pa.array(folded, column.type))
+        at = merged.schema.get_field_index(name)
+        merged = merged.set_column(at, ordered.schema.field(name), values)
+    is_live = groups.ends_with_insert | (groups.of_many & ~_is_removed(groups, removes=removes))
+    return merged.filter(pa.array(is_live))
+
+
+def _is_removed(groups: KeyGroups, *, removes: bool) -> Mask:
+    found: Mask = removes & (groups.kinds[groups.lasts] == _DELETE)
+    return found
+
+
+def _fold(
+    aggregator: FieldAggregator, values: list[Value], kinds: list[int], *, removes: bool
+) -> Value:
+    merged = None
+    aggregator.reset()
+    for value, kind in zip(values, kinds, strict=True):
+        if kind in (0, 2):
+            merged = aggregator.agg(merged, value)
+        elif removes and kind == _DELETE:
+            merged = value
+        else:
+            merged = aggregator.retract(merged, value)
     return merged
 
 
-_ENGINES: Final[Mapping[str, Callable[[pa.Table, Ints, TableSchema], pa.Table]]] = MappingProxyType(
-    {
-        "deduplicate": _deduplicate,
-        "first-row": _first_row,
-        "partial-update": _partial_update,
-        "aggregation": _aggregate,
-    }
+def _aggregator(schema: TableSchema, name: str) -> FieldAggregator:
+    return field_aggregator(_function(schema, name), schema.field(name), schema.options)
+
+
+def _function(schema: TableSchema, name: str) -> str:
+    options = schema.options
+    if name in options.read(table_options.SEQUENCE_FIELD):
+        return "last_value"
+    default = options.get("fields.default-aggregate-function", "last_non_null_value")
+    return options.get(f"fields.{name}.aggregate-function", default)
+
+
+# --- partial update -----------------------------------------------------------------------------
+
+
+def _partial_update(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
+    sequences = SequenceGroups.of(schema)
+    if sequences.columns:
+        return _by_sequence_group(ordered, groups, schema, sequences)
+    removes = _is_set(schema.options, "partial-update.remove-record-on-delete")
+    if groups.with_retract.any() and not removes and not _is_set(schema.options, *_IGNORE_DELETE):
+        raise _unsupported(
+            "Rows that delete cannot be merged by 'partial-update' unless 'ignore-delete', "
+            "'partial-update.remove-record-on-delete' or a sequence group says how."
+        )
+    is_insert = groups.is_insert
+    is_delete = removes & (groups.kinds == _DELETE)
+    # What came before a row that removes the record is gone. A first row counts though it deletes.
+    counts = (is_insert | is_delete | groups.is_first) & groups.from_last(is_delete)
+    merged = ordered.take(pa.array(groups.lasts))
+    for name in _present(ordered, schema):
+        values = last_non_null(ordered[name].combine_chunks(), groups, counts)
+        at = merged.schema.get_field_index(name)
+        merged = merged.set_column(at, ordered.schema.field(name), values)
+    is_live = groups.any_of(is_insert) & ~_is_removed(groups, removes=removes)
+    is_live = np.where(groups.of_many, is_live, groups.ends_with_insert)
+    return merged.filter(pa.array(is_live))
+
+
+def _by_sequence_group(
+    ordered: pa.Table, groups: KeyGroups, schema: TableSchema, sequences: SequenceGroups
+) -> pa.Table:
+    merged = ordered.take(pa.array(groups.lasts))
+    is_live = groups.ends_with_insert | groups.of_many
+    everything = np.ones(ordered.num_rows, dtype=bool)
+    for name in _present(ordered, schema):
+        column = ordered[name].combine_chunks()
+        order = sequences.columns.get(name)
+        values = (
+            last_non_null(column, groups, everything)
+            if order is None
+            else column.take(groups.greatest([ordered[each] for each in order]))
+        )
+        at = merged.schema.get_field_index(name)
+        merged = merged.set_column(at, ordered.schema.field(name), values)
+    chosen = groups.of_many if sequences.aggregators else groups.with_retract
+    if chosen.any():
+        ignores = _is_set(schema.options, *_IGNORE_DELETE)
+        names = _present(ordered, schema)
+        parts = groups.slices(ordered.select(names), chosen)
+        folded = [
+            fold_rows(rows, kinds, sequences, names, ignores=ignores) for rows, kinds in parts
+        ]
+        for name in names:
+            found = pa.array([row.get(name) for row, _ in folded], ordered.schema.field(name).type)
+            values = groups.replaced(merged[name].combine_chunks(), chosen, found)
+            at = merged.schema.get_field_index(name)
+            merged = merged.set_column(at, ordered.schema.field(name), values)
+        is_live[np.flatnonzero(chosen)] = [is_there for _, is_there in folded]
+    return merged.filter(pa.array(is_live))
+
+
+_ENGINES: Final[Mapping[str, Callable[[pa.Table, KeyGroups, TableSchema], pa.Table]]] = (
+    MappingProxyType(
+        {
+            "deduplicate": _deduplicate,
+            "first-row": _first_row,
+            "partial-update": _partial_update,
+            "aggregation": _aggregate,
+        }
+    )
 )
-_GROUP_SUFFIX: Final = ".sequence-group"
 
 
-def _lasts(starts: Ints, count: int) -> Ints:
-    lasts: Ints = np.r_[starts[1:], count] - 1
-    return lasts
+def _present(ordered: pa.Table, schema: TableSchema) -> list[str]:
+    return [name for name in _value_columns(schema) if name in ordered.column_names]
 
 
 def _value_columns(schema: TableSchema) -> tuple[str, ...]:
     return tuple(name for name in schema.row_type.names if name not in schema.primary_keys)
 
 
-def _last_value(column: pa.Array, starts: Ints, lasts: Ints) -> pa.Array:
-    return column.take(pa.array(lasts))
-
-
-def _first_value(column: pa.Array, starts: Ints, lasts: Ints) -> pa.Array:
-    return column.take(pa.array(starts))
-
-
-def _last_non_null(column: pa.Array, starts: Ints, lasts: Ints) -> pa.Array:
-    at = np.where(_is_valid(column), np.arange(len(column)), -1)
-    found = np.maximum.reduceat(at, starts)
-    return column.take(pa.array(found, mask=found < 0))
-
-
-def _first_non_null(column: pa.Array, starts: Ints, lasts: Ints) -> pa.Array:
-    nowhere = len(column)
-    at = np.where(_is_valid(column), np.arange(nowhere), nowhere)
-    found = np.minimum.reduceat(at, starts)
-    return column.take(pa.array(found, mask=found == nowhere))
-
-
-def _is_valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    valid: npt.NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False)
-    return valid
-
-
-def _grouped(function: str) -> Pick:
-    def pick(column: pa.Array, starts: Ints, lasts: Ints) -> pa.Array:
-        groups = np.repeat(np.arange(len(starts)), lasts - starts + 1)
-        table = pa.table({"group": pa.array(groups), "value": column})
-        found = table.group_by("group", use_threads=False).aggregate([("value", function)])
-        return found[f"value_{function}"].combine_chunks().cast(column.type)
-
-    return pick
-
-
-_FUNCTIONS: Final[Mapping[str, Pick]] = MappingProxyType(
-    {
-        "sum": _grouped("sum"),
-        "product": _grouped("product"),
-        "max": _grouped("max"),
-        "min": _grouped("min"),
-        "bool_and": _grouped("all"),
-        "bool_or": _grouped("any"),
-        "last_value": _last_value,
-        "last_non_null_value": _last_non_null,
-        "first_value": _first_value,
-        "first_non_null_value": _first_non_null,
-    }
-)
-
-
-def _function(schema: TableSchema, name: str) -> Pick:
-    options = schema.options
-    if name in options.read(table_options.SEQUENCE_FIELD):
-        return _last_value
-    default = options.get("fields.default-aggregate-function", "last_non_null_value")
-    function = options.get(f"fields.{name}.aggregate-function", default)
-    if function not in _FUNCTIONS:
-        raise _unsupported(f"The aggregate function {function!r} of column {name!r} is not served.")
-    return _FUNCTIONS[function]
-
-
-def _ignores_deletes(schema: TableSchema, engine: str) -> bool:
-    names = ("ignore-delete", f"{engine}.ignore-delete")
-    return any(schema.options.get(name, "false").lower() == "true" for name in names)
-
-
-def _refuse_deletes(ordered: pa.Table, engine: str) -> None:
-    if live_rows(ordered).num_rows != ordered.num_rows:
-        raise _unsupported(f"Rows that delete cannot be merged by {engine!r} yet.")
+def _is_set(options: Options, *names: str) -> bool:
+    return any(options.get(name, "false").lower() == "true" for name in names)
 
 
 def _unsupported(message: str) -> InvalidInput:

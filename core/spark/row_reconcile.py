@@ -155,6 +155,7 @@ def reconcile(
 
 def _check(schema: TableSchema) -> None:
     check_readable(schema)
+    merge_on_read.check_replayable(schema)
     if not schema.primary_keys or schema.skips_level_0:
         raise InvalidInput(
             "Rows are merged for tables with a primary key whose readers see level 0. Merge this "

@@ -25,7 +25,6 @@ from tests.support.warehouses import WRITERS, expected_tables
 
 _UNSERVED = {
     "fixtures.data_evolution": "data evolution",
-    "fixtures.format_avro": "of a format",
 }
 PLACES = [
     pytest.param(version, name, id=f"{version}-{name}")

@@ -132,7 +132,8 @@ def test_values_are_aggregated_and_nulls_left_out(
     [
         ({"merge-engine": "guess"}, "guess"),
         ({"merge-engine": "aggregation", "fields.name.aggregate-function": "hll_sketch"}, "hll_"),
-        ({"merge-engine": "partial-update", "fields.amount.sequence-group": "name"}, "groups"),
+        ({"merge-engine": "partial-update", "fields.amount.sequence-group": "nme"}, "'nme'"),
+        ({"merge-engine": "aggregation", "fields.name.aggregate-function": "sum"}, "STRING"),
     ],
 )
 def test_what_is_not_served_is_refused_by_name(options: dict[str, str], named: str) -> None:
@@ -145,7 +146,15 @@ def test_what_is_not_served_is_refused_by_name(options: dict[str, str], named: s
         check_mergeable(schema)
 
 
-@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
-def test_a_delete_is_refused_where_the_engine_takes_none(engine: str) -> None:
-    with pytest.raises(InvalidInput, match="delete"):
-        merged([(1, 1, "a", 0), (1, None, None, 3)], **{"merge-engine": engine})
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"merge-engine": "partial-update"}, "delete"),
+        ({"merge-engine": "aggregation", "fields.amount.aggregate-function": "max"}, "takes back"),
+    ],
+)
+def test_a_delete_is_refused_where_the_engine_takes_none(
+    options: dict[str, str], named: str
+) -> None:
+    with pytest.raises(InvalidInput, match=named):
+        merged([(1, 1, "a", 0), (1, None, None, 3)], **options)

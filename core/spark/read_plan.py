@@ -1,0 +1,278 @@
+"""Which files of a state are read, and which of them together; decided from metadata alone.
+
+Files of a bucket whose key ranges overlap, directly or through others, are merged in one task; all
+others may be read alone. Source: Paimon MergeTreeSplitGenerator, IntervalPartition,
+AppendOnlySplitGenerator, DataTableBatchScan.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ErrorKind, InvalidInput
+from core.format import options as table_options
+from core.format.binary_row import decode_row
+from core.format.data_types import DataType
+from core.format.deletion_vector import DeletionVectorRange
+from core.format.index_manifest import IndexType
+from core.format.snapshot import Snapshot
+from core.format.table_schema import BucketMode, TableSchema
+from core.merge.predicate import Condition
+from core.spark.data_reader import DataFile, DeletedRows, check_formats
+from core.spark.file_pruning import may_hold_rows, prune_files
+from core.storage.file_io import FileIO
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+_BYTES_PER_TASK: Final = 64 << 20
+# Opening a file takes as long as reading some of it: `source.split.open-file-cost`.
+_BYTES_TO_OPEN: Final = 4 << 20
+# Engines whose merged row is one of the rows that were merged.
+_PICKING: Final = frozenset({"deduplicate", "first-row"})
+_READ: Final = [
+    *("partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"),
+    *("external_path", "first_row_id", "max_sequence_number"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadUnit:
+    """Files that are read together; `is_merged` where they share keys."""
+
+    files: tuple[DataFile, ...]
+    is_merged: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def cost(self) -> int:
+        """Bytes of all files, with what opening them takes."""
+        return sum(max(file.size, _BYTES_TO_OPEN) for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """What a read opens.
+
+    Attributes:
+        units: The largest first.
+        live_files: How many files readers of the whole state would open.
+    """
+
+    units: tuple[ReadUnit, ...]
+    live_files: int = 0
+
+    @property
+    def read_files(self) -> int:
+        """How many files are opened."""
+        return sum(len(unit.files) for unit in self.units)
+
+    def tasks(self) -> tuple[tuple[ReadUnit, ...], ...]:
+        """The units in groups, each large enough to be worth a task."""
+        tasks: list[list[ReadUnit]] = []
+        room = 0
+        for unit in self.units:
+            if unit.cost > room:
+                tasks.append([])
+                room = _BYTES_PER_TASK
+            tasks[-1].append(unit)
+            room -= unit.cost
+        return tuple(tuple(task) for task in tasks)
+
+
+def plan_read(
+    store: FileIO,
+    table: FileStoreTable,
+    snapshot: Snapshot | None,
+    schema: TableSchema,
+    condition: Condition | None = None,
+) -> ReadPlan:
+    """Decide which live files are read, and which of them together.
+
+    Args:
+        store: The store of the table.
+        table: The table on the branch to be read.
+        snapshot: The state; None for a branch without one.
+        schema: The schema to read with.
+        condition: Files in which it holds for no row are left out; the reader applies it to rows.
+
+    Raises:
+        FormatError: Metadata is missing or broken.
+        InvalidInput: A file is of a format, or lies in a store, that is not served.
+    """
+    if snapshot is None:
+        return ReadPlan(units=())
+    files = visible_files(table, snapshot, schema)
+    live = files.num_rows
+    schemas = {each.id: each for each in table.schemas.all()}
+    if condition is not None:
+        files = prune_files(files, condition, schema)
+    may_hold = (
+        np.ones(files.num_rows, dtype=bool)
+        if condition is None
+        else may_hold_rows(files, condition, schema, schemas)
+    )
+    merges = bool(schema.primary_keys) and not schema.skips_level_0
+    if not merges:
+        files, may_hold = files.filter(pa.array(may_hold)), may_hold[may_hold]
+    placed = place_files(store, table, snapshot, files)
+    picks = schema.options.read(table_options.MERGE_ENGINE) in _PICKING
+    units: list[ReadUnit] = []
+    for bucket in _by_bucket(placed, may_hold):
+        if not merges:
+            units += _pieces(bucket)
+            continue
+        for section in sections(bucket, schema):
+            is_merged = len(section) > 1
+            # What a merge makes of rows may be in none of them, so that none tells of it.
+            if any(file.may_hold for file in section) or (is_merged and not picks):
+                found = tuple(file.data for file in section)
+                units.append(ReadUnit(files=found, is_merged=is_merged))
+    return ReadPlan(units=tuple(sorted(units, key=lambda unit: -unit.size)), live_files=live)
+
+
+def visible_files(table: FileStoreTable, snapshot: Snapshot, schema: TableSchema) -> pa.Table:
+    """The live files that batch readers look at, with the columns of MANIFEST_ENTRY."""
+    files = table.live_files(snapshot)
+    if schema.primary_keys and schema.skips_level_0:
+        files = files.filter(pc.greater(files["level"], 0))
+    if schema.bucket_mode is BucketMode.POSTPONE_MODE:
+        # Until compaction gives them a bucket, such rows are not there for batch readers.
+        files = files.filter(pc.greater_equal(files["bucket"], 0))
+    return files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFile:
+    """A live file where it lies.
+
+    Attributes:
+        partition: BinaryRow bytes.
+        min_key, max_key: BinaryRow bytes of the trimmed primary key.
+        may_hold: Whether a row may be wanted, as the file has it.
+    """
+
+    data: DataFile
+    partition: bytes
+    bucket: int
+    min_key: bytes
+    max_key: bytes
+    may_hold: bool = True
+
+
+def place_files(
+    store: FileIO, table: FileStoreTable, snapshot: Snapshot, files: pa.Table
+) -> list[PlacedFile]:
+    """Find where live files of a state and their deletion vectors lie.
+
+    Raises:
+        InvalidInput: A file is of a format, or lies in a store, that is not served.
+    """
+    vectors = _deletion_vectors(store, table, snapshot)
+    paths = data_file_paths(table, files).to_pylist()
+    check_formats(paths)
+    return [
+        PlacedFile(
+            data=DataFile(
+                path=path if row["external_path"] is None else _inside(store, path),
+                size=row["file_size"],
+                schema_id=row["schema_id"],
+                deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
+                first_row_id=row["first_row_id"],
+                sequence_number=row["max_sequence_number"],
+            ),
+            partition=row["partition"],
+            bucket=row["bucket"],
+            min_key=row["min_key"],
+            max_key=row["max_key"],
+        )
+        for row, path in zip(files.select(_READ).to_pylist(), paths, strict=True)
+    ]
+
+
+def _inside(store: FileIO, location: str) -> str:
+    """The path of a file outside the table, which the table's store must be able to open."""
+    scheme = location.partition(":")[0] if ":" in location.partition("/")[0] else store.scheme
+    if scheme != store.scheme:
+        raise InvalidInput(
+            f"{location} lies in another store than the table ({store.scheme}), which cannot be "
+            "read here yet. Read the table with Paimon.",
+            kind=ErrorKind.UNSUPPORTED,
+            path=location,
+        )
+    return store.path_of(location)
+
+
+def _by_bucket(files: Iterable[PlacedFile], may_hold: Iterable[bool]) -> Iterator[list[PlacedFile]]:
+    buckets: dict[tuple[bytes, int], list[PlacedFile]] = {}
+    for file, holds in zip(files, may_hold, strict=True):
+        found = file if holds else replace(file, may_hold=False)
+        buckets.setdefault((file.partition, file.bucket), []).append(found)
+    yield from buckets.values()
+
+
+def sections(files: Iterable[PlacedFile], schema: TableSchema) -> Iterator[list[PlacedFile]]:
+    """Files of one bucket whose key ranges overlap, directly or through others, in key order."""
+    types = schema.key_type.types
+    ranged = sorted(
+        ((_sortable(file.min_key, types), _sortable(file.max_key, types), file) for file in files),
+        key=lambda each: each[0],
+    )
+    section: list[PlacedFile] = []
+    end: tuple[Any, ...] | None = None
+    for low, high, file in ranged:
+        if end is not None and low > end:
+            yield section
+            section, end = [], None
+        section.append(file)
+        end = high if end is None else max(end, high)
+    if section:
+        yield section
+
+
+def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
+    # Null comes before all values, as in Paimon.
+    return tuple((value is not None, value) for value in decode_row(key, types))
+
+
+def _pieces(files: Iterable[PlacedFile]) -> Iterator[ReadUnit]:
+    """Files that share no key, as many as make a task worth starting."""
+    held: list[DataFile] = []
+    for file in files:
+        if held and sum(each.size for each in held) + file.data.size > _BYTES_PER_TASK:
+            yield ReadUnit(files=tuple(held), is_merged=False)
+            held = []
+        held.append(file.data)
+    if held:
+        yield ReadUnit(files=tuple(held), is_merged=False)
+
+
+def _deletion_vectors(
+    store: FileIO, table: FileStoreTable, snapshot: Snapshot
+) -> dict[tuple[bytes, int, str], DeletedRows]:
+    entries = table.index_entries(snapshot)
+    entries = entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
+    return {
+        (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
+            index_path=_index_path(store, table, entry["file_name"], entry["external_path"]),
+            range=DeletionVectorRange(
+                data_file=part["data_file"],
+                offset=part["offset"],
+                length=part["length"],
+                cardinality=part["cardinality"],
+            ),
+        )
+        for entry in entries.to_pylist()
+        for part in entry["dv_ranges"] or ()
+    }
+
+
+def _index_path(store: FileIO, table: FileStoreTable, name: str, external: str | None) -> str:
+    return table.paths.index(name) if external is None else _inside(store, external)
