@@ -23,6 +23,7 @@ from core.diff.state_diff import StateDiff
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.progress import JobView, WorkerView
+from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_conflicts import read_row_conflicts
@@ -66,6 +67,7 @@ from core.procedures.preview import preview_call
 from core.procedures.preview_merge import planned_merge
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
+from core.sql.answer import Answer
 
 if TYPE_CHECKING:
     from core.jobs.client import JobClient
@@ -264,6 +266,10 @@ class Services:
     def job(self, job_id: str) -> JobView:
         """Return one job with its steps."""
         return self.jobs_of_warehouse.get(job_id)
+
+    def answer(self, job_id: str, *, most: int | None = None) -> Answer:
+        """Return the answer of a query that ran as a job, or its first rows."""
+        return KeptAnswers(folder=self.job_settings.answers_path).read(job_id, most=most)
 
     def cancel_job(self, job_id: str) -> JobView:
         """Cancel a job that has not begun to publish."""

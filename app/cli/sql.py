@@ -1,16 +1,39 @@
-"""The command that runs statements about branches."""
+"""The commands that run statements: about branches, and queries."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from app.cli.arguments import JsonOption, WarehouseOption
+from app.cli.arguments import JsonOption, LimitOption, WarehouseOption, open_services
+from app.cli.branches import BackgroundOption, run_call
+from app.cli.jobs import JobArgument
 from app.cli.lifecycle import run_previewed
-from app.cli.output import print_line
+from app.cli.output import (
+    ROWS_SHOWN,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    progress,
+)
+from app.services import Services
 from core.errors import ErrorKind, InvalidInput
+from core.procedures.call import Argument
+from core.procedures.query import QUERY, answer_query
+from core.sql.answer import Answer
 from core.sql.parser import parse_statements
+from core.sql.statement import Statement
+
+if TYPE_CHECKING:
+    from core.jobs.worker import WarmRows
 
 statements = typer.Typer()
+
+# As many rows as Spark counts.
+_ALL_ROWS: Final = 2**31 - 2
 
 
 @statements.command("sql")
@@ -18,9 +41,12 @@ def sql(
     text: Annotated[
         str,
         typer.Argument(
-            metavar="STATEMENTS", help="Such as: 'MERGE BRANCH dev ON TABLE db.t DRY RUN'."
+            metavar="STATEMENTS",
+            help="Such as: 'SELECT count(*) FROM db.t', 'MERGE BRANCH dev ON TABLE db.t DRY RUN'.",
         ),
     ],
+    limit: LimitOption = None,
+    background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -31,18 +57,112 @@ def sql(
             f"With --json one statement makes one document; {len(found)} were given.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    for number, statement in enumerate(found):
-        if number:
-            print_line()
-        code = run_previewed(
-            warehouse,
+    services = open_services(warehouse)
+    with closing(_Queries(services)) as queries:
+        for number, statement in enumerate(found):
+            if number:
+                print_line()
+            code = _run(services, queries, statement, limit, background, as_json)
+            if code:
+                return code
+    return 0
+
+
+@statements.command()
+def answer(
+    job_id: JobArgument,
+    limit: LimitOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the rows of a query that ran as a job."""
+    wanted = _rows_wanted(limit, as_json)
+    found = open_services(warehouse).answer(job_id, most=wanted + 1)
+    has_more = found.has_more or found.rows.num_rows > wanted
+    first = replace(found, rows=found.rows.slice(0, wanted), has_more=has_more)
+    print_answer(first, as_json=as_json)
+
+
+def print_answer(found: Answer, *, as_json: bool) -> None:
+    """Print the rows of a query, and beside them what else is to be known."""
+    if as_json:
+        print_json(
+            {
+                "columns": [
+                    {"name": field.name, "type": str(field.type)} for field in found.rows.schema
+                ],
+                "count": found.rows.num_rows,
+                "has_more": found.has_more,
+                "reads": found.reads,
+                "notes": found.notes,
+                "rows": found.rows,
+            }
+        )
+        return
+    print_table(found.rows, 0)
+    if found.has_more:
+        print_line("… more rows; --limit 0 prints all")
+    for note in found.notes:
+        print_note(note)
+
+
+class _Queries:
+    """Spark in this process: started by the first query, and used by all."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rows: WarmRows | None = None
+
+    def answer(self, arguments: Mapping[str, Argument]) -> Answer:
+        """Answer a query, and show how far it is."""
+        if self._rows is None:
+            # Spark takes a second to import, which nobody else should wait for.
+            from core.jobs.worker import WarmRows  # noqa: PLC0415
+
+            self._rows = WarmRows(self._services.job_settings, self._services.warehouse.file_io)
+        call = self._services.call(QUERY, arguments)
+        with progress() as tell:
+            tell("Reading rows.", 0, None)
+            return answer_query(
+                self._services.warehouse,
+                self._rows,
+                call,
+                lambda done, total: tell("Reading rows.", done, total),
+            )
+
+    def close(self) -> None:
+        """Stop Spark where it was started."""
+        if self._rows is not None:
+            self._rows.close()
+
+
+def _run(
+    services: Services,
+    queries: _Queries,
+    statement: Statement,
+    limit: int | None,
+    background: bool,
+    as_json: bool,
+) -> int:
+    if statement.procedure != QUERY:
+        return run_previewed(
+            services.settings.warehouse,
             statement.procedure,
             statement.arguments,
             confirm=statement.confirms,
             dry_run=statement.is_dry,
-            background=False,
+            background=background,
             as_json=as_json,
         )
-        if code:
-            return code
+    if background:
+        arguments = {**statement.arguments, "limit": limit}
+        return run_call(services, QUERY, arguments, background=True, as_json=as_json)
+    wanted = _rows_wanted(limit, as_json)
+    print_answer(queries.answer({**statement.arguments, "limit": wanted}), as_json=as_json)
     return 0
+
+
+def _rows_wanted(limit: int | None, as_json: bool) -> int:
+    if limit is None:
+        return _ALL_ROWS if as_json else ROWS_SHOWN
+    return limit or _ALL_ROWS

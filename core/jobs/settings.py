@@ -49,6 +49,11 @@ class JobSettings:
         return Path(self.state_dir) / "worker.lock"
 
     @property
+    def answers_path(self) -> Path:
+        """The folder of the answers of queries."""
+        return Path(self.state_dir) / "answers"
+
+    @property
     def log_path(self) -> Path:
         """The log of a worker that the console started."""
         return Path(self.state_dir) / "worker.log"

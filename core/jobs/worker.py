@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -26,15 +26,17 @@ from core.jobs.client import (
     wall_clock_millis,
 )
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
+from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.jobs.workflows import JobContext, register_workflow
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.recover import recover_table, tables_of
-from core.procedures.row_engine import Progress
+from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.warehouse import Warehouse
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
+from core.sql.answer import Answer
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -154,6 +156,16 @@ class WarmRows:
     ) -> Reconciled[CommitMessage]:
         """Merge rows that both sides changed, and write what replaying would not give."""
         return self._engine().reconcile(table, scope, work, policy, progress, writes=writes)
+
+    def query(
+        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+    ) -> tuple[pa.Table, str]:
+        """Run a query of the sources, and return its rows with the plan."""
+        return self._engine().query(sql, sources, limit, progress)
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        """Keep an answer in the folder that the worker shares with those who asked."""
+        KeptAnswers(folder=self._settings.answers_path).keep(operation_id, answer)
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""

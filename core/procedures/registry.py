@@ -11,6 +11,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.demo import build_demo
 from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
+from core.procedures.query import QUERY, run_query
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
 from core.procedures.settle_rows import compare_rows
@@ -31,6 +32,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         "compare_rows": compare_rows,
         "create_branch": create_branch,
         "fast_forward": fast_forward,
+        QUERY: run_query,
         "recover": recover,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
     }

@@ -1,6 +1,6 @@
 """What a procedure needs from an engine that touches rows; `core.spark` implements it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -9,10 +9,15 @@ from core.commit.commit_message import CommitMessage
 from core.errors import ErrorKind, NotAllowed
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.sql.answer import Answer
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import TableState
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
+
+QuerySource: TypeAlias = TableState | pa.Table
+"""What a query reads: a state of a table, or rows that are there."""
 
 FILES_TO_VERIFY: Final = pa.schema(
     [
@@ -95,6 +100,27 @@ class RowEngine(Protocol):
                 policy does not fit its columns.
         """
 
+    def query(
+        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+    ) -> tuple[pa.Table, str]:
+        """Run a query; nothing but the sources can be read by it.
+
+        Args:
+            sql: Of Spark; its tables are `sources` by name.
+            sources: What it reads.
+            limit: How many rows are answered at most.
+            progress: Called with tasks done and tasks known.
+
+        Returns:
+            The rows, and the plan as text.
+
+        Raises:
+            InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
+        """
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        """Keep the answer of an operation, where others find it."""
+
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
 
@@ -128,6 +154,16 @@ class NoRowEngine:
         *,
         writes: bool = True,
     ) -> Reconciled[CommitMessage]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def query(
+        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+    ) -> tuple[pa.Table, str]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -1,6 +1,6 @@
 """The row engine that procedures are given: Spark tasks over one warehouse's store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -9,10 +9,13 @@ from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.session import Progress, WarmSession
+from core.spark.sql_engine import run_query
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
+from core.sql.answer import Answer
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import TableState
 
 
 class SparkRowEngine:
@@ -98,6 +101,26 @@ class SparkRowEngine:
             writes=writes,
             progress=progress,
         )
+
+    def query(
+        self,
+        sql: str,
+        sources: Mapping[str, TableState | pa.Table],
+        limit: int,
+        progress: Progress,
+    ) -> tuple[pa.Table, str]:
+        """Run a query of the sources, and return its rows with the plan.
+
+        Args:
+            sql: Of Spark; its tables are `sources` by name.
+            sources: What it reads.
+            limit: How many rows are answered at most.
+            progress: Called with tasks done and tasks known; what it raises stops the query.
+        """
+        return run_query(self._session, self._store, sql, sources, limit, progress=progress)
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        """Do nothing: whoever asked this engine has the answer."""
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""

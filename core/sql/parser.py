@@ -13,8 +13,8 @@ from sqlglot.dialects.spark import Spark
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.procedures.call import Argument
-from core.sql.statement import CALLED, Statement
+from core.sql.query import Place, parse_query
+from core.sql.statement import CALLED, Statement, Value
 
 
 class _Tokenizer(Spark.Tokenizer):
@@ -24,9 +24,8 @@ class _Tokenizer(Spark.Tokenizer):
 
 
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
-_ROWS: Final = frozenset(
-    {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "CREATE TABLE", "DROP TABLE", "ALTER"}
-)
+_ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "CREATE TABLE", "DROP TABLE", "ALTER"})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 
 
 def parse_statements(text: str, branch: str = MAIN_BRANCH) -> tuple[Statement, ...]:
@@ -81,27 +80,44 @@ class _Parser:
         return found
 
     def _statement(self) -> "_Read | None":
+        if any(self._stands(word) for word in _QUERIES):
+            return self.query()
         for words, read in _STATEMENTS.items():
             if self._takes(words):
                 return read(self)
         shown = next((words for words in sorted(_ROWS) if self._stands(words)), None)
         if shown is not None:
             raise self._error(f"{shown} reads or writes rows, which is not served here yet")
-        raise self._unexpected(f"a statement; there are {', '.join(_STATEMENTS)}")
+        raise self._unexpected(f"a statement; there are SELECT, {', '.join(_STATEMENTS)}")
+
+    def query(self) -> "_Read":
+        start = self._at
+        while self._at < len(self._tokens) and self._kind() is not TokenType.SEMICOLON:
+            self._at += 1
+        place = Place().behind(self._text[: self._tokens[start].start])
+        text = self._between(start)
+        parse_query(text, place)
+        arguments: dict[str, Value] = {
+            "sql": text,
+            "branch": self._branch,
+            "line": place.line,
+            "column": place.column,
+        }
+        return "query", arguments, None, False
 
     def use(self) -> None:
         self._branch = self._name("the name of a branch")
 
     def merge(self) -> "_Read":
         source = self._name("the branch to merge")
-        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
+        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
         if self._takes("ON DATABASE") or not self._stands("ON"):
             raise self._error("one table is merged at a time; say ON TABLE")
         arguments["table"] = self._table()
         return "merge_branch", arguments, None, self._takes("DRY RUN")
 
     def create(self) -> "_Read":
-        arguments: dict[str, Argument] = {"branch": self._name("the name of the branch")}
+        arguments: dict[str, Value] = {"branch": self._name("the name of the branch")}
         arguments["table"] = self._table()
         if self._takes("FROM TAG"):
             arguments["tag"] = self._name("a tag")
@@ -115,29 +131,29 @@ class _Parser:
 
     def drop(self) -> "_Read":
         branch = self._name("the name of the branch")
-        arguments: dict[str, Argument] = {"branch": branch, "table": self._table()}
+        arguments: dict[str, Value] = {"branch": branch, "table": self._table()}
         return "drop_branch", arguments, branch, self._takes("DRY RUN")
 
     def rename(self) -> "_Read":
         branch = self._name("the name of the branch")
         self._expect("TO")
-        arguments: dict[str, Argument] = {"branch": branch, "to": self._name("the new name")}
+        arguments: dict[str, Value] = {"branch": branch, "to": self._name("the new name")}
         arguments["table"] = self._table()
         return "rename_branch", arguments, None, self._takes("DRY RUN")
 
     def forward(self) -> "_Read":
         source = self._name("the branch to take over")
-        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
+        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
         arguments["table"] = self._table()
         return "fast_forward", arguments, None, self._takes("DRY RUN")
 
     def replace(self) -> "_Read":
-        arguments: dict[str, Argument] = {"branch": self._name("a branch")}
+        arguments: dict[str, Value] = {"branch": self._name("a branch")}
         arguments["table"] = self._table()
         return "replace_main", arguments, MAIN_BRANCH, self._takes("DRY RUN")
 
     def pick(self) -> "_Read":
-        arguments: dict[str, Argument] = {"snapshot": self._number()}
+        arguments: dict[str, Value] = {"snapshot": self._number()}
         self._expect("OF BRANCH")
         arguments["branch"] = self._name("a branch")
         arguments["target"] = self._target()
@@ -145,7 +161,7 @@ class _Parser:
         return "cherry_pick", arguments, None, self._takes("DRY RUN")
 
     def revert(self) -> "_Read":
-        arguments: dict[str, Argument] = {"snapshot": self._number()}
+        arguments: dict[str, Value] = {"snapshot": self._number()}
         arguments["table"] = self._table(of=self._branch)
         return "revert", arguments, None, self._takes("DRY RUN")
 
@@ -160,8 +176,8 @@ class _Parser:
         confirms = given.get(called.confirms) if called.confirms is not None else None
         return called.procedure, given, None if confirms is None else str(confirms), False
 
-    def _arguments(self, known: Mapping[str, str]) -> list[tuple[str, Argument]]:
-        found: list[tuple[str, Argument]] = []
+    def _arguments(self, known: Mapping[str, str]) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
         self._expect_kind(TokenType.L_PAREN, "'('")
         while not self._takes_kind(TokenType.R_PAREN):
             if found:
@@ -176,7 +192,7 @@ class _Parser:
             found.append((known[name], self._value()))
         return found
 
-    def _value(self) -> Argument:
+    def _value(self) -> Value:
         kind = self._kind()
         if kind is TokenType.STRING:
             return self._next().text
@@ -279,7 +295,7 @@ class _Parser:
         return _invalid(f"Line {line}, column {column}: {what}.")
 
 
-_Read = tuple[str, Mapping[str, Argument], str | None, bool]
+_Read = tuple[str, Mapping[str, Value], str | None, bool]
 _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingProxyType(
     {
         "USE BRANCH": _Parser.use,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
-from core.procedures.call import Argument
+Value: TypeAlias = str | int | bool | None
+"""What an argument of a procedure is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Statement:
 
     text: str
     procedure: str
-    arguments: Mapping[str, Argument]
+    arguments: Mapping[str, Value]
     is_dry: bool = False
     confirms: str | None = None
 

@@ -166,13 +166,22 @@ class FileStoreTable:
             InvalidInput: Both or neither are given.
             NotFound: There is no such tag, snapshot or branch, or all snapshots are later.
         """
+        return self.state_for(version, timestamp_millis=timestamp_millis)[1]
+
+    def state_for(
+        self, version: str | None = None, *, timestamp_millis: int | None = None
+    ) -> tuple[FileStoreTable, Snapshot]:
+        """Travel in time, and tell on which branch that ends: its schemas read the snapshot.
+
+        Takes and raises what `snapshot_for` does.
+        """
         if (version is None) == (timestamp_millis is None):
             raise InvalidInput("Give either a version or a timestamp to travel to.")
         if timestamp_millis is not None:
-            return self._snapshot_at(timestamp_millis)
+            return self, self._snapshot_at(timestamp_millis)
         assert version is not None
         found = self._find_version(version)
-        return found if found is not None else self._find_version_on_branch(version)
+        return (self, found) if found is not None else self._find_version_on_branch(version)
 
     def _snapshot_at(self, time_millis: int) -> Snapshot:
         found = self.snapshots.at_time(time_millis)
@@ -191,16 +200,17 @@ class FileStoreTable:
             return tag.snapshot
         return self.snapshots.find(int(version)) if _is_id(version) else None
 
-    def _find_version_on_branch(self, version: str) -> Snapshot:
+    def _find_version_on_branch(self, version: str) -> tuple[FileStoreTable, Snapshot]:
         names = {MAIN_BRANCH, *self.branches.names()}
         for position in (at for at, letter in enumerate(version) if letter == "."):
             branch, rest = version[:position], version[position + 1 :]
             if branch in names:
-                found = self.on(branch)._find_version(rest)
+                table = self.on(branch)
+                found = table._find_version(rest)
                 if found is not None:
-                    return found
+                    return table, found
         if _is_id(version):
-            return self.snapshots.get(int(version))  # says which ids there are
+            return self, self.snapshots.get(int(version))  # says which ids there are
         raise NotFound(
             f"{self.identifier} has no tag or snapshot {version!r}. Name a tag, a snapshot id, or "
             "either behind a branch and a dot.",

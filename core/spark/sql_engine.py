@@ -1,0 +1,231 @@
+"""Queries on Spark SQL, over views that live as long as the query.
+
+What is run has been read by us before; here Spark's own parser is asked once more, so that a query
+which Spark understands otherwise reads nothing but its sources, and starts no command.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import (
+    CalendarIntervalType,
+    StructField,
+    VariantType,
+    YearMonthIntervalType,
+)
+
+from core.errors import ErrorKind, InvalidInput
+from core.spark.readers import read_table
+from core.spark.session import Progress, WarmSession
+from core.sql.answer import single_names
+from core.sql.query import FORBIDDEN_FUNCTIONS
+from core.storage.file_io import FileIO
+from core.table.table_state import TableState
+
+Sources = Mapping[str, TableState | pa.Table]
+
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_RELATIONS: Final = "org.apache.spark.sql.catalyst.plans.logical."
+_UNRESOLVED: Final = "org.apache.spark.sql.catalyst.analysis."
+# What a query is made of; commands, scripts, streams and files are not among it.
+_ALLOWED: Final = {
+    _RELATIONS: frozenset(
+        {
+            "Aggregate", "Distinct", "Except", "Filter", "Generate", "GlobalLimit", "Intersect",
+            "Join", "LateralJoin", "LimitAll", "LocalLimit", "LocalRelation", "Offset",
+            "OneRowRelation", "Pivot", "Project", "Repartition", "RepartitionByExpression",
+            "Sample", "Sort", "SubqueryAlias", "Union", "UnresolvedHint", "UnresolvedWith",
+            "Unpivot", "Window", "WithWindowDefinition",
+        }
+    ),
+    _UNRESOLVED: frozenset(
+        {
+            "MultiAlias", "UnresolvedAlias", "UnresolvedAttribute", "UnresolvedExtractValue",
+            "UnresolvedFunction", "UnresolvedGenerator", "UnresolvedHaving",
+            "UnresolvedInlineTable", "UnresolvedOrdinal", "UnresolvedQualify",
+            "UnresolvedRelation", "UnresolvedStar", "UnresolvedStarExceptOrReplace",
+            "UnresolvedSubqueryColumnAliases", "UnresolvedTVFAliases",
+            "UnresolvedTableValuedFunction",
+        }
+    ),
+}  # fmt: skip
+_CODE: Final = re.compile(r"^\[[A-Za-z0-9_.]+\]\s*")
+_STATE: Final = re.compile(r"\s*SQLSTATE: .*$", re.DOTALL)
+_SHOWN_AS_TEXT: Final = (YearMonthIntervalType, CalendarIntervalType)
+
+# Spark logs each error of a query with its Java stack; who asked is told a sentence.
+logging.getLogger("SQLQueryContextLogger").disabled = True
+
+
+def run_query(
+    session: WarmSession,
+    store: FileIO,
+    sql: str,
+    sources: Sources,
+    limit: int,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> tuple[pa.Table, str]:
+    """Run a query.
+
+    Args:
+        session: The warm session.
+        store: The store of the tables.
+        sql: Of Spark; its tables are `sources` by name, and no other query may use these names.
+        sources: What it reads, and nothing else.
+        limit: How many rows are answered at most.
+        progress: Called with tasks done and tasks known; what it raises stops the query.
+
+    Returns:
+        The rows, and the plan as text.
+
+    Raises:
+        InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
+    """
+
+    def answer(spark: SparkSession) -> tuple[pa.Table, str]:
+        with query_frame(spark, store, sql, sources) as frame:
+            return _with_plain_columns(frame).limit(limit).toArrow(), _plan_of(frame)
+
+    return session.run(answer, description="answer a query", progress=progress)
+
+
+@contextmanager
+def query_frame(
+    spark: SparkSession, store: FileIO, sql: str, sources: Sources
+) -> Iterator[DataFrame]:
+    """Open a query as a frame, whose rows are read within.
+
+    Raises:
+        InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
+    """
+    try:
+        with _told_in_a_sentence():
+            try:
+                yield _open(spark, store, sql, sources)
+            except AnalysisException as error:
+                if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+                    raise
+                # Among all columns there may be one that was meant.
+                _open(spark, store, sql, sources, all_columns=True)
+                raise
+    finally:
+        for name in sources:
+            spark.catalog.dropTempView(name)
+
+
+def _open(
+    spark: SparkSession, store: FileIO, sql: str, sources: Sources, *, all_columns: bool = False
+) -> DataFrame:
+    for name, source in sources.items():
+        if isinstance(source, TableState):
+            columns = None if all_columns else source.columns
+            frame = read_table(spark, store, source.table, source.snapshot, columns=columns)
+        else:
+            layout = from_arrow_schema(source.schema, prefer_timestamp_ntz=True)
+            frame = spark.createDataFrame(source, schema=layout)
+        frame.createOrReplaceTempView(name)
+    check_reads_only(spark, sql, frozenset(sources))
+    return spark.sql(sql)
+
+
+def check_reads_only(spark: SparkSession, sql: str, sources: frozenset[str]) -> None:
+    """Refuse what Spark's own parser takes for anything but a query of the sources.
+
+    A Spark Connect server shows its plans to nobody; there our own reading of the query counts.
+
+    Raises:
+        InvalidInput: It would read or do something else.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        return
+    parser: Any = spark._jsparkSession.sessionState().sqlParser()
+    nodes = list(_nodes(json.loads(parser.parsePlan(sql).toJSON())))
+    aliases = {str(n["identifier"]["name"]).lower() for n in nodes if "SubqueryAlias" in n["class"]}
+    for node in nodes:
+        if not _is_harmless(node, sources | aliases):
+            raise InvalidInput(
+                f"Spark reads this as more than a query of tables ({node['class']}), so it is not "
+                "run.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _nodes(plan: object) -> Iterator[dict[str, Any]]:
+    """The nodes of a plan as JSON, with those of expressions and subqueries."""
+    if isinstance(plan, list):
+        for each in plan:
+            yield from _nodes(each)
+    elif isinstance(plan, dict):
+        if "class" in plan:
+            yield plan
+        for each in plan.values():
+            yield from _nodes(each)
+
+
+def _is_harmless(node: Mapping[str, Any], relations: frozenset[str]) -> bool:
+    package, dot, name = str(node["class"]).rpartition(".")
+    if package + dot == _EXPRESSIONS:
+        return True
+    if name not in _ALLOWED.get(package + dot, frozenset()):
+        return False
+    if name == "UnresolvedRelation":
+        return ".".join(_parts(node["multipartIdentifier"])) in relations
+    if name in ("UnresolvedFunction", "UnresolvedTableValuedFunction"):
+        return not FORBIDDEN_FUNCTIONS.intersection(_parts(node.get("nameParts", node.get("name"))))
+    return True
+
+
+def _parts(listed: object) -> list[str]:
+    return str(listed).strip("[]").lower().split(", ")
+
+
+def _plan_of(frame: Any) -> str:
+    if hasattr(frame, "_jdf"):
+        jvm = frame.sparkSession._jvm
+        return str(jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "formatted"))
+    return str(frame._explain_string(mode="formatted"))
+
+
+def _with_plain_columns(frame: DataFrame) -> DataFrame:
+    """The same rows with a name of its own for each column, and types that Arrow has."""
+    plain = frame.toDF(*single_names(frame.columns))
+    return plain.select(*(_plain_column(field) for field in plain.schema.fields))
+
+
+def _plain_column(field: StructField) -> Column:
+    column = F.col(f"`{field.name.replace('`', '``')}`")
+    if isinstance(field.dataType, VariantType):
+        return F.to_json(column).alias(field.name)
+    if isinstance(field.dataType, _SHOWN_AS_TEXT):
+        return column.cast("string").alias(field.name)
+    return column
+
+
+@contextmanager
+def _told_in_a_sentence() -> Iterator[None]:
+    """Make errors of the query itself ours; those of tasks and stores stay."""
+    try:
+        yield
+    except PySparkException as error:
+        contexts = error.getQueryContext()
+        at = [each.startIndex() for each in contexts if each.contextType().name == "SQL"]
+        if not at and not isinstance(error, AnalysisException):
+            raise
+        raise InvalidInput(
+            _sentence(error), kind=ErrorKind.INVALID_ARGUMENT, offset=at[0] if at else 0
+        ) from error
+
+
+def _sentence(error: PySparkException) -> str:
+    text = _STATE.sub("", _CODE.sub("", error.getMessage() or str(error)))
+    return " ".join(text.split()).rstrip(".") + "."

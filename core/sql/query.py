@@ -1,0 +1,397 @@
+"""A query as text: the tables that it reads, and the same query over views.
+
+The text stays as it was written, word for word, but for the tables in it: what a function means is
+Spark's business. Words and tables are found by sqlglot; what Spark could read differently
+(comments, unusual literals) is left out or refused, so that both see the same query.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Final
+
+from sqlglot import Token, TokenError, TokenType, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError
+
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import Identifier
+
+_MAX_LENGTH: Final = 100_000
+# They call any method of the JVM.
+FORBIDDEN_FUNCTIONS: Final = frozenset({"reflect", "java_method", "try_reflect"})
+_TABLE_FUNCTIONS: Final = frozenset(
+    {
+        "explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode",
+        "posexplode_outer", "range", "stack", "variant_explode", "variant_explode_outer",
+    }
+)  # fmt: skip
+_VERSION_WORDS: Final = (
+    ("VERSION", "AS", "OF"),
+    ("FOR", "VERSION", "AS", "OF"),
+    ("FOR", "SYSTEM_VERSION", "AS", "OF"),
+)
+_TIME_WORDS: Final = (
+    ("TIMESTAMP", "AS", "OF"),
+    ("FOR", "TIMESTAMP", "AS", "OF"),
+    ("FOR", "SYSTEM_TIME", "AS", "OF"),
+)
+# As Spark cuts them: what does not match may end elsewhere for Spark.
+_LITERALS: Final = {
+    TokenType.STRING: re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL),
+    TokenType.RAW_STRING: re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")", re.DOTALL),
+    TokenType.IDENTIFIER: re.compile(r"`(?:[^`]|``)*`", re.DOTALL),
+}
+_GOES_ON: Final = frozenset(
+    {TokenType.PLUS, TokenType.DASH, TokenType.DCOLON, TokenType.DOT, TokenType.STRING}
+)
+_NAMES_NEAR: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in the text of a statement; both counted from 1."""
+
+    line: int = 1
+    column: int = 1
+
+    def behind(self, text: str) -> "Place":
+        """The place behind some text that begins here."""
+        breaks = text.count("\n")
+        if breaks:
+            return Place(line=self.line + breaks, column=len(text) - text.rfind("\n"))
+        return Place(line=self.line, column=self.column + len(text))
+
+    def __str__(self) -> str:
+        return f"Line {self.line}, column {self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReference:
+    """A table as a query names it.
+
+    Attributes:
+        written: Database and table, as they stand there.
+        identifier: What that means, `main` where no branch is named.
+        names_branch: Whether the branch is named.
+        version: A tag or a snapshot id, of any branch, to travel to.
+        time_millis: A time to travel to.
+        place: Where it stands.
+        start: Its first character.
+        end: Behind its last one.
+        alias_at: Where a name for it must be written, None where it has got one.
+    """
+
+    written: str
+    identifier: Identifier
+    names_branch: bool
+    version: str | None
+    time_millis: int | None
+    place: Place
+    start: int
+    end: int
+    alias_at: int | None
+
+    @property
+    def state(self) -> tuple[Identifier, bool, str | None, int | None]:
+        """What is read, equal for references that read the same."""
+        return self.identifier, self.names_branch, self.version, self.time_millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewrittenQuery:
+    """A query over views; `origins` pairs its offsets, rising, with places of the original."""
+
+    text: str
+    origins: tuple[tuple[int, Place], ...]
+
+    def place_of(self, offset: int) -> Place:
+        """Where the word at an offset of this text stands in the original."""
+        places = [place for start, place in self.origins if start <= offset]
+        return places[-1] if places else Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A statement that reads.
+
+    Attributes:
+        text: As it was written.
+        start: Where it stands in what was given.
+        references: The tables in it, in their order.
+        words: All words of it, lower case: a column that it uses is among them.
+        takes_all_columns: Whether columns are used without being named.
+    """
+
+    text: str
+    start: Place
+    references: tuple[TableReference, ...]
+    words: frozenset[str]
+    takes_all_columns: bool
+    _cuts: tuple[tuple[int, int], ...]
+    _dropped: tuple[tuple[int, int], ...]
+
+    def columns_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Which columns of a table the query can need, in their order; one at least."""
+        known = tuple(names)
+        if self.takes_all_columns:
+            return known
+        return tuple(name for name in known if name.lower() in self.words) or known[:1]
+
+    def over(self, views: Sequence[str]) -> RewrittenQuery:
+        """Return the query with a view in the place of each reference, in their order."""
+        changes = {start: (end, "") for start, end in self._dropped}
+        names = {}
+        for reference, view in zip(self.references, views, strict=True):
+            changes[reference.start] = (reference.end, view)
+            if reference.alias_at is not None:
+                names[reference.alias_at] = _quoted(reference.written.partition(".")[2])
+        text, skipped_to, last_end = "", 0, 0
+        origins = []
+        for start, end in self._cuts:
+            if start < skipped_to:
+                continue
+            text += " " if start > last_end else ""
+            origins.append((len(text), self.start.behind(self.text[:start])))
+            end_of_change, replaced = changes.get(start, (end, self.text[start:end]))
+            text += replaced
+            skipped_to = last_end = end_of_change
+            if last_end in names:
+                text += f" AS {names[last_end]}"
+        return RewrittenQuery(text=text, origins=tuple(origins))
+
+
+def parse_query(text: str, start: Place | None = None) -> Query:
+    """Read a statement that reads.
+
+    Args:
+        text: One statement, without a semicolon behind it.
+        start: Where it stands in what was given, for what is said of places in it.
+
+    Raises:
+        InvalidInput: It is no query, or holds what is not run here.
+    """
+    return _Reader(text, start or Place()).query()
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that look most like `name`, best first."""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=_NAMES_NEAR, cutoff=0.5)
+    return tuple(by_lower[each] for each in close)
+
+
+class _Reader:
+    def __init__(self, text: str, start: Place) -> None:
+        self._text = text
+        self._start = start
+        if len(text) > _MAX_LENGTH:
+            raise InvalidInput(
+                f"The statement has {len(text):,} characters; {_MAX_LENGTH:,} are the most."
+            )
+        try:
+            self._tokens = Spark.Tokenizer().tokenize(text)
+        except TokenError as error:
+            raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+
+    def query(self) -> Query:
+        self._check_words()
+        tree = self._tree()
+        self._check_tree(tree)
+        references = tuple(sorted(self._references(tree), key=lambda each: each.start))
+        return Query(
+            text=self._text,
+            start=self._start,
+            references=references,
+            words=frozenset(token.text.lower() for token in self._tokens),
+            takes_all_columns=_takes_all_columns(tree),
+            _cuts=tuple(sorted({(token.start, token.end + 1) for token in self._tokens})),
+            _dropped=tuple(_database_prefixes(tree, references)),
+        )
+
+    def _check_words(self) -> None:
+        for token in self._tokens:
+            literal = _LITERALS.get(token.token_type)
+            written = self._text[token.start : token.end + 1]
+            if literal is not None and not literal.fullmatch(written):
+                raise self.error(token.start, "this text can be read in two ways; write it plainly")
+        for token, following in pairwise(self._tokens):
+            is_call = following.token_type is TokenType.L_PAREN
+            if is_call and token.text.lower() in FORBIDDEN_FUNCTIONS:
+                raise self.error(token.start, f"{token.text} reaches beyond tables and is not run")
+
+    def _tree(self) -> exp.Expr:
+        try:
+            trees = Spark().parser().parse(self._tokens, self._text)
+        except ParseError as error:
+            raise self._syntax_error(error) from error
+        except RecursionError as error:
+            raise InvalidInput("The statement is nested too deeply to be read.") from error
+        found = [tree for tree in trees if tree is not None]
+        if len(found) != 1:
+            raise InvalidInput("One statement is run at a time.")
+        return found[0]
+
+    def _check_tree(self, tree: exp.Expr) -> None:
+        if not isinstance(tree, exp.Query | exp.Values):
+            raise self.error(0, "this is no query")
+        for node in tree.walk():
+            if isinstance(node, exp.QueryTransform):
+                raise self.error(0, "TRANSFORM … USING starts a program and is not run")
+            writes = isinstance(node, exp.Command | exp.DDL | exp.DML | exp.Into)
+            if writes and not isinstance(node, exp.Query):
+                raise self.error(0, "a query can hold no other statement")
+            if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+                raise self.error(0, "there are no parameters that could be filled in")
+
+    def _references(self, tree: exp.Expr) -> Iterator[TableReference]:
+        known = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            if table.find_ancestor(exp.Hint):
+                continue
+            if isinstance(table.this, exp.Func):
+                self._check_function(table.this)
+            elif isinstance(table.this, exp.Identifier) and table.args.get("db") is None:
+                if table.name.lower() not in known:
+                    raise self.error(
+                        table.this.meta["start"],
+                        f"{table.name!r} names no table; write database.table",
+                        kind=ErrorKind.TABLE_NOT_FOUND,
+                        table=table.name,
+                    )
+            else:
+                yield self._reference(table)
+
+    def _check_function(self, function: exp.Func) -> None:
+        is_known = not isinstance(function, exp.Anonymous)
+        name = (function.sql_name() if is_known else function.name).lower()
+        if name not in _TABLE_FUNCTIONS:
+            at = function.meta.get("start", 0)
+            raise self.error(at, f"{name} is no table function that is run here")
+
+    def _reference(self, table: exp.Table) -> TableReference:
+        database, name = table.args["db"], table.this
+        start = database.meta["start"]
+        if not isinstance(name, exp.Identifier) or table.args.get("catalog") is not None:
+            raise self.error(start, "a table is named by its database and its name")
+        written = f"{database.name}.{name.name}"
+        try:
+            identifier = Identifier.parse(written)
+        except InvalidInput as error:
+            raise self.error(start, error.message.rstrip("."), kind=error.kind) from error
+        end = name.meta["end"] + 1
+        version, time_millis, end = self._travel(table, end)
+        return TableReference(
+            written=written,
+            identifier=identifier,
+            names_branch="$branch_" in name.name,
+            version=version,
+            time_millis=time_millis,
+            place=self._place(start),
+            start=start,
+            end=end,
+            alias_at=None if table.alias else self._behind_sample(end),
+        )
+
+    def _travel(self, table: exp.Table, end: int) -> tuple[str | None, int | None, int]:
+        if table.args.get("version") is None:
+            return None, None, end
+        at = next(number for number, token in enumerate(self._tokens) if token.start >= end)
+        for words in (*_VERSION_WORDS, *_TIME_WORDS):
+            found = [token.text.upper() for token in self._tokens[at : at + len(words)]]
+            if found != list(words):
+                continue
+            value, behind = self._tokens[at + len(words)], self._tokens[at + len(words) + 1 :]
+            self._check_ends_travel(behind)
+            if words in _VERSION_WORDS:
+                return self._version(value), None, value.end + 1
+            return None, self._time_millis(value), value.end + 1
+        raise self.error(
+            self._tokens[at].start, "a table travels by VERSION AS OF or TIMESTAMP AS OF"
+        )
+
+    def _check_ends_travel(self, behind: Sequence[Token]) -> None:
+        if behind and behind[0].token_type in _GOES_ON:
+            raise self.error(behind[0].start, "a version or time is one number or one text")
+
+    def _version(self, value: Token) -> str:
+        is_id = value.token_type is TokenType.NUMBER and value.text.isdigit()
+        if is_id or (value.token_type is TokenType.STRING and value.text):
+            return value.text
+        raise self.error(value.start, "a version is a snapshot id, or a tag in quotes")
+
+    def _time_millis(self, value: Token) -> int:
+        if value.token_type is TokenType.NUMBER and value.text.isdigit():
+            return int(value.text) * 1000  # Paimon takes seconds since the epoch
+        if value.token_type is TokenType.STRING:
+            try:
+                moment = datetime.fromisoformat(value.text.strip())
+            except ValueError:
+                pass
+            else:
+                zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+                return int(zoned.timestamp() * 1000)
+        raise self.error(value.start, "a time is a text such as '2026-01-31 12:00:00', or seconds")
+
+    def _behind_sample(self, end: int) -> int:
+        """Where a name goes: behind the table, and a sample of it."""
+        rest = [token for token in self._tokens if token.start >= end]
+        if not rest or rest[0].token_type is not TokenType.TABLE_SAMPLE:
+            return end
+        depth = 0
+        for number, token in enumerate(rest):
+            if token.token_type is TokenType.L_PAREN:
+                depth += 1
+            elif token.token_type is TokenType.R_PAREN:
+                depth -= 1
+                following = rest[number + 1].text.upper() if number + 1 < len(rest) else ""
+                if depth == 0 and following != "REPEATABLE":
+                    return token.end + 1
+        return end
+
+    def _syntax_error(self, error: ParseError) -> InvalidInput:
+        told = error.errors[0] if error.errors else {}
+        word = str(told.get("highlight") or "")
+        lines = self._text.split("\n")
+        line, column = int(told.get("line") or 1), int(told.get("col") or 1)
+        before = sum(len(each) + 1 for each in lines[: line - 1])
+        offset = before + max(0, column - max(1, len(word)))
+        what = f"{word!r} cannot stand there" if word else "the statement is not complete"
+        return self.error(offset, f"{what} ({str(told.get('description', '')).rstrip('.')})")
+
+    def _place(self, offset: int) -> Place:
+        return self._start.behind(self._text[:offset])
+
+    def error(
+        self, offset: int, what: str, *, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT, **facts: str
+    ) -> InvalidInput:
+        return InvalidInput(f"{self._place(offset)}: {what}.", kind=kind, **facts)
+
+
+def _takes_all_columns(tree: exp.Expr) -> bool:
+    """Whether a star, a pivot or a natural join uses columns that no word names."""
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    is_natural = any(
+        "NATURAL" in str(join.args.get("method") or "").upper() for join in tree.find_all(exp.Join)
+    )
+    return is_natural or next(stars, None) is not None or tree.find(exp.Pivot) is not None
+
+
+def _database_prefixes(
+    tree: exp.Expr, references: Sequence[TableReference]
+) -> Iterator[tuple[int, int]]:
+    """The databases before columns, which views have none of: `db.` of `db.t.column`."""
+    tables = {each.written.lower() for each in references}
+    for column in tree.find_all(exp.Column):
+        database, table = column.args.get("db"), column.args.get("table")
+        if database is None or table is None:
+            continue
+        if f"{database.name}.{table.name}".lower() in tables:
+            yield database.meta["start"], table.meta["start"]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
