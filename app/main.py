@@ -7,7 +7,7 @@ from app.models.location import Location
 from app.models.wording import code
 from app.services import get_services
 from app.state import PageName
-from app.views import branches, jobs, merge, overview, receipts, schemas, snapshots, table
+from app.views import branches, compare, jobs, merge, overview, receipts, schemas, snapshots, table
 from app.widgets.problem import show_problem
 from app.widgets.table_picker import here
 from core.errors import PaimonError
@@ -18,6 +18,7 @@ _TITLES = {
     PageName.BRANCHES: ("Branches", ":material/account_tree:"),
     PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
     PageName.SCHEMAS: ("Schemas", ":material/schema:"),
+    PageName.COMPARE: ("Compare", ":material/compare_arrows:"),
     PageName.MERGE: ("Merge", ":material/merge:"),
     PageName.JOBS: ("Jobs", ":material/checklist:"),
 }
@@ -46,6 +47,7 @@ def _pages() -> dict[PageName, st.Page]:
         PageName.BRANCHES: branches.show,
         PageName.SNAPSHOTS: snapshots.show,
         PageName.SCHEMAS: schemas.show,
+        PageName.COMPARE: compare.show,
         PageName.MERGE: merge.show,
         PageName.JOBS: jobs.show,
         PageName.JOB: jobs.show_job,
@@ -72,6 +74,7 @@ def _show_sidebar() -> None:
             st.caption(code(place.table))
             for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):
                 _entry(name, place)
+            _entry(PageName.COMPARE, place)
             source = None if place.branch_or_main == "main" else place.branch
             _entry(PageName.MERGE, place, view={"source": source})
         active = reads.active_jobs()

@@ -17,6 +17,7 @@ from app.models.merge_preview import MergeDecision
 from app.services import get_services
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
+from core.diff.state_diff import StateDiff
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
@@ -126,6 +127,12 @@ def schemas(identifier: Identifier) -> tuple[SchemaItem, ...]:
 def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
     """Compare two schemas, each named `branch@id`."""
     found: SchemaDiff = _heads("schema_diff", identifier.on_branch(MAIN_BRANCH), left, right)
+    return found
+
+
+def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff:
+    """Compare two states of a table, each named by branch, snapshot, tag or time."""
+    found: StateDiff = _heads("compare_states", identifier, before, after)
     return found
 
 

@@ -26,6 +26,7 @@ class PageName(StrEnum):
     BRANCHES = "branches"
     SNAPSHOTS = "snapshots"
     SCHEMAS = "schemas"
+    COMPARE = "compare"
     MERGE = "merge"
     JOBS = "jobs"
     JOB = "job"

@@ -1,0 +1,91 @@
+"""Compare: what differs between any two states of a table, told from its manifests at once."""
+
+from enum import StrEnum
+
+import streamlit as st
+
+from app import reads, state
+from app.models.compare import summary
+from app.models.wording import plain
+from app.state import PageName
+from app.widgets.compare_choice import show_choice, show_unknown_branch
+from app.widgets.compare_parts import show_figures, show_files, show_partitions
+from app.widgets.problem import show_problem
+from app.widgets.same_as import show_same_as
+from app.widgets.schema_diff import show_schema_diff
+from app.widgets.table_picker import here, pick_table, show_table_header
+from core.diff.state_diff import StateDiff
+from core.errors import ErrorKind, PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
+
+
+class Tab(StrEnum):
+    """What is looked at, by the name it has in addresses."""
+
+    PARTITIONS = "partitions"
+    FILES = "files"
+    SCHEMA = "schema"
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.COMPARE)
+    if picked is None:
+        return
+    identifier, found = picked
+    show_table_header(identifier, found, PageName.COMPARE, title="Compare")
+    branches = list(dict.fromkeys([MAIN_BRANCH, *found.branches]))
+    before = state.parameter("cmp_a") or MAIN_BRANCH
+    after = state.parameter("cmp_b") or _other(identifier)
+    show_choice([*branches, *(f"tag:{name}" for name in found.tags)], before, after)
+    if after is None:
+        st.info("Choose two states of the table: a branch, a snapshot, a tag or a time.")
+        return
+    try:
+        with st.skeleton(height=260):
+            diff = reads.compare_states(identifier, before, after)
+    except PaimonError as error:
+        if error.kind is ErrorKind.BRANCH_NOT_FOUND:
+            show_unknown_branch(error, branches, before, after)
+        else:
+            show_problem(error, headline="The two states cannot be compared.")
+        return
+    _show(diff)
+    show_same_as("compare", identifier.table_name, before, after)
+
+
+def _other(identifier: Identifier) -> str | None:
+    """The branch of the address is what somebody wants to see compared, unless it is main."""
+    return None if identifier.is_main else identifier.branch
+
+
+def _show(diff: StateDiff) -> None:
+    if diff.is_empty:
+        st.success(f"**{plain(summary(diff))}**", icon=":material/check:")
+        _show_pinned(diff)
+        return
+    st.markdown(f"##### {plain(summary(diff))}")
+    _show_pinned(diff)
+    show_figures(diff)
+    tab = st.segmented_control(
+        "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    match Tab(tab or Tab.PARTITIONS):
+        case Tab.PARTITIONS:
+            show_partitions(diff)
+        case Tab.FILES:
+            show_files(diff)
+        case Tab.SCHEMA:
+            show_schema_diff(diff.schema, f"A {diff.before.name}", f"B {diff.after.name}")
+
+
+def _show_pinned(diff: StateDiff) -> None:
+    """Offer the address of these very snapshots: branches move on."""
+    if diff.before.pinned == diff.before.name and diff.after.pinned == diff.after.name:
+        return
+    view = {"cmp_a": str(diff.before.pinned), "cmp_b": str(diff.after.pinned)}
+    state.link(
+        PageName.COMPARE, "Link to exactly these two snapshots", here(),
+        view={**state.view_of("cmp_tab", "cmp_part"), **view}, icon=":material/keep:",
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+"""The choice of two states to compare: pickers that also take what somebody types."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import state
+from app.models.location import nearest
+from app.models.wording import code
+from app.state import PageName
+from app.widgets.table_picker import here
+from core.errors import PaimonError
+
+_SIDES = {"cmp_a": "A: from this state", "cmp_b": "B: to this state"}
+_HELP = (
+    "A branch, or type `branch@snapshot-id`, `branch@time`, `tag:NAME` or `branch@tag:NAME`, "
+    "such as `dev@7` or `main@2026-05-01T12:00`."
+)
+
+
+def show_choice(known: Sequence[str], before: str, after: str | None) -> None:
+    """Draw the two pickers, each with the names that are known and what the address says."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
+        _pick("cmp_a", known, before)
+        st.button(
+            "", icon=":material/swap_horiz:", help="Swap A and B", key="cmp-swap",
+            on_click=_swap, args=(before, after), disabled=after is None,
+        )  # fmt: skip
+        _pick("cmp_b", known, after)
+
+
+def show_unknown_branch(error: PaimonError, known: Sequence[str], before: str, after: str) -> None:
+    """Say that a side names no branch, with the nearest ones as links; nothing stands in for it."""
+    name = str(error.facts.get("branch"))
+    st.error(
+        f"**Branch {code(name)} was not found.** The address names it, nothing else is shown in "
+        f"its place. {code(error.kind)}",
+        icon=":material/search_off:",
+    )
+    near = nearest(name, known)
+    if near:
+        st.caption("Names that are close:")
+    with st.container(horizontal=True, gap="small"):
+        for each in near:
+            sides = {
+                key: each if _branch(side) == name else side
+                for key, side in (("cmp_a", before), ("cmp_b", after))
+            }
+            state.link(PageName.COMPARE, code(each), here(), view=sides)
+
+
+def _branch(side: str) -> str:
+    return side.partition("@")[0]
+
+
+def _pick(name: str, known: Sequence[str], current: str | None) -> None:
+    options = list(dict.fromkeys([*known, *([current] if current else [])]))
+    key = f"{name}-{current}"
+    st.selectbox(
+        _SIDES[name], options, index=options.index(current) if current else None, key=key,
+        on_change=_choose, args=(name, key), placeholder="Choose or type a state", help=_HELP,
+        filter_mode="contains", accept_new_options=True, width=340,
+    )  # fmt: skip
+
+
+def _choose(name: str, key: str) -> None:
+    chosen = state.value_of(key)
+    if isinstance(chosen, str) and chosen.strip():
+        state.set_parameter(name, chosen.strip())
+
+
+def _swap(before: str, after: str | None) -> None:
+    state.set_parameter("cmp_a", after)
+    state.set_parameter("cmp_b", before)

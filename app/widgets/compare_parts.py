@@ -1,0 +1,210 @@
+"""Parts of a comparison: figures with their labels, the map and list of partitions, the files."""
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from app import state
+from app.charts.compare_map import compare_map_figure
+from app.charts.palette import CHART_CONFIG
+from app.models.compare import (
+    PartitionLine,
+    bounds_text,
+    label_of,
+    net_words,
+    partition_lines,
+    partitions_of,
+)
+from app.models.compare_map import is_within, partition_map
+from app.models.wording import code, count, full_count, plain, plural, size
+from app.widgets import rows
+from core.diff.row_bounds import Bounds
+from core.diff.state_diff import StateDiff, Totals
+from core.format.binary_row import decode_row
+from core.format.partition_path import partition_path
+
+_PER_PAGE = 50
+_MOST_LINES = 20_000
+_CHART = "cmp-map"
+_NOT_READ = ":gray-badge[not read]"
+
+
+def show_figures(diff: StateDiff) -> None:
+    """Draw rows, files and bytes, each with how good the number is."""
+    keyed = bool(diff.after.schema.primary_keys)
+    pairs = [("Rows added", diff.rows.added), ("Rows removed", diff.rows.removed)]
+    if keyed:
+        pairs.append(("Rows changed", diff.rows.changed))
+    with st.container(border=True, key="card-compare"):
+        cells = st.columns(len(pairs) + 3, gap="small")
+        for cell, (label, bounds) in zip(cells, pairs, strict=False):
+            _figure(cell, label, bounds_text(bounds), _badge(bounds), full_count(bounds.high))
+        sides = (("Only in A", diff.only_in(after=False)), ("Only in B", diff.only_in(after=True)))
+        for cell, (label, totals) in zip(
+            cells[len(pairs) :], (*sides, ("In both", diff.shared)), strict=True
+        ):
+            _figure(cell, label, plural(totals.file_count, "file"), _size_words(totals), None)
+        net = net_words(diff.rows)
+        if net:
+            st.caption(net)
+        for reason in diff.rows.reasons:
+            st.caption(f"Why bounds: {plain(reason)}")
+        if diff.masks:
+            st.caption(
+                f"{plural(len(diff.masks), 'shared file')} with other deletion vectors. "
+                ":green-badge[exact]"
+            )
+        st.caption(
+            f"{plural(diff.manifests_read, 'manifest')} read, "
+            f"{count(diff.manifests_skipped)} that both sides list were not opened."
+        )
+
+
+def _figure(
+    cell: st.delta_generator.DeltaGenerator, label: str, value: str, note: str, full: str | None
+) -> None:
+    cell.markdown(f":small[:gray[{label}]]  \n**{value}**  \n{note}", help=full)
+
+
+def _badge(bounds: Bounds) -> str:
+    colour = "green" if bounds.is_exact else "orange"
+    return f":{colour}-badge[{label_of(bounds)}]"
+
+
+def _size_words(totals: Totals) -> str:
+    if totals.byte_count is None:
+        return _NOT_READ
+    return f"{size(totals.byte_count)} :green-badge[exact]"
+
+
+def show_partitions(diff: StateDiff) -> None:
+    """Draw where rows differ: a map by two partition columns, and a list of all of them."""
+    schema = diff.after.schema
+    partitions = partitions_of(diff.places)
+    if not partitions.num_rows:
+        st.info("No file differs, so no partition does.")
+        return
+    part = state.parameter("cmp_part")
+    lines = partition_lines(partitions, schema, slice(0, _MOST_LINES))
+    model = partition_map(lines, schema.partition_keys, within=part)
+    if model is not None:
+        table = diff.before.snapshot.identity.short if diff.before.snapshot else ""
+        revision = f"{table} {part}"
+        st.plotly_chart(
+            compare_map_figure(model, selected=part, uirevision=revision),
+            key=f"{_CHART}-{part}", on_select=_on_click, selection_mode="points",
+            config=CHART_CONFIG, alt=model.alt,
+        )  # fmt: skip
+        st.caption(
+            ":green[+] more rows in B \u2003 :red[\N{MINUS SIGN}] fewer rows in B \u2003 "
+            ":violet[~] as many, other files \u2003 stronger colour: more rows \u2003 "
+            + ("a click opens what a square sums up" if model.is_summed else "a click chooses")
+        )
+    _show_part(part)
+    chosen = [line for line in lines if part is None or is_within(line.name, part)]
+    if partitions.num_rows > _MOST_LINES:
+        st.caption(
+            f"The {count(_MOST_LINES)} partitions with most rows of {count(partitions.num_rows)}."
+        )
+    _show_lines(chosen)
+
+
+def _show_part(part: str | None) -> None:
+    if part is None:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown(f"Partition {code(part)}", width="content")
+        st.button(
+            "All partitions", icon=":material/close:", key="cmp-part-clear", type="tertiary",
+            on_click=state.set_parameter, args=("cmp_part", None),
+        )  # fmt: skip
+
+
+def _on_click() -> None:
+    part = state.parameter("cmp_part")
+    for carried in state.clicked_points(f"{_CHART}-{part}"):
+        state.set_parameter("cmp_part", str(carried[0]))
+        return
+
+
+def _show_lines(lines: list[PartitionLine]) -> None:
+    holder = st.container()
+    visible = lines[rows.page_of_rows("cmp_p", len(lines), _PER_PAGE)]
+    frame = pd.DataFrame(
+        {
+            "Partition": [line.name for line in visible],
+            "Rows A": [line.rows_before for line in visible],
+            "Rows B": [line.rows_after for line in visible],
+            "B less A": [line.net for line in visible],
+            "Files A": [line.files_before for line in visible],
+            "Files B": [line.files_after for line in visible],
+            "Size A": [size(line.bytes_before) for line in visible],
+            "Size B": [size(line.bytes_after) for line in visible],
+            "Buckets": [line.buckets for line in visible],
+        }
+    )
+    with holder:
+        st.markdown(f"**{plural(len(lines), 'partition')}** with files that only one side has")
+        st.dataframe(
+            frame, hide_index=True, row_height=rows.TABLE_ROW,
+            height=rows.table_height(len(visible), 15),
+            alt=f"{plural(len(lines), 'partition')}, those with most rows first",
+        )  # fmt: skip
+        st.caption("Rows are those of the files that only this side has, before merging on read.")
+
+
+def show_files(diff: StateDiff) -> None:
+    """Draw the files that only one side has, page by page, of one partition where one is chosen."""
+    part = state.parameter("cmp_part")
+    _show_part(part)
+    side = st.segmented_control(
+        "Files", ["all", "only A", "only B"], default="all", key="cmp_kind", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    files = diff.files if side == "all" else diff.files_of(after=side == "only B")
+    if part is not None:
+        files = _in_part(files, diff, part)
+    if not files.num_rows:
+        st.info("No file differs here.")
+        return
+    holder = st.container()
+    page = rows.page_of_rows("cmp_p", files.num_rows, _PER_PAGE)
+    start, stop, _ = page.indices(files.num_rows)
+    visible = files.slice(start, stop - start)
+    with holder:
+        st.dataframe(
+            _file_frame(visible, diff), hide_index=True, row_height=rows.TABLE_ROW,
+            height=rows.table_height(visible.num_rows, 15),
+            alt=f"{plural(files.num_rows, 'file')} that only one side has",
+        )  # fmt: skip
+
+
+def _in_part(files: pa.Table, diff: StateDiff, part: str) -> pa.Table:
+    names = _part_names(files, diff)
+    wanted = [key for key, name in names.items() if is_within(name, part)]
+    return files.filter(pc.is_in(files["partition"], value_set=pa.array(wanted, pa.binary())))
+
+
+def _part_names(files: pa.Table, diff: StateDiff) -> dict[bytes, str]:
+    schema = diff.after.schema
+    types = schema.partition_type.types
+    keys = files["partition"].unique().to_pylist()
+    return {key: partition_path(decode_row(key, types), schema) for key in keys}
+
+
+def _file_frame(files: pa.Table, diff: StateDiff) -> pd.DataFrame:
+    names = _part_names(files, diff)
+    return pd.DataFrame(
+        {
+            "Only in": ["AB"[each] for each in files["is_after"].to_pylist()],
+            "Partition": [names[each] for each in files["partition"].to_pylist()],
+            "Bucket": files["bucket"].to_pylist(),
+            "Level": files["level"].to_pylist(),
+            "File": files["file_name"].to_pylist(),
+            "Size": [size(each) for each in files["file_size"].to_pylist()],
+            "Rows": files["row_count"].to_pylist(),
+            "Hidden": files["masked"].to_pylist(),
+            "Schema": files["schema_id"].to_pylist(),
+        }
+    )

@@ -1,0 +1,128 @@
+"""Compare: what the page says of two states, over a warehouse that real Paimon wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from app.services import Services
+from app.settings import Settings
+from tests.console.pages import Console
+from tests.support.warehouses import FixtureWarehouse
+
+KEYED = {"db": "fixtures", "table": "key_partitioned"}
+AHEAD = {"db": "fixtures", "table": "branches_ahead"}
+APPEND = {"db": "fixtures", "table": "append_partitioned"}
+
+
+@pytest.fixture
+def console(warehouse_200: FixtureWarehouse, tmp_path: Path) -> Console:
+    overrides = {
+        "warehouse": str(warehouse_200.path),
+        "actor": "ada",
+        "state_dir": str(tmp_path / "state"),
+        "cache_dir": str(tmp_path / "cache"),
+    }
+    return Console(Services(Settings.from_environment(overrides, {})))  # type: ignore[arg-type]
+
+
+def test_rows_that_a_branch_appended_are_told_exactly(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_a="main", cmp_b="ahead")
+    assert "snapshot 2\\) to ahead" in page.text
+    assert "2 rows added" in page.text
+    assert page.text.count(":green-badge[exact]") == 5
+    assert "bounds" not in page.text
+
+
+def test_rows_of_keys_are_bounds_and_the_reason_is_told(console: Console) -> None:
+    page = console.open("compare", **KEYED, cmp_b="fixes")
+    assert ":orange-badge[bounds]" in page.text
+    assert "Why bounds: Rows of a key become one row only when they are read" in page.text
+    assert "≤ 6" in page.text
+    assert "3 manifests read, 2 that both sides list were not opened." in page.text
+
+
+def test_partitions_are_listed_and_drawn(console: Console) -> None:
+    page = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main")
+    frame = page.at.dataframe[0].value
+    assert list(frame["B less A"]) == sorted(frame["B less A"], key=lambda each: -abs(each))
+    assert page.at.get("plotly_chart")
+
+
+def test_one_partition_is_chosen_by_the_address(console: Console) -> None:
+    whole = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main")
+    name = whole.at.dataframe[0].value["Partition"][0]
+    page = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_part=name)
+    assert list(page.at.dataframe[0].value["Partition"]) == [name]
+    assert page.has_button("cmp-part-clear")
+
+
+def test_files_of_one_side_are_listed(console: Console) -> None:
+    page = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files")
+    assert set(page.at.dataframe[0].value["Only in"]) <= {"A", "B"}
+    only = console.open(
+        "compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files", cmp_kind="only B"
+    )
+    assert set(only.at.dataframe[0].value["Only in"]) == {"B"}
+
+
+def test_schemas_are_compared(console: Console) -> None:
+    place = {"db": "fixtures", "table": "branches_diverged"}
+    page = console.open("compare", **place, cmp_b="evolved", cmp_tab="schema")
+    assert "Why this verdict" in [each.label for each in page.at.expander]
+
+
+def test_the_same_state_is_said_to_be_the_same(console: Console) -> None:
+    page = console.open("compare", **KEYED, cmp_a="main", cmp_b="main")
+    assert "are the same: 5 files, one schema" in page.text
+    assert not page.at.dataframe
+
+
+def test_a_branch_that_is_not_there_is_said_and_not_replaced(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_b="ahed")
+    assert "**Branch `ahed` was not found.**" in page.text
+    assert any("cmp_b=ahead" in query for _, query in page.links())
+    assert not page.at.dataframe
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("main@77", "has no snapshot 77"),
+        ("main@1:00000000", "is not the one that"),
+        ("tag:gone", "has no tag 'gone'"),
+        ("main@soon", "names no state"),
+    ],
+)
+def test_a_state_that_is_not_there_is_told(name: str, said: str, console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_a=name, cmp_b="ahead")
+    assert "**The two states cannot be compared.**" in page.text
+    assert said in page.text.replace("\\", "")
+
+
+def test_without_a_second_state_the_page_asks_for_one(console: Console) -> None:
+    page = console.open("compare", **AHEAD)
+    assert "Choose two states" in page.text
+
+
+def test_the_branch_of_the_address_is_compared_with_main(console: Console) -> None:
+    page = console.open("compare", **AHEAD, branch="ahead")
+    assert "2 rows added" in page.text
+
+
+def test_the_link_to_these_snapshots_names_them(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_b="ahead")
+    (query,) = (query for label, query in page.links() if label.startswith("Link to exactly"))
+    assert "cmp_a=main%402%3A" in query
+    assert "cmp_b=ahead%404%3A" in query
+
+
+def test_swapping_turns_the_address_round(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_b="ahead").click("cmp-swap")
+    assert page.at.query_params["cmp_a"] == "ahead"
+    assert page.at.query_params["cmp_b"] == "main"
+    assert "2 rows removed" in page.text
+
+
+def test_the_same_on_the_command_line(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_b="ahead")
+    assert "branch-console compare fixtures.branches_ahead main ahead --warehouse" in page.text
