@@ -96,7 +96,7 @@ def _document(diff: StateDiff, *, files: bool) -> dict[str, object]:
         },
         "partitions": [to_plain(line) for line in listed],
         "schema": {"verdict": str(diff.schema.verdict), "changes": diff.schema.changes},
-        "manifests": {"read": diff.manifests_read, "shared": diff.manifests_skipped},
+        "manifests": {"of_one_side": diff.manifests_read, "of_both": diff.manifests_skipped},
     }
     if files:
         document["only_a"] = _listed_files(diff, after=False)
@@ -148,7 +148,7 @@ def _print_summary(diff: StateDiff) -> None:
             if diff.masks
             else None,
             "schema": "same" if diff.schema.is_empty else str(diff.schema.verdict),
-            "manifests": f"{diff.manifests_read:,} read, {diff.manifests_skipped:,} shared",
+            "manifests": f"{diff.manifests_read:,} of one side, {diff.manifests_skipped:,} of both",
         }
     )
 

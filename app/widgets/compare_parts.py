@@ -56,8 +56,8 @@ def show_figures(diff: StateDiff) -> None:
                 ":green-badge[exact]"
             )
         st.caption(
-            f"{plural(diff.manifests_read, 'manifest')} read, "
-            f"{count(diff.manifests_skipped)} that both sides list were not opened."
+            f"{plural(diff.manifests_read, 'manifest')} of one side alone, "
+            f"{count(diff.manifests_skipped)} that both sides list."
         )
 
 
@@ -97,7 +97,7 @@ def show_partitions(diff: StateDiff) -> None:
             config=CHART_CONFIG, alt=model.alt,
         )  # fmt: skip
         st.caption(
-            ":green[+] more rows in B \u2003 :red[\N{MINUS SIGN}] fewer rows in B \u2003 "
+            ":green[+] more rows in files of B \u2003 :red[\N{MINUS SIGN}] fewer \u2003 "
             ":violet[~] as many, other files \u2003 stronger colour: more rows \u2003 "
             + ("a click opens what a square sums up" if model.is_summed else "a click chooses")
         )
