@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.same_values import Bools, same_values
 from core.diff.three_way import ThreeWay
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind
@@ -24,7 +25,6 @@ from core.merge.row_work import RowVerdict, row_conflict_schema
 
 A = TypeVar("A")
 B = TypeVar("B")
-Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 _BY_CELL: Final = -1
@@ -127,7 +127,7 @@ def changed_keys(
     """
     keys, (old, new) = _align((before, after), schema)
     differs = old.is_there != new.is_there
-    is_same = _nearly_same if nearly else _same
+    is_same = _nearly_same if nearly else same_values
     for name in schema.row_type.names:
         if name not in schema.primary_keys:
             differs = differs | ~is_same(old.column(name), new.column(name))
@@ -258,12 +258,15 @@ def _align(tables: Sequence[pa.Table], schema: TableSchema) -> tuple[pa.Table, l
 
 def _changes(name: str, rows: ThreeWay[_Side], rules: EngineRules) -> _Changes:
     columns = _each(rows, lambda side: side.column(name))
-    ours, theirs = ~_same(columns.base, columns.ours), ~_same(columns.base, columns.theirs)
+    ours, theirs = (
+        ~same_values(columns.base, columns.ours),
+        ~same_values(columns.base, columns.theirs),
+    )
     if not rules.adds_columns:
         # A new row is new in every column, and a null in it is a value like another.
         ours = ours | (rows.ours.is_there & ~rows.base.is_there)
         theirs = theirs | (rows.theirs.is_there & ~rows.base.is_there)
-    return _Changes(ours=ours, theirs=theirs, agree=_same(columns.ours, columns.theirs))
+    return _Changes(ours=ours, theirs=theirs, agree=same_values(columns.ours, columns.theirs))
 
 
 # --- conflicts ----------------------------------------------------------------------------------
@@ -442,7 +445,7 @@ def _verdicts(state: _State, merged: Mapping[str, pa.Array], is_conflict: Bools)
     ours, theirs = state.rows.ours, state.rows.theirs
     is_once = np.ones(state.count, dtype=bool)
     for name, column in merged.items():
-        is_once &= _same(column, ours.column(name)) & _same(column, theirs.column(name))
+        is_once &= same_values(column, ours.column(name)) & same_values(column, theirs.column(name))
     found = np.where(is_once, _POSITION[RowVerdict.ONCE], _POSITION[RowVerdict.BOTH])
     nobody_has = ~ours.is_there & ~theirs.is_there
     found = np.where(nobody_has, _POSITION[RowVerdict.DELETED], found)
@@ -472,7 +475,7 @@ def _differ_from(
 
 def _nearly_same(left: pa.Array, right: pa.Array) -> Bools:
     if not pa.types.is_floating(left.type):
-        return _same(left, right)
+        return same_values(left, right)
     # Arrow gives a null as NaN.
     first, second = (each.to_numpy(zero_copy_only=False) for each in (left, right))
     near: Bools = np.isclose(first, second, rtol=_FLOAT_ERROR, atol=0, equal_nan=True)
@@ -499,25 +502,6 @@ def _additions(state: _State, results: pa.Table, seen: _Side, wanted: Bools) -> 
 
 
 # --- values -------------------------------------------------------------------------------------
-
-
-def _same(left: pa.Array, right: pa.Array) -> Bools:
-    """Where values are equal; null equals null, and NaN equals NaN."""
-    if pa.types.is_nested(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.fromiter((_plain(a) == _plain(b) for a, b in pairs), bool, len(left))
-    equal = pc.fill_null(pc.equal(left, right), False)
-    if pa.types.is_floating(left.type):
-        nans = pc.and_(pc.is_nan(left), pc.is_nan(right))
-        equal = pc.or_(equal, pc.fill_null(nans, False))
-    return _bools(pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right))))
-
-
-def _plain(value: object) -> object:
-    """Maps come as lists of pairs, whose order means nothing."""
-    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
-        return sorted(value, key=repr)
-    return value
 
 
 def _bools(array: pa.Array) -> Bools:
