@@ -153,14 +153,32 @@ class Journal:
         times = [int(found[1]) for name in names if (found := _EVENT_NAME.match(name))]
         return max([now_millis, *(time + 1 for time in times)])
 
-    def mark(self, operation_id: str, step: str) -> None:
-        """Note that an operation has reached a step; doing it twice is no harm."""
-        path = self._path("step", f"{operation_id}-{step}")
-        publish_once(self._store, path, b"{}")
+    def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> None:
+        """Note that an operation has reached a step, with what is needed to go on from it.
+
+        Doing it twice is no harm: the first content stays.
+        """
+        publish_once(self._store, self._path("step", f"{operation_id}-{step}"), content)
 
     def has_reached(self, operation_id: str, step: str) -> bool:
         """Whether the operation has reached a step."""
         return self._find("step", f"{operation_id}-{step}") is not None
+
+    def find_step(self, operation_id: str, step: str) -> bytes | None:
+        """Return the content of a step, None where the operation has not reached it."""
+        return self._find("step", f"{operation_id}-{step}")
+
+    def forget_step(self, operation_id: str, step: str) -> None:
+        """Take back a step, for good: what it says must not be done any more."""
+        self._store.remover.remove([self._path("step", f"{operation_id}-{step}")])
+
+    def forget(self, operation_id: str, steps: Sequence[str] = ()) -> None:
+        """Remove the intent and steps of an operation of which nothing is left to be done."""
+        names = [("step", f"{operation_id}-{step}") for step in steps]
+        # The intent goes first: without it, steps mean nothing to anybody.
+        self._store.remover.discard(
+            [self._path(kind, name) for kind, name in [("intent", operation_id), *names]]
+        )
 
     def finish(self, operation_id: str, end: End) -> End:
         """Write the end, or return the one that was written before."""

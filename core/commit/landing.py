@@ -23,7 +23,7 @@ from core.commit.retry_policy import RetryPolicy
 from core.commit.snapshot_commit import move_hints, was_replaced
 from core.errors import CommitConflict, ErrorKind
 from core.format import options as table_options
-from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from core.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
 from core.storage.file_publisher import Published
 from core.table.file_store_table import FileStoreTable
 
@@ -174,7 +174,7 @@ class Landing:
         return commit_id.find_in(snapshots_since(self._table, seen_id, head))
 
     def _check_guard(self, guard: SnapshotIdentity | None, head: Snapshot | None) -> None:
-        if guard is None or (head is not None and head.identity.same_as(guard)):
+        if guard is None or (NO_SNAPSHOT if head is None else head.identity).same_as(guard):
             return
         where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
         raise CommitConflict(

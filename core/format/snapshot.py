@@ -49,6 +49,10 @@ class SnapshotIdentity:
         return text[:8] if self.uuid else f"{name[: 8 - len(counter)]}{counter}"
 
 
+NO_SNAPSHOT: Final = SnapshotIdentity(uuid=None, manifest_lists=("", ""))
+"""Stands for the head of a branch that has none, where a commit asks for that."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One committed state of a table on one branch."""
