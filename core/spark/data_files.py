@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, assert_never
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_rows
 from core.format.bucket import assign_buckets
 from core.format.data_types import (
     ArrayType,
     AtomicType,
-    DataField,
     DataType,
     MapType,
     MultisetType,
     RowType,
     TypeRoot,
     VectorType,
-    arrow_schema,
     to_arrow,
 )
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
@@ -43,24 +41,25 @@ from core.format.simple_stats import (
     stats_modes,
 )
 from core.format.table_schema import BucketMode, TableSchema
+from core.spark.conform import is_retract, unsupported
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, row_order
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 
 KEY_PREFIX: Final = "_KEY_"
-ROW_KINDS: Final = ("+I", "-U", "+U", "-D")
-"""Texts of the row kinds; a kind is stored as its position."""
-
 _KEY_FIELD_IDS: Final = (2**31 - 1) // 2
 _NESTED_FIELD_IDS: Final = (2**31 - 1) // 4
 _NESTED_DEPTHS: Final = 1024
 _SEQUENCE_NUMBER_ID: Final = 2**31 - 2
 _VALUE_KIND_ID: Final = 2**31 - 3
-_RETRACTS: Final = (1, 3)
 
 _BYTES_PER_ROW_GROUP: Final = 32 << 20
 _BYTES_PER_RUN: Final = 256 << 20
 _UNWRITABLE: Final = frozenset({TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.GEOGRAPHY})
+_REMOVES_ON_DELETE: Final = {
+    "partial-update": "partial-update.remove-record-on-delete",
+    "aggregation": "aggregation.remove-record-on-delete",
+}
 _COMPRESSIONS: Final = {
     "zstd": "zstd",
     "snappy": "snappy",
@@ -78,12 +77,14 @@ class WriteTarget:
         schema: The newest schema of the branch.
         paths: Where data files lie; every branch shares them.
         created: What the files say of their creation: local wall clock, as in Paimon.
+        write_id: What the names of all files of one write hold, so that they are found again.
     """
 
     schema: TableSchema
     paths: TablePaths
     store: FileIO
     created: datetime
+    write_id: str = ""
 
     @property
     def has_keys(self) -> bool:
@@ -94,6 +95,15 @@ class WriteTarget:
     def has_buckets(self) -> bool:
         """Whether a row's bucket follows from its columns."""
         return self.schema.bucket_mode is BucketMode.HASH_FIXED
+
+    @property
+    def gathers_buckets(self) -> bool:
+        """Whether one task must have all rows of a bucket, in their order."""
+        return self.has_keys or self.has_buckets
+
+    def new_file_id(self) -> str:
+        """What makes the names of one task's files unique, also when Spark runs it again."""
+        return f"{self.write_id}-{uuid4().hex}" if self.write_id else str(uuid4())
 
     @property
     def file_size(self) -> int:
@@ -114,30 +124,60 @@ class WrittenFiles:
     changelog_files: pa.Table
 
 
-def check_writable(schema: TableSchema) -> None:
+def check_writable(schema: TableSchema, *, keeps_index: bool = False) -> None:
     """Refuse what would need more than data files of rows.
 
+    Args:
+        schema: The table.
+        keeps_index: Whether the caller keeps the index of dynamic buckets.
+
     Raises:
-        InvalidInput: Its buckets are not fixed, its format is not Parquet, or a column has a type
-            that lies in files of its own.
+        InvalidInput: Its rows find their bucket in a way that is not served, its format is not
+            Parquet, or a column has a type that lies in files of its own.
     """
     modes = {BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE}
+    if keeps_index and not schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR):
+        modes.add(BucketMode.HASH_DYNAMIC)
     if schema.bucket_mode not in modes:
-        raise _unsupported(
+        raise unsupported(
             f"Rows cannot be written here: the buckets are {schema.bucket_mode}. "
             "Set the option 'bucket' to a number when you make such a table.",
         )
     file_format = schema.options.read(table_options.FILE_FORMAT)
     compression = schema.options.read(table_options.FILE_COMPRESSION)
     if file_format.lower() != "parquet" or compression.lower() not in _COMPRESSIONS:
-        raise _unsupported(
+        raise unsupported(
             f"Rows are written as Parquet with zstd, snappy, gzip or no compression; this table "
             f"asks for {file_format} with {compression}. Change 'file.format' and "
             "'file.compression'.",
         )
     for field in schema.fields:
         if isinstance(field.type, AtomicType) and field.type.root in _UNWRITABLE:
-            raise _unsupported(f"Column {field.name!r} is {field.type}, which we cannot write yet.")
+            raise unsupported(f"Column {field.name!r} is {field.type}, which we cannot write yet.")
+
+
+def check_deletes(schema: TableSchema) -> None:
+    """Refuse tables with a primary key whose merge engine takes no deletes.
+
+    Raises:
+        InvalidInput: By the name of the engine or option.
+    """
+    if schema.options.get("ignore-delete", "").lower() == "true":
+        raise unsupported(
+            "The table has 'ignore-delete' = true: rows that delete are left out, so nothing can "
+            "be deleted. Unset the option, or overwrite the partition."
+        )
+    engine = schema.options.read(table_options.MERGE_ENGINE)
+    if engine == "deduplicate":
+        return
+    option = _REMOVES_ON_DELETE.get(engine)
+    if option is None:
+        raise unsupported(f"Rows cannot be deleted from a table with the merge engine {engine!r}.")
+    if schema.options.get(option, "").lower() != "true":
+        raise unsupported(
+            f"Rows cannot be deleted from a table with the merge engine {engine!r} unless its "
+            f"option {option!r} is true."
+        )
 
 
 def file_schema(schema: TableSchema) -> pa.Schema:
@@ -158,40 +198,6 @@ def file_schema(schema: TableSchema) -> pa.Schema:
             *fields,
         ]
     )
-
-
-def conform(rows: pa.Table, schema: TableSchema) -> pa.Table:
-    """Give rows the columns of the table, in its order and types.
-
-    A column that is left out gets its default value or null. For a table with a primary key the
-    result has VALUE_KIND in front: from a column of that name, from `rowkind.field`, else insert.
-
-    Raises:
-        InvalidInput: A column is unknown, does not fit its type or is null where it must not be.
-    """
-    names = {field.name for field in schema.fields}
-    unknown = sorted(set(rows.column_names) - names - {VALUE_KIND})
-    if unknown:
-        raise InvalidInput(
-            f"The table has no column {', '.join(map(repr, unknown))}. It has: "
-            f"{', '.join(sorted(names))}.",
-            columns=tuple(unknown),
-        )
-    columns = {field.name: _conform_column(rows, field) for field in schema.fields}
-    kinds = _row_kinds(rows, columns, schema)
-    if not schema.primary_keys:
-        if pc.any(pc.not_equal(kinds, 0)).as_py():
-            raise InvalidInput(
-                "Only inserts can be written to a table without a primary key. Rewrite its files "
-                "to change or delete rows."
-            )
-        return pa.table(columns, schema=arrow_schema(schema.fields))
-    kind = pa.field(VALUE_KIND, pa.int8(), False)
-    whole = pa.schema([kind, *arrow_schema(schema.fields)])
-    found = pa.table({VALUE_KIND: kinds, **columns}, schema=whole)
-    if schema.options.get("ignore-delete", "").lower() == "true":
-        return found.filter(pc.invert(_is_retract(kinds)))
-    return found
 
 
 def split(rows: pa.Table, target: WriteTarget) -> Iterator[tuple[bytes, int, pa.Table]]:
@@ -235,6 +241,7 @@ def write_bucket(
     *,
     next_sequence: int,
     file_id: str,
+    source: FileSource = FileSource.APPEND,
 ) -> WrittenFiles:
     """Write the rows of one bucket as data files; nothing refers to them yet.
 
@@ -245,8 +252,9 @@ def write_bucket(
         chunks: Tables as `split` yields them, in order of arrival.
         next_sequence: The first sequence number that the bucket has not used.
         file_id: What makes the names of the files unique: a UUID that nobody used before.
+        source: Whether a writer or a compaction makes them; of a compaction without keys only.
     """
-    folder = _Folder(target, partition, bucket, file_id)
+    folder = _Folder(target, partition, bucket, file_id, source=source)
     if not target.has_keys:
         new_files = folder.write(_gather(chunks, folder.group_bytes), next_sequence)
         return WrittenFiles(new_files=new_files, changelog_files=MANIFEST_ENTRY.empty_table())
@@ -264,52 +272,34 @@ def write_bucket(
     )
 
 
+def write_run(
+    target: WriteTarget,
+    partition: bytes,
+    bucket: int,
+    rows: Iterable[pa.Table],
+    *,
+    level: int,
+    file_id: str,
+) -> pa.Table:
+    """Write one sorted run of a bucket with keys above level 0, as a compaction does.
+
+    Args:
+        target: The table.
+        partition: As BinaryRow bytes.
+        bucket: The number of the bucket.
+        rows: By rising keys, none of which stands twice: the columns of the table, SEQUENCE_NUMBER
+            and VALUE_KIND.
+        level: Of the run.
+        file_id: As for `write_bucket`.
+
+    Returns:
+        Columns of MANIFEST_ENTRY.
+    """
+    folder = _Folder(target, partition, bucket, file_id, level=level, source=FileSource.COMPACT)
+    return folder.write(_gather((_laid_out(each, target.schema) for each in rows), _BYTES_PER_RUN))
+
+
 # --- columns ------------------------------------------------------------------------------------
-
-
-def _conform_column(rows: pa.Table, field: DataField) -> pa.ChunkedArray:
-    arrow_type = to_arrow(field.type)
-    try:
-        if field.name in rows.column_names:
-            column = rows[field.name].cast(arrow_type)
-        elif field.default_value is not None:
-            default = pa.scalar(field.default_value).cast(arrow_type)
-            column = pa.chunked_array([pa.repeat(default, rows.num_rows)], arrow_type)
-        else:
-            column = pa.chunked_array([pa.nulls(rows.num_rows, arrow_type)], arrow_type)
-    except pa.ArrowException as error:
-        raise InvalidInput(
-            f"Column {field.name!r} is {field.type} and cannot take these values: {error}.",
-            column=field.name,
-        ) from error
-    if not field.type.nullable and column.null_count:
-        raise InvalidInput(
-            f"Column {field.name!r} must not be null, and {column.null_count} of "
-            f"{rows.num_rows} rows are. Give them a value.",
-            column=field.name,
-        )
-    return column
-
-
-def _row_kinds(
-    rows: pa.Table, columns: dict[str, pa.ChunkedArray], schema: TableSchema
-) -> pa.ChunkedArray:
-    named = schema.options.get("rowkind.field")
-    if named is not None and named in columns:
-        texts = pc.index_in(columns[named], value_set=pa.array(ROW_KINDS))
-        kinds = texts.cast(pa.int8())
-    elif VALUE_KIND in rows.column_names:
-        kinds = rows[VALUE_KIND].cast(pa.int8())
-    else:
-        kinds = pa.chunked_array([pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows)], pa.int8())
-    known = pc.and_(pc.greater_equal(kinds, 0), pc.less(kinds, len(ROW_KINDS)))
-    if not pc.all(pc.fill_null(known, False), min_count=0).as_py():
-        raise InvalidInput(f"A row kind is one of {', '.join(ROW_KINDS)}, as 0 to 3.")
-    return kinds
-
-
-def _is_retract(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.is_in(kinds, value_set=pa.array(_RETRACTS, pa.int8()))
 
 
 def _parquet_field(name: str, data_type: DataType, field_id: int, depth: int) -> pa.Field:
@@ -383,16 +373,15 @@ def _gather(chunks: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
 def _sort(rows: pa.Table, schema: TableSchema, next_sequence: int) -> pa.Table:
     """Rows in the columns of a data file, by key, then user sequence, then arrival."""
     order = row_order(rows, schema)
-    found = rows.take(order)
     sequence = pc.add(order.cast(pa.int64()), next_sequence)
+    return _laid_out(rows.take(order).append_column(SEQUENCE_NUMBER, sequence), schema)
+
+
+def _laid_out(rows: pa.Table, schema: TableSchema) -> pa.Table:
+    """Rows in the columns of a data file."""
     layout = file_schema(schema)
-    return pa.Table.from_arrays(
-        [
-            sequence if name == SEQUENCE_NUMBER else found[name.removeprefix(KEY_PREFIX)]
-            for name in layout.names
-        ],
-        schema=layout,
-    )
+    columns = [rows[name.removeprefix(KEY_PREFIX)] for name in layout.names]
+    return pa.Table.from_arrays(columns, schema=layout)
 
 
 def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
@@ -402,10 +391,8 @@ def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
     run, so that readers merge them as if they had come in commits of their own.
     """
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine != "deduplicate" and pc.any(_is_retract(rows[VALUE_KIND])).as_py():
-        raise _unsupported(
-            f"Rows cannot be deleted from a table with the merge engine {engine!r}.",
-        )
+    if pc.any(is_retract(rows[VALUE_KIND])).as_py():
+        check_deletes(schema)
     keys = encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
     repeats = np.asarray(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False), dtype=bool)
     if not repeats.any():
@@ -426,7 +413,18 @@ def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
 class _Folder:
     """The folder of one bucket, and the files written into it."""
 
-    def __init__(self, target: WriteTarget, partition: bytes, bucket: int, file_id: str) -> None:
+    def __init__(
+        self,
+        target: WriteTarget,
+        partition: bytes,
+        bucket: int,
+        file_id: str,
+        *,
+        level: int = 0,
+        source: FileSource = FileSource.APPEND,
+    ) -> None:
+        self._level = level
+        self._source = source
         self._target = target
         self._schema = target.schema
         self._layout = file_schema(target.schema)
@@ -506,16 +504,16 @@ class _Folder:
             "file_size": len(data),
             "row_count": rows.num_rows,
             "schema_id": schema.id,
-            "level": 0,
+            "level": self._level,
             "extra_files": [],
             "creation_time": self._target.created,
-            "file_source": FileSource.APPEND,
+            "file_source": self._source,
             **(
                 _describe_keys(rows, schema)
                 if self._target.has_keys
                 else _describe_rows(rows, next_sequence)
             ),
-            **_describe_values(rows, schema),
+            **_describe_values(rows, schema, self._level),
         }
 
 
@@ -530,7 +528,7 @@ def _describe_keys(rows: pa.Table, schema: TableSchema) -> dict[str, Any]:
         "key_stats": _stats_row(collect_key_stats(keys, schema.key_type)),
         "min_sequence_number": sequence["min"],
         "max_sequence_number": sequence["max"],
-        "delete_row_count": pc.sum(_is_retract(rows[VALUE_KIND])).as_py(),
+        "delete_row_count": pc.sum(is_retract(rows[VALUE_KIND])).as_py(),
     }
 
 
@@ -545,12 +543,12 @@ def _describe_rows(rows: pa.Table, next_sequence: int) -> dict[str, Any]:
     }
 
 
-def _describe_values(rows: pa.Table, schema: TableSchema) -> dict[str, Any]:
+def _describe_values(rows: pa.Table, schema: TableSchema, level: int) -> dict[str, Any]:
     row_type, options = schema.row_type, schema.options
     stats = collect_stats(
         rows.select(list(row_type.names)),
         row_type,
-        stats_modes(row_type.names, options, level=0),
+        stats_modes(row_type.names, options, level=level),
         dense=options.read(table_options.METADATA_STATS_DENSE_STORE),
     )
     return {
@@ -572,7 +570,3 @@ def _slices(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
         step = max(1, table.num_rows * size // max(1, table.nbytes))
         for start in range(0, table.num_rows, step):
             yield table.slice(start, step)
-
-
-def _unsupported(message: str) -> InvalidInput:
-    return InvalidInput(message, kind=ErrorKind.UNSUPPORTED)

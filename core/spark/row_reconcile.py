@@ -34,11 +34,11 @@ from core.merge.row_work import (
     row_conflict_schema,
 )
 from core.spark import merge_on_read
+from core.spark.conform import conform
 from core.spark.data_files import (
     WriteTarget,
     WrittenFiles,
     check_writable,
-    conform,
     write_bucket,
 )
 from core.spark.data_reader import DataFile, check_formats, read_data_file

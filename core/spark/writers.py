@@ -6,28 +6,29 @@ survive, and a shuffle moves few large values instead of many small rows.
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from core.commit.commit_message import CommitMessage
+from core.commit.commit_message import CommitMessage, row_count
+from core.commit.row_write import PreparedRows
 from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.format.data_types import to_arrow
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.table_schema import BucketMode
-from core.spark.data_files import (
-    WriteTarget,
-    WrittenFiles,
-    check_writable,
-    conform,
-    split,
-    write_bucket,
-)
+from core.format.snapshot import NO_SNAPSHOT, Snapshot, SnapshotIdentity
+from core.format.table_schema import BucketMode, TableSchema
+from core.spark.conform import check_assignable, conform, constant_for, names_for
+from core.spark.data_files import WriteTarget, WrittenFiles, check_writable, split, write_bucket
+from core.spark.dynamic_buckets import DynamicBuckets
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.storage.file_io import FileIO
@@ -54,17 +55,36 @@ _WRITTEN: Final = pa.schema(
         pa.field("bucket", pa.int32()),
         pa.field("new_files", pa.binary()),
         pa.field("changelog_files", pa.binary()),
+        pa.field("index_files", pa.binary()),
         pa.field("error", pa.binary()),
     ]
 )
 _WRITTEN_DDL: Final = (
-    "partition binary, bucket int, new_files binary, changelog_files binary, error binary"
+    "partition binary, bucket int, new_files binary, changelog_files binary, index_files binary, "
+    "error binary"
 )
 _REFUSED: Final = -1
 _BYTES_AT_ONCE: Final = 64 << 20
 _SMALLEST_PIECE: Final = 8 << 20
 _TASKS_PER_CORE: Final = 4
 _POSITIONS_PER_TASK: Final = 1 << 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """How rows are meant.
+
+    Attributes:
+        write_id: What the names of all files hold; see `core.commit.row_write`.
+        by_position: Whether the n-th column is meant for the n-th of the table.
+        constants: Columns that are not among those of the rows, and their one value.
+        replaces: Whether the partitions that get rows lose what they hold.
+    """
+
+    write_id: str = ""
+    by_position: bool = False
+    constants: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    replaces: bool = False
 
 
 def write_rows(
@@ -74,8 +94,9 @@ def write_rows(
     rows: pa.Table | DataFrame,
     *,
     progress: Progress = lambda done, total: None,
+    request: WriteRequest | None = None,
 ) -> tuple[CommitMessage, ...]:
-    """Write rows into an append table or one with a primary key and a fixed number of buckets.
+    """Write rows into an append table or one with a primary key.
 
     Of rows with one key the last wins, or what the table's merge engine says. A column
     `_VALUE_KIND` (0 insert, 1 and 2 update before and after, 3 delete) deletes rows by their key.
@@ -86,6 +107,7 @@ def write_rows(
         table: The table on the branch to be written; sequence numbers go on from its live files.
         rows: Columns of the table by name; those left out get their default or null.
         progress: Called with tasks done and tasks known; what it raises stops the writing.
+        request: How the rows are meant, where not by the names of their columns.
 
     Returns:
         A message for each bucket that got rows.
@@ -93,22 +115,45 @@ def write_rows(
     Raises:
         InvalidInput: The rows do not fit, or the table is of a kind that cannot be written.
     """
+    prepared = prepare_rows(session, store, table, rows, progress=progress, request=request)
+    return prepared.messages
+
+
+def prepare_rows(
+    session: WarmSession,
+    store: FileIO,
+    table: FileStoreTable,
+    rows: pa.Table | DataFrame,
+    *,
+    progress: Progress = lambda done, total: None,
+    request: WriteRequest | None = None,
+) -> PreparedRows:
+    """Write rows as `write_rows` does, and say on which head they may be committed.
+
+    With dynamic buckets the messages hold the whole index of buckets as it was at the head.
+    """
+    request = request or WriteRequest()
     schema = table.schema()
-    check_writable(schema)
-    if store.scheme == "memory":
-        raise InvalidInput(
-            "Rows cannot be written into a store in memory: tasks are processes of their own.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
+    check_writable(schema, keeps_index=True)
+    check_store(store)
+    rows = _prepared(rows, schema, request)
     if isinstance(rows, pa.Table) and rows.num_rows == 0:
-        return ()
-    target = WriteTarget(
-        schema=schema, paths=table.data_paths(), store=store, created=datetime.now()
-    )
-    task = _writing(target, _next_sequences(table, target))
+        return PreparedRows(messages=(), row_count=0)
+    target = write_target(store, table, request.write_id)
+    head = table.head()
+    index = None
+    if schema.bucket_mode is BucketMode.HASH_DYNAMIC:
+        index = DynamicBuckets.of(table, None if request.replaces else head, target)
+    task = _writing(target, next_sequences(table, head), index)
 
     def act(spark: SparkSession) -> pa.Table:
         packed, tasks = _packed(spark, session, rows, target)
+        if index is not None:
+            packed = (
+                packed.repartition(tasks, "partition")
+                .sortWithinPartitions("partition", "position")
+                .mapInArrow(_assigning(index), _PACKED_DDL)
+            )
         return (
             packed.repartition(tasks, "partition", "bucket", "run")
             .sortWithinPartitions("partition", "bucket", "run", "position")
@@ -117,7 +162,76 @@ def write_rows(
         )
 
     written = session.run(act, description=f"write {table.identifier}", progress=progress)
-    return _messages(written, target)
+    messages = _messages(written, target)
+    return PreparedRows(
+        messages=messages,
+        row_count=row_count(messages),
+        expected_head=None if index is None else identity_of(head),
+    )
+
+
+def identity_of(head: Snapshot | None) -> SnapshotIdentity:
+    """What a commit asks for that may only stand on this head."""
+    return NO_SNAPSHOT if head is None else head.identity
+
+
+def check_store(store: FileIO) -> None:
+    """Refuse a store that only this process sees; raises InvalidInput."""
+    if store.scheme == "memory":
+        raise InvalidInput(
+            "Rows cannot be written into a store in memory: tasks are processes of their own.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+
+
+def write_target(store: FileIO, table: FileStoreTable, write_id: str) -> WriteTarget:
+    """What tasks need to write files of a table, as it is now."""
+    return WriteTarget(
+        schema=table.schema(),
+        paths=table.data_paths(),
+        store=store,
+        created=datetime.now(),
+        write_id=write_id,
+    )
+
+
+def _prepared(
+    rows: pa.Table | DataFrame, schema: TableSchema, request: WriteRequest
+) -> pa.Table | DataFrame:
+    """The rows under the names of the table's columns, of types that fit."""
+    constants = {
+        name: constant_for(value, schema.field(name)) for name, value in request.constants.items()
+    }
+
+    def named(given: Sequence[str]) -> list[str]:
+        names = names_for(given, schema, by_position=request.by_position, constants=constants)
+        return list(names)
+
+    if isinstance(rows, DataFrame):
+        rows = rows.toDF(*named(rows.columns))
+        for name, constant in constants.items():
+            rows = rows.withColumn(name, functions.lit(constant.as_py()))
+        return _spelled(rows, schema)
+    rows = rows.rename_columns(named(rows.column_names))
+    for name, constant in constants.items():
+        rows = rows.append_column(name, pa.repeat(constant, rows.num_rows))
+    check_assignable(dict(zip(rows.column_names, rows.schema.types, strict=True)), schema)
+    return rows
+
+
+def _spelled(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """The frame with numbers, dates and the like as text where a column wants text."""
+    types = {each.name: each.type for each in to_arrow_schema(rows.schema, timezone="UTC")}
+    for each in schema.fields:
+        given = types.get(each.name)
+        if given is None or not pa.types.is_string(to_arrow(each.type)):
+            continue
+        is_kept = pa.types.is_nested(given) or given in (pa.string(), pa.binary(), pa.null())
+        if not is_kept:
+            rows = rows.withColumn(each.name, functions.col(f"`{each.name}`").cast("string"))
+            types[each.name] = pa.string()
+    check_assignable(types, schema)
+    return rows
 
 
 def _packed(
@@ -137,20 +251,20 @@ def _packed(
 def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.RecordBatch]:
     run = 0
     for partition, bucket, part in split(rows, target):
-        # Only where rows have no bucket of their own may they be written by several tasks.
+        # Only where nothing keeps rows of a bucket together may several tasks write them.
         step = part.num_rows
-        if not target.has_buckets:
+        if not target.gathers_buckets:
             step = max(1, part.num_rows * piece // max(1, part.nbytes))
         for start in range(0, part.num_rows, step):
             yield _packed_row(partition, bucket, run, start, to_bytes(part.slice(start, step)))
-            run += not target.has_buckets
+            run += not target.gathers_buckets
 
 
 def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
-        run = 0 if target.has_buckets else number
+        run = 0 if target.gathers_buckets else number
         position = number * _POSITIONS_PER_TASK
         try:
             for rows in _join(batches):
@@ -161,6 +275,31 @@ def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
             yield _packed_row(b"", 0, _REFUSED, 0, pickle.dumps(error))
 
     return pack
+
+
+def _assigning(
+    index: DynamicBuckets,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Give rows that come by partition the buckets that the index says."""
+
+    def assign(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        packed = (row for batch in batches for row in batch.to_pylist())
+        for partition, rows in groupby(packed, key=lambda row: row["partition"]):
+            buckets = None
+            for row in rows:
+                if row["run"] == _REFUSED:
+                    yield _packed_row(b"", 0, _REFUSED, 0, row["rows"])
+                    continue
+                try:
+                    buckets = buckets or index.load(partition)
+                    for bucket, part in index.split(from_bytes(row["rows"]), buckets):
+                        yield _packed_row(
+                            partition, bucket, row["run"], row["position"], to_bytes(part)
+                        )
+                except PaimonError as error:
+                    yield _packed_row(b"", 0, _REFUSED, 0, pickle.dumps(error))
+
+    return assign
 
 
 def _join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -187,7 +326,7 @@ def _packed_row(
 
 
 def _writing(
-    target: WriteTarget, sequences: Sequences
+    target: WriteTarget, sequences: Sequences, index: DynamicBuckets | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         packed = (_checked(row) for batch in batches for row in batch.to_pylist())
@@ -195,18 +334,20 @@ def _writing(
             for (partition, bucket, _), rows in groupby(
                 packed, key=lambda row: (row["partition"], row["bucket"], row["run"])
             ):
+                chunks = (from_bytes(row["rows"]) for row in rows)
+                keys = None if index is None else index.keys_of(partition, bucket)
                 files = write_bucket(
                     target,
                     partition,
                     bucket,
-                    (from_bytes(row["rows"]) for row in rows),
+                    chunks if keys is None else keys.watch(chunks),
                     next_sequence=sequences.get((partition, bucket), 0),
                     # A task that Spark runs again writes new names: no file is ever written twice.
-                    file_id=str(uuid4()),
+                    file_id=target.new_file_id(),
                 )
-                yield _written_row(partition, bucket, files)
+                yield _written_row(partition, bucket, files, None if keys is None else keys.write())
         except PaimonError as error:
-            yield _written_row(b"", 0, None, pickle.dumps(error))
+            yield _written_row(b"", 0, None, None, pickle.dumps(error))
 
     return write
 
@@ -218,13 +359,18 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written_row(
-    partition: bytes, bucket: int, files: WrittenFiles | None, error: bytes | None = None
+    partition: bytes,
+    bucket: int,
+    files: WrittenFiles | None,
+    index: pa.Table | None,
+    error: bytes | None = None,
 ) -> pa.RecordBatch:
     values = (
         partition,
         bucket,
         None if files is None else to_bytes(files.new_files),
         None if files is None else to_bytes(files.changelog_files),
+        None if index is None else to_bytes(index),
         error,
     )
     return pa.RecordBatch.from_arrays(
@@ -233,10 +379,9 @@ def _written_row(
     )
 
 
-def _next_sequences(table: FileStoreTable, target: WriteTarget) -> Sequences:
-    """The first unused sequence number of each bucket that has files."""
-    head = table.head()
-    if head is None or target.schema.bucket_mode is BucketMode.BUCKET_UNAWARE:
+def next_sequences(table: FileStoreTable, head: Snapshot | None) -> Sequences:
+    """The first unused sequence number of each bucket that has files at a head."""
+    if head is None or table.schema().bucket_mode is BucketMode.BUCKET_UNAWARE:
         return {}
     newest = (
         table.live_files(head)
@@ -266,10 +411,14 @@ def _messages(written: pa.Table, target: WriteTarget) -> tuple[CommitMessage, ..
             total_buckets=target.schema.num_buckets,
             new_files=_all_files(rows, "new_files"),
             changelog_files=_all_files(rows, "changelog_files"),
+            new_index_files=_all_files(rows, "index_files", INDEX_MANIFEST_ENTRY),
         )
         for (partition, bucket), rows in sorted(found.items())
     )
 
 
-def _all_files(rows: list[dict[str, Any]], name: str) -> pa.Table:
-    return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *(from_bytes(r[name]) for r in rows)])
+def _all_files(
+    rows: list[dict[str, Any]], name: str, layout: pa.Schema = MANIFEST_ENTRY
+) -> pa.Table:
+    found = [from_bytes(row[name]) for row in rows if row[name] is not None]
+    return pa.concat_tables([layout.empty_table(), *found])

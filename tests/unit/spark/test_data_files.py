@@ -17,11 +17,11 @@ from core.format.data_types import DataField, parse_data_type
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.options import Options
 from core.format.table_schema import TableSchema
+from core.spark.conform import conform
 from core.spark.data_files import (
     WriteTarget,
     WrittenFiles,
     check_writable,
-    conform,
     file_schema,
     split,
     write_bucket,
