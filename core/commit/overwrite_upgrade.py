@@ -25,7 +25,7 @@ def upgraded(changes: Changes, schema: TableSchema) -> Changes:
     places = zip(delta["partition"].to_pylist(), delta["bucket"].to_pylist(), strict=True)
     is_lifted = pa.array([place not in overlapping for place in places])
     at = delta.schema.get_field_index("level")
-    levels = pc.if_else(is_lifted, pa.scalar(_top_level(schema), pa.int32()), delta["level"])
+    levels = pc.if_else(is_lifted, pa.scalar(top_level(schema), pa.int32()), delta["level"])
     delta = delta.set_column(at, delta.schema.field(at), levels)
     at = delta.schema.get_field_index("identity")
     return replace(
@@ -43,7 +43,8 @@ def _may_upgrade(delta: pa.Table, schema: TableSchema) -> bool:
     return delta.num_rows > 0 and bool(pc.all(is_plain).as_py())
 
 
-def _top_level(schema: TableSchema) -> int:
+def top_level(schema: TableSchema) -> int:
+    """The level of the one run that a full compaction leaves."""
     count: int | None = schema.options.read(table_options.NUM_LEVELS)
     if count is None:
         # Paimon keeps one level more than it takes sorted runs to start a compaction.

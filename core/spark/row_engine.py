@@ -8,6 +8,7 @@ from core.commit.commit_message import CommitMessage
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.row_reconcile import find_changed_keys, reconcile
+from core.spark.row_writer import SparkRowWriter
 from core.spark.session import Progress, WarmSession
 from core.spark.sql_engine import run_query
 from core.spark.verify_files import verify_data_files
@@ -18,8 +19,8 @@ from core.table.file_store_table import FileStoreTable
 from core.table.table_state import TableState
 
 
-class SparkRowEngine:
-    """Implements `core.procedures.row_engine.RowEngine`; it never publishes."""
+class SparkRowEngine(SparkRowWriter):
+    """Implements `RowEngine` and `RowWriter` of `core.procedures`; it never publishes."""
 
     def __init__(self, session: WarmSession, store: FileIO) -> None:
         """Work on one warehouse.

@@ -1,0 +1,385 @@
+"""Full compaction: the rows of a bucket written anew, by key on the top level or in large files.
+
+Source: Paimon MergeTreeCompactManager, MergeTreeCompactRewriter, BucketedAppendCompactManager,
+AppendCompactCoordinator.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.overwrite_upgrade import top_level
+from core.commit.row_write import PreparedRows
+from core.errors import PaimonError
+from core.format import options as table_options
+from core.format.binary_row import decode_row, encode_rows
+from core.format.manifest_entry import MANIFEST_ENTRY, FileSource
+from core.format.table_schema import BucketMode, TableSchema
+from core.spark.conform import unsupported
+from core.spark.data_files import WriteTarget, check_writable, write_bucket, write_run
+from core.spark.data_reader import DataFile, DeletedRows, check_formats, read_data_file
+from core.spark.deletion_marks import deletion_vectors, drop_marks
+from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, merge_rows, row_order
+from core.spark.readers import check_readable
+from core.spark.session import Progress, WarmSession
+from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.writers import check_store, identity_of, write_target
+from core.storage.file_io import FileIO
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+_UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
+_FOUND: Final = pa.schema(
+    [
+        pa.field("number", pa.int32()),
+        pa.field("files", pa.binary()),
+        pa.field("error", pa.binary()),
+    ]
+)
+_FOUND_DDL: Final = "number int, files binary, error binary"
+# As in Paimon, a file that is nearly as large as wanted is left as it is.
+_SMALL_SHARE: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedFile:
+    """A file that a compaction reads; `entry` are its columns of MANIFEST_ENTRY."""
+
+    data: DataFile
+    entry: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactUnit:
+    """Files of one bucket that become one run, or fewer files."""
+
+    number: int
+    partition: bytes
+    bucket: int
+    files: tuple[CompactedFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.data.size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactTask:
+    """What every task of a compaction knows; it travels to them."""
+
+    target: WriteTarget
+    schemas: Mapping[int, TableSchema]
+    level: int
+
+    def compact(self, unit: CompactUnit) -> pa.Table:
+        """Write the rows of a unit anew; returns columns of MANIFEST_ENTRY."""
+        target, file_id = self.target, self.target.new_file_id()
+        if target.has_keys:
+            sections = key_sections(unit.files, target.schema)
+            runs = (self._merged(section) for section in sections)
+            return write_run(
+                target, unit.partition, unit.bucket, runs, level=self.level, file_id=file_id
+            )
+        first = min(file.entry["min_sequence_number"] for file in unit.files)
+        return write_bucket(
+            target,
+            unit.partition,
+            unit.bucket,
+            (self._read(file, with_system=False) for file in unit.files),
+            next_sequence=first,
+            file_id=file_id,
+            source=FileSource.COMPACT,
+        ).new_files
+
+    def _read(self, file: CompactedFile, *, with_system: bool) -> pa.Table:
+        fields = self.target.schema.fields
+        return read_data_file(
+            self.target.store, file.data, self.schemas, fields, with_system=with_system
+        )
+
+    def _merged(self, files: Iterable[CompactedFile]) -> pa.Table:
+        rows = pa.concat_tables([self._read(file, with_system=True) for file in files])
+        return with_sequences(merge_rows(rows, self.target.schema), rows, self.target.schema)
+
+
+def compact(
+    session: WarmSession,
+    store: FileIO,
+    table: FileStoreTable,
+    buckets: Collection[tuple[bytes, int]] | None = None,
+    *,
+    write_id: str = "",
+    progress: Progress = lambda done, total: None,
+) -> PreparedRows:
+    """Write the rows of buckets anew, into as few files as hold them.
+
+    With a primary key all files of a bucket become one run on the top level, in which each key
+    stands once and deletes are gone. Without one, small files and files with deleted rows become
+    large ones. A bucket in which nothing can be won is left as it is.
+
+    Args:
+        session: Where the tasks run.
+        store: The store of the table's paths, with the right to write.
+        table: The table on the branch to be written.
+        buckets: Encoded partitions and buckets; None for all.
+        write_id: What the names of all files hold.
+        progress: Called with tasks done and tasks known; what it raises stops the writing.
+
+    Returns:
+        A message a unit; the rows are those of the files that were written.
+
+    Raises:
+        InvalidInput: The table is of a kind that is not compacted here.
+    """
+    schema = table.schema()
+    check_compactable(schema)
+    check_store(store)
+    head = table.head()
+    if head is None:
+        return PreparedRows(messages=(), row_count=0)
+    units = plan_compaction(table, buckets)
+    if not units:
+        return PreparedRows(messages=(), row_count=0)
+    target = write_target(store, table, write_id)
+    task = CompactTask(
+        target=target,
+        schemas={each.id: each for each in table.schemas.all()},
+        level=top_level(schema),
+    )
+    packed = [pickle.dumps(unit) for unit in sorted(units, key=lambda unit: -unit.size)]
+    frame_rows = pa.table([pa.array(packed, pa.binary())], schema=_UNIT)
+
+    def act(spark: SparkSession) -> pa.Table:
+        frame = spark.createDataFrame(frame_rows).repartition(len(packed))
+        return frame.mapInArrow(_compacting(task), _FOUND_DDL).toArrow()
+
+    results = session.run(
+        act, description=f"compact {table.identifier}", progress=progress
+    ).to_pylist()
+    written: dict[int, pa.Table] = {}
+    for row in results:
+        if row["error"] is not None:
+            raise pickle.loads(row["error"])
+        written[row["number"]] = from_bytes(row["files"])
+    marks = schema.options.read(table_options.DELETION_VECTORS_ENABLED)
+    messages = _messages(table, units, written, target)
+    is_guarded = marks and schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
+    return PreparedRows(
+        messages=messages,
+        row_count=sum(pc.sum(files["row_count"]).as_py() or 0 for files in written.values()),
+        expected_head=identity_of(head) if is_guarded else None,
+    )
+
+
+def check_compactable(schema: TableSchema) -> None:
+    """Refuse tables whose compaction would have to do more.
+
+    Raises:
+        InvalidInput: By the name of the option.
+    """
+    check_writable(schema, keeps_index=True)
+    check_readable(schema)
+    if schema.options.read(table_options.ROW_TRACKING_ENABLED):
+        raise unsupported(
+            "A table with 'row-tracking.enabled' is not compacted here: its rows would lose their "
+            "ids. Compact it with Paimon."
+        )
+    producer = schema.options.read(table_options.CHANGELOG_PRODUCER)
+    if schema.primary_keys and producer in ("lookup", "full-compaction"):
+        raise unsupported(
+            f"A table with 'changelog-producer' = {producer} is not compacted here: its changelog "
+            "is made by compaction. Compact it with Paimon."
+        )
+    expires = "record-level.expire-time"
+    if expires in schema.options:
+        raise unsupported(f"A table with {expires!r} is not compacted here. Do it with Paimon.")
+
+
+def plan_compaction(
+    table: FileStoreTable, buckets: Collection[tuple[bytes, int]] | None = None
+) -> tuple[CompactUnit, ...]:
+    """Decide which files of which buckets are written anew together."""
+    head, schema = table.head(), table.schema()
+    if head is None:
+        return ()
+    files = table.live_files(
+        head, partitions=None if buckets is None else {place for place, _ in buckets}
+    )
+    paths = data_file_paths(table, files).to_pylist()
+    vectors = deletion_vectors(table, head)
+    found: dict[tuple[bytes, int], list[CompactedFile]] = defaultdict(list)
+    for entry, path in zip(files.to_pylist(), paths, strict=True):
+        place = (entry["partition"], entry["bucket"])
+        if buckets is None or place in buckets:
+            found[place].append(_file(entry, path, vectors.get((*place, entry["file_name"]))))
+    groups = [
+        (place, group)
+        for place, of_bucket in sorted(found.items())
+        for group in (
+            _keyed_groups(of_bucket, schema)
+            if schema.primary_keys
+            else _append_groups(of_bucket, schema)
+        )
+    ]
+    check_formats(file.data.path for _, group in groups for file in group)
+    return tuple(
+        CompactUnit(number=number, partition=place[0], bucket=place[1], files=tuple(group))
+        for number, (place, group) in enumerate(groups)
+    )
+
+
+def key_sections(
+    files: Iterable[CompactedFile], schema: TableSchema
+) -> Iterator[list[CompactedFile]]:
+    """Files whose key ranges overlap, directly or through others, by rising keys."""
+    types = schema.key_type.types
+    ranged = [
+        (decode_row(each.entry["min_key"], types), decode_row(each.entry["max_key"], types), each)
+        for each in files
+    ]
+    section: list[CompactedFile] = []
+    end: tuple[Any, ...] | None = None
+    for low, high, file in sorted(ranged, key=lambda each: each[0]):
+        if end is not None and low > end:
+            yield section
+            section, end = [], None
+        section.append(file)
+        end = high if end is None else max(end, high)
+    if section:
+        yield section
+
+
+def with_sequences(merged: pa.Table, rows: pa.Table, schema: TableSchema) -> pa.Table:
+    """Merged rows with the newest sequence number of their key, as inserts.
+
+    Args:
+        merged: One row a key, with the columns of the table.
+        rows: What was merged, with SEQUENCE_NUMBER.
+        schema: The table.
+    """
+    keys, types = list(schema.trimmed_primary_keys), schema.key_type.types
+    kinds = pa.repeat(pa.scalar(0, pa.int8()), merged.num_rows)
+    if not merged.num_rows:
+        numbers: pa.Array = pa.array([], pa.int64())
+    else:
+        ordered = rows.take(row_order(rows, schema))
+        encoded = encode_rows(ordered.select(keys), types)
+        codes = encoded.dictionary_encode()
+        newest = np.full(len(codes.dictionary), np.iinfo(np.int64).min)
+        np.maximum.at(newest, codes.indices.to_numpy(), ordered[SEQUENCE_NUMBER].to_numpy())
+        at = pc.index_in(encode_rows(merged.select(keys), types), value_set=codes.dictionary)
+        numbers = pa.array(newest).take(at)
+    return merged.append_column(SEQUENCE_NUMBER, numbers).append_column(VALUE_KIND, kinds)
+
+
+def _file(entry: dict[str, Any], path: str, deleted: DeletedRows | None) -> CompactedFile:
+    data = DataFile(
+        path=path, size=entry["file_size"], schema_id=entry["schema_id"], deleted=deleted
+    )
+    return CompactedFile(data=data, entry=entry)
+
+
+def _keyed_groups(files: list[CompactedFile], schema: TableSchema) -> Iterator[list[CompactedFile]]:
+    top = top_level(schema)
+    is_done = all(
+        file.entry["level"] == top
+        and not file.entry["delete_row_count"]
+        and file.data.deleted is None
+        for file in files
+    )
+    if not is_done:
+        yield files
+
+
+def _append_groups(
+    files: list[CompactedFile], schema: TableSchema
+) -> Iterator[list[CompactedFile]]:
+    wanted = schema.options.read(table_options.TARGET_FILE_SIZE_APPEND)
+
+    def is_small(file: CompactedFile) -> bool:
+        return file.data.size < wanted * _SMALL_SHARE or file.data.deleted is not None
+
+    ordered = sorted(files, key=lambda file: file.entry["min_sequence_number"])
+    if schema.bucket_mode is BucketMode.BUCKET_UNAWARE:
+        # No order is to be kept, so large files stay wherever they stand.
+        ordered = [file for file in ordered if is_small(file)]
+        yield from _full_groups(ordered, wanted)
+        return
+    while ordered and not is_small(ordered[0]):
+        ordered = ordered[1:]
+    if len(ordered) > 1 or any(file.data.deleted is not None for file in ordered):
+        yield ordered
+
+
+def _full_groups(files: list[CompactedFile], wanted: int) -> Iterator[list[CompactedFile]]:
+    held: list[CompactedFile] = []
+    for file in files:
+        held.append(file)
+        if sum(each.data.size for each in held) >= wanted:
+            yield held
+            held = []
+    if len(held) > 1 or any(file.data.deleted is not None for file in held):
+        yield held
+
+
+def _compacting(
+    task: CompactTask,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch["unit"].to_pylist():
+                unit: CompactUnit = pickle.loads(packed)
+                found: dict[str, Any] = {"number": unit.number}
+                try:
+                    found["files"] = to_bytes(task.compact(unit))
+                except PaimonError as error:
+                    # As a result an error keeps its kind; raised, it would end as text.
+                    found["error"] = pickle.dumps(error)
+                yield pa.RecordBatch.from_pylist([found], schema=_FOUND)
+
+    return act
+
+
+def _messages(
+    table: FileStoreTable,
+    units: Collection[CompactUnit],
+    written: Mapping[int, pa.Table],
+    target: WriteTarget,
+) -> tuple[CommitMessage, ...]:
+    """A message a unit; the vectors of a bucket go with the first unit that reads from it."""
+    head = table.head()
+    assert head is not None
+    gone: dict[tuple[bytes, int], list[str]] = defaultdict(list)
+    for unit in units:
+        for file in unit.files:
+            if file.data.deleted is not None:
+                gone[unit.partition, unit.bucket].append(file.entry["file_name"])
+    messages = []
+    for unit in units:
+        new_index, old_index = NO_INDEX_FILES, NO_INDEX_FILES
+        names = gone.pop((unit.partition, unit.bucket), [])
+        if names:
+            place = (unit.partition, unit.bucket)
+            new_index, old_index = drop_marks(table, head, target, place, names)
+        entries = [file.entry for file in unit.files]
+        messages.append(
+            CommitMessage(
+                partition=unit.partition,
+                bucket=unit.bucket,
+                total_buckets=entries[0]["total_buckets"],
+                compact_before=pa.Table.from_pylist(entries, schema=MANIFEST_ENTRY),
+                compact_after=written[unit.number],
+                compact_new_index_files=new_index,
+                compact_deleted_index_files=old_index,
+            )
+        )
+    return tuple(messages)

@@ -1,0 +1,102 @@
+"""Writing rows as procedures ask for it: Spark tasks over one warehouse's store."""
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from core.commit.row_write import PreparedRows
+from core.spark.compaction import compact
+from core.spark.row_changes import delete_rows, update_rows
+from core.spark.session import Progress, WarmSession
+from core.spark.writers import WriteRequest, prepare_rows
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+
+class SparkRowWriter:
+    """Implements `core.procedures.row_writer.RowWriter`; it never publishes."""
+
+    def __init__(self, session: WarmSession, store: FileIO) -> None:
+        """Work on one warehouse.
+
+        Args:
+            session: The warm session of this process.
+            store: The warehouse's store; tasks write data files through it.
+        """
+        self._session = session
+        self._store = store
+
+    def insert(
+        self,
+        table: FileStoreTable,
+        rows: pa.Table | DataFrame,
+        *,
+        write_id: str,
+        by_position: bool,
+        constants: Mapping[str, object],
+        replaces: bool,
+        progress: Progress,
+    ) -> PreparedRows:
+        """Write rows as data files; see `core.procedures.row_writer.RowWriter`."""
+        request = WriteRequest(
+            write_id=write_id, by_position=by_position, constants=constants, replaces=replaces
+        )
+        return prepare_rows(
+            self._session, self._store, table, rows, progress=progress, request=request
+        )
+
+    def delete(
+        self,
+        table: FileStoreTable,
+        condition: str | None,
+        *,
+        alias: str | None,
+        write_id: str,
+        progress: Progress,
+    ) -> PreparedRows:
+        """Write what deletes the rows for which a condition is true."""
+        return delete_rows(
+            self._session,
+            self._store,
+            table,
+            condition,
+            alias=alias,
+            write_id=write_id,
+            progress=progress,
+        )
+
+    def update(
+        self,
+        table: FileStoreTable,
+        assignments: Mapping[str, str],
+        condition: str | None,
+        *,
+        alias: str | None,
+        write_id: str,
+        progress: Progress,
+    ) -> PreparedRows:
+        """Write what gives columns new values, in the rows for which a condition is true."""
+        return update_rows(
+            self._session,
+            self._store,
+            table,
+            assignments,
+            condition,
+            alias=alias,
+            write_id=write_id,
+            progress=progress,
+        )
+
+    def compact(
+        self,
+        table: FileStoreTable,
+        buckets: Collection[tuple[bytes, int]] | None,
+        *,
+        write_id: str,
+        progress: Progress,
+    ) -> PreparedRows:
+        """Write the rows of buckets anew, into as few files as hold them."""
+        return compact(
+            self._session, self._store, table, buckets, write_id=write_id, progress=progress
+        )

@@ -1,0 +1,152 @@
+"""Statements that write, read back by both versions of Paimon."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.spark.session import WarmSession
+from tests.support.java_child import read_with_java
+from tests.support.warehouses import VERSIONS
+from tests.support.write_bench import WriteBench
+
+_COLUMNS = {"id": "INT", "name": "STRING", "day": "STRING"}
+_KEYED = {"id": "INT NOT NULL", "name": "STRING", "day": "STRING NOT NULL"}
+_ROWS = [(i, f"n{i}", f"d{i % 3}") for i in range(30)]
+
+
+def appended_rows(bench: WriteBench) -> None:
+    bench.create("appended", _COLUMNS, partition_keys=("day",))
+    assert bench.insert("appended", _ROWS).rows == 30
+    frame = bench.session.spark.sql("select 'x' as name, 100 as id, 'd9' as day")
+    bench.insert("appended", frame)
+    bench.insert("appended", bench.session.spark.sql("select 101, 'y', 'd9'"), by_position=True)
+    bench.expect("appended", [*_ROWS, (100, "x", "d9"), (101, "y", "d9")])
+
+
+def overwritten_partitions(bench: WriteBench) -> None:
+    for name, settings in (
+        ("over_append", {}),
+        ("over_keyed", {"primary_keys": ("id", "day"), "options": {"bucket": "2"}}),
+        ("over_dynamic", {"primary_keys": ("id", "day")}),
+    ):
+        columns = _COLUMNS if name == "over_append" else _KEYED
+        bench.create(name, columns, partition_keys=("day",), **settings)
+        bench.insert(name, _ROWS)
+        bench.overwrite(name, [(1000, "dynamic", "d0")])
+        first = [(1000, "dynamic", "d0"), *(row for row in _ROWS if row[2] != "d0")]
+        bench.expect(name, first, snapshot=2)
+        bench.overwrite(name, [(2000, "static")], partition={"day": "d1"})
+        second = [(2000, "static", "d1"), *(row for row in first if row[2] != "d1")]
+        bench.expect(name, second, snapshot=3)
+        bench.overwrite(name, [], partition={"day": "d2"})
+        bench.expect(name, [row for row in second if row[2] != "d2"], snapshot=4)
+        bench.overwrite(name, [(3000, "all", "d5")], partition={})
+        bench.insert(name, [(3001, "more", "d0")])
+        bench.expect(name, [(3000, "all", "d5"), (3001, "more", "d0")])
+
+
+def deleted_rows(bench: WriteBench) -> None:
+    for name, columns, settings in _KINDS:
+        bench.create(f"del_{name}", columns, **settings)
+        bench.insert(f"del_{name}", _ROWS[:20])
+        bench.insert(f"del_{name}", _ROWS[20:])
+        deleted = bench.delete(f"del_{name}", "t.id % 4 = 0 and name <> 'n8'", alias="t")
+        left = [row for row in _ROWS if row[0] % 4 or row[0] == 8]
+        assert deleted.rows == 7, name
+        assert bench.delete(f"del_{name}", "id < 0").snapshot_id is None, name
+        bench.delete(f"del_{name}", "id = 1 or id = 29")
+        bench.expect(f"del_{name}", [row for row in left if row[0] not in (1, 29)])
+
+
+def updated_rows(bench: WriteBench) -> None:
+    for name, columns, settings in _KINDS:
+        bench.create(f"upd_{name}", columns, **settings)
+        bench.insert(f"upd_{name}", _ROWS)
+        changed = bench.update(f"upd_{name}", {"name": "concat(name, '!', id)"}, "id >= 25")
+        assert changed.rows == 5, name
+        bench.update(f"upd_{name}", {"name": "null"}, "id = 0")
+        rows = [(i, None if i == 0 else f"n{i}!{i}" if i >= 25 else n, d) for i, n, d in _ROWS]
+        bench.expect(f"upd_{name}", rows)
+
+
+def moved_rows(bench: WriteBench) -> None:
+    bench.create("moved", _COLUMNS, partition_keys=("day",))
+    bench.insert("moved", _ROWS)
+    bench.update("moved", {"day": "'d7'", "id": "id + 1000"}, "day = 'd1'")
+    bench.expect("moved", [(i + 1000, n, "d7") if d == "d1" else (i, n, d) for i, n, d in _ROWS])
+
+
+def compacted_buckets(bench: WriteBench) -> None:
+    for name, columns, settings in _KINDS:
+        table = f"comp_{name}"
+        bench.create(table, columns, **settings)
+        for start in range(0, 30, 10):
+            bench.insert(table, _ROWS[start : start + 10])
+        bench.delete(table, "id % 5 = 0")
+        bench.update(table, {"name": "'new'"}, "id = 7")
+        left = [(i, "new" if i == 7 else n, d) for i, n, d in _ROWS if i % 5]
+        compacted = bench.compact(table)
+        assert compacted.snapshot_id is not None, name
+        assert bench.compact(table).snapshot_id is None, name
+        bench.expect(table, left, snapshot=compacted.snapshot_id)
+        bench.insert(table, [(7, "newest", "d1"), (500, "n", "d1")])
+        keyed = "primary_keys" in settings
+        left = [row for row in left if not keyed or row[0] != 7]
+        bench.expect(table, [*left, (7, "newest", "d1"), (500, "n", "d1")])
+
+
+_VECTORS = {"deletion-vectors.enabled": "true"}
+_PK: dict[str, Any] = {"primary_keys": ("id", "day"), "partition_keys": ("day",)}
+_KINDS: tuple[tuple[str, dict[str, str], dict[str, Any]], ...] = (
+    ("unaware", _COLUMNS, {"partition_keys": ("day",)}),
+    ("bucketed", _COLUMNS, {"options": {"bucket": "2", "bucket-key": "id"}}),
+    ("vectors", _COLUMNS, {"partition_keys": ("day",), "options": _VECTORS}),
+    ("vectors64", _COLUMNS, {"options": {**_VECTORS, "deletion-vectors.bitmap64": "true"}}),
+    (
+        "bucket_vectors",
+        _COLUMNS,
+        {"options": {**_VECTORS, "bucket": "2", "bucket-key": "id"}},
+    ),
+    ("keyed", _KEYED, {**_PK, "options": {"bucket": "2"}}),
+    ("dynamic", _KEYED, {**_PK, "options": {"dynamic-bucket.target-row-num": "4"}}),
+    ("key_vectors", _KEYED, {**_PK, "options": {**_VECTORS, "bucket": "2"}}),
+)
+
+CASES: tuple[Callable[[WriteBench], None], ...] = (
+    appended_rows,
+    overwritten_partitions,
+    deleted_rows,
+    updated_rows,
+    moved_rows,
+    compacted_buckets,
+)
+
+
+@pytest.fixture(scope="module")
+def written(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> WriteBench:
+    bench = WriteBench(folder=tmp_path_factory.mktemp("written"), session=session)
+    for case in CASES:
+        case(bench)
+    return bench
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_java_reads_what_statements_wrote(written: WriteBench, version: str) -> None:
+    answers = read_with_java(version, written.folder, written.expected)
+    wrong = {
+        read: answers[read]
+        for read, rows in written.expected.items()
+        if isinstance(answers[read], str) or _sorted(answers[read]) != _sorted(rows)
+    }
+    assert wrong == {}
+
+
+def test_every_file_that_lies_there_is_named(written: WriteBench) -> None:
+    for path in sorted((written.folder / "db.db").iterdir()):
+        lost = written.files(path.name) - written.named_files(path.name)
+        assert lost == set(), path.name
+
+
+def _sorted(rows: Any) -> list[str]:
+    return sorted(map(repr, rows))
