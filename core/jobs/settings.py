@@ -54,6 +54,11 @@ class JobSettings:
         return Path(self.state_dir) / "answers"
 
     @property
+    def diffs_path(self) -> Path:
+        """The folder of the rows in which states differ."""
+        return Path(self.state_dir) / "comparisons"
+
+    @property
     def log_path(self) -> Path:
         """The log of a worker that the console started."""
         return Path(self.state_dir) / "worker.log"

@@ -17,6 +17,7 @@ import pyarrow as pa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from core.commit.commit_message import CommitMessage
+from core.diff.row_diff import RowDiffWork
 from core.errors import PaimonError
 from core.jobs.client import (
     APPLICATION,
@@ -26,6 +27,7 @@ from core.jobs.client import (
     wall_clock_millis,
 )
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
+from core.jobs.kept_diffs import KeptDiffs
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.jobs.workflows import JobContext, register_workflow
@@ -34,6 +36,7 @@ from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.recover import recover_table, tables_of
 from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.warehouse import Warehouse
+from core.spark.row_compare import compare_rows
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.sql.answer import Answer
@@ -166,6 +169,27 @@ class WarmRows:
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep an answer in the folder that the worker shares with those who asked."""
         KeptAnswers(folder=self._settings.answers_path).keep(operation_id, answer)
+
+    def compare_states(
+        self,
+        table: FileStoreTable,
+        work: RowDiffWork,
+        name: str,
+        facts: Mapping[str, object],
+        progress: Progress,
+    ) -> Mapping[str, int]:
+        """Find the rows in which two states differ, and keep them in the folder of comparisons."""
+        kept = KeptDiffs(folder=self._settings.diffs_path)
+        if kept.find(name) is None:
+            compare_rows(
+                self._open(),
+                self._file_io,
+                table,
+                work,
+                lambda found: kept.keep(name, found, work, facts),
+                progress=progress,
+            )
+        return kept.counts(name)
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""

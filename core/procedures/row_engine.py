@@ -6,6 +6,7 @@ from typing import Final, Protocol, TypeAlias
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
+from core.diff.row_diff import RowDiffWork
 from core.errors import ErrorKind, NotAllowed
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
@@ -121,6 +122,30 @@ class RowEngine(Protocol):
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep the answer of an operation, where others find it."""
 
+    def compare_states(
+        self,
+        table: FileStoreTable,
+        work: RowDiffWork,
+        name: str,
+        facts: Mapping[str, object],
+        progress: Progress,
+    ) -> Mapping[str, int]:
+        """Find the rows in which two states differ, and keep them where others find them.
+
+        Args:
+            table: The table on any branch.
+            work: What is compared.
+            name: What the rows are kept under; rows that are there already are not looked for.
+            facts: JSON values that are kept with them.
+            progress: Called with tasks done and tasks known.
+
+        Returns:
+            How many rows were found, by RowKind.
+
+        Raises:
+            InvalidInput: The table is of a kind whose rows cannot be read here.
+        """
+
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
 
@@ -164,6 +189,17 @@ class NoRowEngine:
         raise _no_engine()
 
     def keep(self, operation_id: str, answer: Answer) -> None:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def compare_states(
+        self,
+        table: FileStoreTable,
+        work: RowDiffWork,
+        name: str,
+        facts: Mapping[str, object],
+        progress: Progress,
+    ) -> Mapping[str, int]:
         """Raise NotAllowed."""
         raise _no_engine()
 

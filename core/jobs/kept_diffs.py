@@ -1,0 +1,246 @@
+"""Rows that differ, kept as Parquet files beside the jobs: pages read them a few at a time.
+
+A file is made once for two states and never changes. Its metadata counts, for each group of rows,
+how many are of which kind and in which column they differ, so that a filtered page is found without
+looking at the rows before it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.diff.row_diff import AFTER, BEFORE, CHANGED, KIND, RowDiffWork, RowKind
+from core.errors import FormatError
+
+_ABOUT: Final = b"branch-console"
+_VERSION: Final = 1
+_KEPT: Final = 50
+_ROWS_A_GROUP: Final = 10_000
+_SORTED_UP_TO: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Which rows are wanted; None takes all.
+
+    Attributes:
+        column: Only changed rows whose cell in this column differs.
+    """
+
+    kind: RowKind | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroup:
+    """Counts of some rows that stand together: by kind, and changed cells by column."""
+
+    rows: int
+    kinds: Mapping[str, int]
+    columns: Mapping[str, int]
+
+    def count(self, wanted: RowFilter) -> int:
+        """How many of them are wanted."""
+        if wanted.column is not None:
+            is_other = wanted.kind not in (None, RowKind.CHANGED)
+            return 0 if is_other else self.columns.get(wanted.column, 0)
+        return self.rows if wanted.kind is None else self.kinds.get(wanted.kind, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptDiff:
+    """The rows in which two states differ.
+
+    Attributes:
+        path: A Parquet file with the columns of `row_diff_schema`.
+        columns: The names of the compared columns.
+        keys: Those that match rows; empty for a multiset.
+        facts: What else is known, as whoever kept it said.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    groups: tuple[RowGroup, ...]
+    facts: Mapping[str, object]
+
+    def count(self, wanted: RowFilter) -> int:
+        """How many rows are wanted."""
+        return sum(group.count(wanted) for group in self.groups)
+
+    def changed_cells(self) -> dict[str, int]:
+        """Changed rows by column, the column with most of them first."""
+        sums = {name: self.count(RowFilter(column=name)) for name in self.columns}
+        return dict(sorted(sums.items(), key=lambda each: -each[1]))
+
+    def page(self, wanted: RowFilter, start: int, count: int) -> pa.Table:
+        """Read some of the wanted rows, and no group that holds none of them.
+
+        Raises:
+            FormatError: The file cannot be read.
+        """
+        parts, passed = [], 0
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for number, group in enumerate(self.groups):
+                    there = group.count(wanted)
+                    first, last = max(start - passed, 0), min(start + count - passed, there)
+                    passed += there
+                    if first < last:
+                        rows = self._only(file.read_row_group(number), wanted)
+                        parts.append(rows.slice(first, last - first))
+                    if passed >= start + count:
+                        break
+                return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
+        except (pa.ArrowException, OSError) as error:
+            raise FormatError(
+                f"{self.path} cannot be read: {error}. Compare the rows again.", path=str(self.path)
+            ) from error
+
+    def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
+        """Read the wanted rows group by group."""
+        with pq.ParquetFile(self.path) as file:
+            for number, group in enumerate(self.groups):
+                if group.count(wanted):
+                    yield self._only(file.read_row_group(number), wanted)
+
+    def _only(self, rows: pa.Table, wanted: RowFilter) -> pa.Table:
+        if wanted.kind is not None:
+            rows = rows.filter(pc.equal(rows[KIND], str(wanted.kind)))
+        if wanted.column is not None:
+            at = self.columns.index(wanted.column)
+            rows = rows.filter(
+                pa.array([at in each for each in rows[CHANGED].to_pylist()], pa.bool_())
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptDiffs:
+    """The comparisons in a folder; the newest are kept."""
+
+    folder: Path
+
+    def find(self, name: str) -> KeptDiff | None:
+        """Return a comparison, None where it was never made or is forgotten."""
+        path = self._path(name)
+        try:
+            with pq.ParquetFile(path) as file:
+                about = json.loads((file.metadata.metadata or {})[_ABOUT])
+        except FileNotFoundError:
+            return None
+        except (pa.ArrowException, OSError, ValueError, KeyError):
+            # Of another release, or broken: it is made anew.
+            return None
+        if about.get("version") != _VERSION:
+            return None
+        return KeptDiff(
+            path=path,
+            columns=tuple(about["columns"]),
+            keys=tuple(about["keys"]),
+            groups=tuple(RowGroup(**each) for each in about["groups"]),
+            facts=about["facts"],
+        )
+
+    def counts(self, name: str) -> dict[str, int]:
+        """Return how many rows of which kind were kept."""
+        found = self.find(name)
+        if found is None:
+            return {}
+        return {str(kind): found.count(RowFilter(kind=kind)) for kind in RowKind}
+
+    def keep(
+        self,
+        name: str,
+        tables: Iterator[pa.Table],
+        work: RowDiffWork,
+        facts: Mapping[str, object],
+    ) -> None:
+        """Keep rows as they come, all of them or none, and forget the oldest comparisons.
+
+        Args:
+            name: What `find` finds them by.
+            tables: Columns of `work.layout`.
+            work: What was compared.
+            facts: JSON values.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        layout, columns = work.layout, [column.name for column in work.columns]
+        # Another worker may keep the same rows at the same time.
+        unfinished = self.folder / f"{uuid4().hex}.tmp"
+        try:
+            with pq.ParquetWriter(unfinished, layout, compression="zstd") as writer:
+                groups = []
+                for rows in _grouped(_in_order(tables, layout, columns)):
+                    writer.write_table(rows, row_group_size=rows.num_rows)
+                    groups.append(_count(rows, columns))
+                about = {
+                    "version": _VERSION,
+                    "columns": columns,
+                    "keys": list(work.keys),
+                    "groups": groups,
+                    "facts": dict(facts),
+                }
+                writer.add_key_value_metadata({_ABOUT: json.dumps(about).encode()})
+            unfinished.replace(self._path(name))
+        finally:
+            unfinished.unlink(missing_ok=True)
+        newest = sorted(self.folder.glob("*.parquet"), key=lambda each: -each.stat().st_mtime_ns)
+        for old in newest[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{''.join(each for each in name if each.isalnum())}.parquet"
+
+
+def _in_order(
+    tables: Iterator[pa.Table], layout: pa.Schema, columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    """Rows by value where they are few enough to be sorted at once, else as they come."""
+    held, count = [layout.empty_table()], 0
+    for table in tables:
+        held.append(table)
+        count += table.num_rows
+        if count > _SORTED_UP_TO:
+            yield from held
+            yield from tables
+            return
+    whole = pa.concat_tables(held)
+    by = {}
+    for at, name in enumerate(columns):
+        kind = layout.field(f"{BEFORE}{name}").type
+        if not pa.types.is_nested(kind):
+            by[f"c{at}"] = pc.coalesce(whole[f"{BEFORE}{name}"], whole[f"{AFTER}{name}"])
+    if by and whole.num_rows:
+        order = pc.sort_indices(pa.table(by), sort_keys=[(name, "ascending") for name in by])
+        whole = whole.take(order)
+    yield whole
+
+
+def _grouped(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Rows in groups of one size, whatever size they come in."""
+    held: list[pa.Table] = []
+    count = 0
+    for table in tables:
+        held.append(table)
+        count += table.num_rows
+        while count >= _ROWS_A_GROUP:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, _ROWS_A_GROUP).combine_chunks()
+            held, count = [whole.slice(_ROWS_A_GROUP)], count - _ROWS_A_GROUP
+    if count:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def _count(rows: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
+    kinds = {each["values"]: each["counts"] for each in pc.value_counts(rows[KIND]).to_pylist()}
+    flat = pc.list_flatten(rows[CHANGED])
+    cells = {columns[each["values"]]: each["counts"] for each in pc.value_counts(flat).to_pylist()}
+    return {"rows": rows.num_rows, "kinds": kinds, "columns": cells}
