@@ -7,7 +7,18 @@ from app.models.location import Location
 from app.models.wording import code
 from app.services import get_services
 from app.state import PageName
-from app.views import branches, compare, jobs, merge, overview, receipts, schemas, snapshots, table
+from app.views import (
+    branches,
+    compare,
+    jobs,
+    merge,
+    overview,
+    receipts,
+    schemas,
+    snapshots,
+    sql,
+    table,
+)
 from app.widgets.problem import show_problem
 from app.widgets.table_picker import here
 from core.errors import PaimonError
@@ -20,6 +31,7 @@ _TITLES = {
     PageName.SCHEMAS: ("Schemas", ":material/schema:"),
     PageName.COMPARE: ("Compare", ":material/compare_arrows:"),
     PageName.MERGE: ("Merge", ":material/merge:"),
+    PageName.SQL: ("SQL", ":material/database_search:"),
     PageName.JOBS: ("Jobs", ":material/checklist:"),
 }
 
@@ -49,6 +61,7 @@ def _pages() -> dict[PageName, st.Page]:
         PageName.SCHEMAS: schemas.show,
         PageName.COMPARE: compare.show,
         PageName.MERGE: merge.show,
+        PageName.SQL: sql.show,
         PageName.JOBS: jobs.show,
         PageName.JOB: jobs.show_job,
         PageName.RECEIPT: receipts.show,
@@ -79,6 +92,7 @@ def _show_sidebar() -> None:
             _entry(PageName.MERGE, place, view={"source": source})
         active = reads.active_jobs()
         st.caption("Work")
+        _entry(PageName.SQL, place)
         _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")
         st.space("medium")
         settings = get_services().settings

@@ -36,6 +36,7 @@ from core.procedures.browse_values import (
 )
 from core.procedures.call import Argument
 from core.procedures.consequence import Preview
+from core.sql.answer import Answer
 
 _HEADS_SECONDS: Final = 5
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
@@ -199,6 +200,11 @@ def worker_log() -> str:
 def receipt(operation_id: str) -> Receipt:
     """Return the receipt of a finished operation; it never changes."""
     return get_services().receipt(operation_id)
+
+
+def answer(job_id: str) -> Answer:
+    """Return the answer of a query; it never changes."""
+    return get_services().answer(job_id)
 
 
 def active_jobs() -> int | None:

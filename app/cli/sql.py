@@ -22,10 +22,10 @@ from app.cli.output import (
 from app.services import Services
 from core.errors import ErrorKind, InvalidInput
 from core.procedures.call import Argument
-from core.procedures.query import QUERY, answer_query
+from core.procedures.query import answer_query
 from core.sql.answer import Answer
 from core.sql.parser import parse_statements
-from core.sql.statement import Statement
+from core.sql.statement import QUERY, Statement
 
 if TYPE_CHECKING:
     from core.jobs.worker import WarmRows

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from core.errors import FormatError, InvalidInput
+from core.format.identifier import MAIN_BRANCH
 
 Argument: TypeAlias = str | int | bool | None
 
@@ -93,7 +94,11 @@ class ProcedureCall:
 
     @property
     def statement(self) -> str:
-        """The same call as one line of SQL, for lists and receipts; of any plan, not of its own."""
+        """The same call as SQL, for lists and receipts; of any plan, not of its own."""
+        sql, branch = self.arguments.get("sql"), self.arguments.get("branch")
+        if isinstance(sql, str):
+            # A call that is a statement: it says itself best.
+            return sql if branch in (None, MAIN_BRANCH) else f"USE BRANCH `{branch}`; {sql}"
         arguments = ", ".join(
             f"{name} => {_literal(value)}"
             for name, value in sorted(self.arguments.items())

@@ -19,11 +19,8 @@ from core.procedures.warehouse import Warehouse
 from core.sql.answer import Answer, StateRead
 from core.sql.query import Place, Query, TableReference, nearest_names, parse_query
 from core.table.file_store_table import FileStoreTable
-from core.table.system_tables import read_system_table
+from core.table.system_tables import SYSTEM_TABLES, read_system_table
 from core.table.table_state import TableState
-
-QUERY: Final = "query"
-"""The procedure that answers a query."""
 
 KEPT_ROWS: Final = 100_000
 """Rows of an answer that a job keeps where nobody says how many."""
@@ -97,14 +94,16 @@ def answer_query(
         offset = error.facts.get("offset")
         if not isinstance(offset, int):
             raise
-        at = rewritten.place_of(offset)
-        raise InvalidInput(f"{at}: {error.message}", kind=error.kind) from error
+        at, message = rewritten.place_of(offset), error.message
+        for reference in query.references:
+            message = message.replace(names[reference.state], reference.written)
+        raise InvalidInput(f"{at}: {message}", kind=error.kind) from error
     return Answer(
         rows=found.slice(0, limit),
         has_more=found.num_rows > limit,
         plan=plan,
         reads=tuple(source.read for source in sources.values()),
-        notes=tuple(source.note for source in sources.values() if source.note is not None),
+        notes=tuple(dict.fromkeys(each.note for each in sources.values() if each.note)),
         started_millis=started,
         finished_millis=warehouse.clock(),
     )
@@ -196,8 +195,12 @@ def _named_nearest(warehouse: Warehouse, reference: TableReference, error: NotFo
 
 
 def _system_source(table: FileStoreTable, reference: TableReference, note: str | None) -> Source:
-    name = reference.identifier.system_table
-    assert name is not None
+    name = (reference.identifier.system_table or "").lower()
+    if name not in SYSTEM_TABLES:
+        raise InvalidInput(
+            f"The system table {name!r} is not read here. There are {', '.join(SYSTEM_TABLES)}.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
     if reference.version is not None or reference.time_millis is not None:
         raise InvalidInput(
             "A system table shows the branch as it is now; it does not travel.",

@@ -8,16 +8,18 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.receipt import Receipt
 from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
+from core.procedures.compare_rows_job import compare_rows_of_states
 from core.procedures.demo import build_demo
 from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
-from core.procedures.query import QUERY, run_query
+from core.procedures.query import run_query
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
 from core.procedures.settle_rows import compare_rows
 from core.procedures.stages import Stages
 from core.procedures.verb import Verb, run_verb
 from core.procedures.warehouse import Warehouse
+from core.sql.statement import QUERY
 
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
@@ -30,6 +32,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
         "build_demo": build_demo,
         "compare_rows": compare_rows,
+        "compare_states": compare_rows_of_states,
         "create_branch": create_branch,
         "fast_forward": fast_forward,
         QUERY: run_query,

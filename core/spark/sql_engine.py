@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -58,8 +60,12 @@ _ALLOWED: Final = {
         }
     ),
 }  # fmt: skip
+# Of SQLSTATE: not supported, too many rows, bad values, bad statements, limits, raise_error.
+_FAULTS_OF_QUERIES: Final = frozenset({"0A", "21", "22", "42", "54", "P0"})
 _CODE: Final = re.compile(r"^\[[A-Za-z0-9_.]+\]\s*")
 _STATE: Final = re.compile(r"\s*SQLSTATE: .*$", re.DOTALL)
+# Nobody can set it here.
+_ADVICE: Final = re.compile(r"If necessary,? set .* to bypass this error\.?", re.DOTALL)
 _SHOWN_AS_TEXT: Final = (YearMonthIntervalType, CalendarIntervalType)
 
 # Spark logs each error of a query with its Java stack; who asked is told a sentence.
@@ -215,17 +221,34 @@ def _plain_column(field: StructField) -> Column:
 def _told_in_a_sentence() -> Iterator[None]:
     """Make errors of the query itself ours; those of tasks and stores stay."""
     try:
-        yield
+        with _converted():
+            yield
     except PySparkException as error:
         contexts = error.getQueryContext()
         at = [each.startIndex() for each in contexts if each.contextType().name == "SQL"]
-        if not at and not isinstance(error, AnalysisException):
+        if (error.getSqlState() or "")[:2] not in _FAULTS_OF_QUERIES:
             raise
         raise InvalidInput(
             _sentence(error), kind=ErrorKind.INVALID_ARGUMENT, offset=at[0] if at else 0
         ) from error
 
 
+@contextmanager
+def _converted() -> Iterator[None]:
+    """PySpark leaves some errors of running queries as Java's."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause: Any = error.java_exception
+        while cause is not None:
+            found = convert_exception(cause)
+            if found.getCondition() is not None:
+                raise found from error
+            cause = cause.getCause()
+        raise
+
+
 def _sentence(error: PySparkException) -> str:
-    text = _STATE.sub("", _CODE.sub("", error.getMessage() or str(error)))
+    text = _CODE.sub("", error.getMessage() or str(error))
+    text = _ADVICE.sub("", _STATE.sub("", text))
     return " ".join(text.split()).rstrip(".") + "."

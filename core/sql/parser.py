@@ -14,7 +14,7 @@ from sqlglot.dialects.spark import Spark
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.sql.query import Place, parse_query
-from core.sql.statement import CALLED, Statement, Value
+from core.sql.statement import CALLED, QUERY, Statement, Value
 
 
 class _Tokenizer(Spark.Tokenizer):
@@ -103,7 +103,7 @@ class _Parser:
             "line": place.line,
             "column": place.column,
         }
-        return "query", arguments, None, False
+        return QUERY, arguments, None, False
 
     def use(self) -> None:
         self._branch = self._name("the name of a branch")

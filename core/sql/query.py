@@ -7,15 +7,16 @@ Spark's business. Words and tables are found by sqlglot; what Spark could read d
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Final
+from typing import ClassVar, Final
 
 from sqlglot import Token, TokenError, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
+from sqlglot.parsers.spark import SparkParser
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
@@ -49,6 +50,12 @@ _GOES_ON: Final = frozenset(
     {TokenType.PLUS, TokenType.DASH, TokenType.DCOLON, TokenType.DOT, TokenType.STRING}
 )
 _NAMES_NEAR: Final = 3
+
+
+class _Parser(SparkParser):
+    """Spark's, but for functions: how they are called is for Spark to judge, which knows more."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +232,7 @@ class _Reader:
 
     def _tree(self) -> exp.Expr:
         try:
-            trees = Spark().parser().parse(self._tokens, self._text)
+            trees = _Parser(dialect=Spark()).parse(self._tokens, self._text)
         except ParseError as error:
             raise self._syntax_error(error) from error
         except RecursionError as error:
@@ -266,8 +273,7 @@ class _Reader:
                 yield self._reference(table)
 
     def _check_function(self, function: exp.Func) -> None:
-        is_known = not isinstance(function, exp.Anonymous)
-        name = (function.sql_name() if is_known else function.name).lower()
+        name = function.name.lower()
         if name not in _TABLE_FUNCTIONS:
             at = function.meta.get("start", 0)
             raise self.error(at, f"{name} is no table function that is run here")
@@ -373,11 +379,15 @@ class _Reader:
 
 def _takes_all_columns(tree: exp.Expr) -> bool:
     """Whether a star, a pivot or a natural join uses columns that no word names."""
-    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    stars = (star for star in tree.find_all(exp.Star) if star.parent and not _is_count(star.parent))
     is_natural = any(
         "NATURAL" in str(join.args.get("method") or "").upper() for join in tree.find_all(exp.Join)
     )
     return is_natural or next(stars, None) is not None or tree.find(exp.Pivot) is not None
+
+
+def _is_count(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "count"
 
 
 def _database_prefixes(

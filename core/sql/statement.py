@@ -8,6 +8,9 @@ from typing import Final, TypeAlias
 Value: TypeAlias = str | int | bool | None
 """What an argument of a procedure is."""
 
+QUERY: Final = "query"
+"""The procedure that answers a query."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:

@@ -46,6 +46,7 @@ from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Consequence, Preview, changes, keeps
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import rules_of
+from core.sql.answer import Answer
 from tests.support.commit_tables import UNPARTITIONED, data_files
 
 HOUR = 3_600_000
@@ -172,6 +173,7 @@ class PretendServices:
     dropped: tuple[DroppedBranch, ...] = ()
     opened: list[Identifier] = field(default_factory=list)
     log: str = ""
+    answers: dict[str, Answer] = field(default_factory=dict)
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -398,6 +400,14 @@ class PretendServices:
                 kind=ErrorKind.JOB_NOT_FOUND,
             )
         return self.known_jobs[job_id]
+
+    def answer(self, job_id: str, *, most: int | None = None) -> Answer:
+        if job_id not in self.answers:
+            raise NotFound(
+                "The rows of this query are not kept any more. Run it again.",
+                kind=ErrorKind.FILE_NOT_FOUND,
+            )
+        return self.answers[job_id]
 
     def cancel_job(self, job_id: str) -> JobView:
         found = self.job(job_id)

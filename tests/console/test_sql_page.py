@@ -1,0 +1,213 @@
+"""The SQL page: what each state says, what Run sends, and how rows are shown and taken away."""
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from app.models.sql import Asked, for_screen, tables_named, text_for_address, to_csv
+from core.jobs.progress import JobState, JobView, WorkerView
+from core.sql.answer import Answer, StateRead
+from tests.console.pages import Console, Page, settings
+from tests.console.pretend import NOW, PretendServices, air_warehouse, job
+
+SQL = "SELECT *\nFROM air.flights"
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> PretendServices:
+    return air_warehouse(settings(tmp_path))
+
+
+def query_job(state: JobState, **changes: Any) -> JobView:
+    found = job("9f2a00", state=state, statement=f"USE BRANCH `dev`; {SQL}", name="query")
+    return replace(found, **changes)
+
+
+def open_run(services: PretendServices, state: JobState, **changes: Any) -> Page:
+    services.known_jobs["9f2a00"] = query_job(state, **changes)
+    return Console(services).open("sql", q=SQL, id="9f2a00", branch="dev")
+
+
+def editor(page: Page) -> Any:
+    (found,) = page.at.text_area
+    return found
+
+
+def test_an_empty_page_offers_statements_over_tables_that_there_are(
+    services: PretendServices,
+) -> None:
+    page = Console(services).open("sql")
+    labels = [label for label, _ in page.links()]
+    assert any("SELECT * FROM air." in label for label in labels)
+    assert any("VERSION AS OF" in label for label in labels)
+    assert "History" not in page.text
+    services.listed.clear()
+    assert "No table to read yet." in Console(services).open("sql").text
+
+
+def test_run_starts_a_job_with_the_statement_and_the_branch(services: PretendServices) -> None:
+    page = Console(services).open("sql", branch="dev")
+    editor(page).input(f"{SQL};\n")
+    page.click("sql-run")
+    (call,) = services.sent
+    assert (call.name, dict(call.arguments)) == ("query", {"sql": SQL, "branch": "dev"})
+    assert call.statement == f"USE BRANCH `dev`; {SQL}"
+    query = page.at.query_params
+    assert (query["q"], query["id"], query["branch"]) == (SQL, call.operation_id, "dev")
+
+
+def test_a_second_click_is_the_same_run_until_that_has_ended(services: PretendServices) -> None:
+    console = Console(services)
+    for _ in range(2):
+        console.open("sql", q=SQL).click("sql-run")
+    assert len({call.operation_id for call in services.sent}) == 1
+    (operation,) = services.known_jobs
+    services.known_jobs[operation] = replace(services.known_jobs[operation], state=JobState.FAILED)
+    console.open("sql", q=SQL).click("sql-run")
+    assert len({call.operation_id for call in services.sent}) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "Write a statement first."),
+        ("SELECT *\nFRM air.flights", "Line 2, column 5"),
+        ("SELECT reflect('a', 'b')", "reaches beyond tables"),
+    ],
+)
+def test_a_slip_is_told_before_anything_is_sent(
+    services: PretendServices, text: str, told: str
+) -> None:
+    page = Console(services).open("sql", q=text).click("sql-run")
+    assert told in page.text.replace("\\", "")
+    assert services.sent == []
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (JobState.QUEUED, "The query is queued; no worker runs."),
+        (JobState.RUNNING, "Runs for"),
+        (JobState.REFUSED, "**The statement failed.** Line 1, column 8"),
+        (JobState.FAILED, "**The statement failed.**"),
+        (JobState.CANCELLED, "**The query was cancelled.** No row is kept."),
+        (JobState.INTERRUPTED, "The worker stopped in the middle."),
+        (JobState.DONE, "The rows of this query are not kept any more"),
+    ],
+)
+def test_each_state_is_said(services: PretendServices, state: JobState, words: str) -> None:
+    page = open_run(services, state, message="Line 1, column 8: no such column.")
+    assert words in page.text.replace("\\", "")
+    assert editor(page).value == SQL
+    assert page.has_button("sql-cancel") == (state.can_cancel and not state.is_over)
+
+
+def test_a_query_waits_for_a_worker_that_is_there(services: PretendServices) -> None:
+    services.seen_worker = WorkerView(
+        id="w", process_id=1, host="local", started_millis=NOW, heartbeat_millis=NOW,
+        is_alive=True, spark="warm", job="other",
+    )  # fmt: skip
+    assert "is queued behind another job." in open_run(services, JobState.QUEUED).text
+
+
+def test_cancel_cancels_the_run(services: PretendServices) -> None:
+    page = open_run(services, JobState.RUNNING).click("sql-cancel")
+    assert "The query was cancelled." in page.text
+
+
+def test_an_answer_tells_rows_time_states_and_notes(services: PretendServices) -> None:
+    rows = pa.table({"id": range(1_500), "text": ["<b onclick=alert(1)>x</b>"] * 1_500})
+    services.answers["9f2a00"] = Answer(
+        rows=rows,
+        has_more=True,
+        plan="== Physical Plan ==",
+        reads=(
+            StateRead(table="air.flights", branch="dev", snapshot_id=7, asked="v1"),
+            StateRead(table="air.planes", branch="main", snapshot_id=None),
+        ),
+        notes=("air.planes has no branch 'dev': main is read.",),
+        started_millis=NOW,
+        finished_millis=NOW + 1_250,
+    )
+    page = open_run(services, JobState.DONE)
+    text = page.text.replace("\\", "")
+    assert "**at least 1,500 rows** in 1.2 s" in text
+    assert "`air.flights` on `dev` at snapshot 7 (v1)" in text
+    assert "air.planes has no branch 'dev': main is read." in text
+    assert "The first 1,000 rows; the files hold 1,500." in text
+    assert "== Physical Plan ==" in text
+    (grid,) = page.at.dataframe
+    assert len(grid.value) == 1_000
+    assert grid.value["text"][0] == "<b onclick=alert(1)>x</b>"
+    assert len(page.at.get("download_button")) == 2
+
+
+def test_no_row_is_said_with_the_columns(services: PretendServices) -> None:
+    rows = pa.table({"id": pa.array([], pa.int64())})
+    services.answers["9f2a00"] = Answer(rows=rows, has_more=False, plan="")
+    page = open_run(services, JobState.DONE)
+    assert "No row. The columns are id." in page.text
+
+
+def test_an_unknown_run_keeps_the_statement(services: PretendServices) -> None:
+    page = Console(services).open("sql", q=SQL, id="nope")
+    assert "**Run `nope` was not found.**" in page.text
+    assert editor(page).value == SQL
+
+
+def test_the_history_leads_back_to_each_run(services: PretendServices) -> None:
+    page = open_run(services, JobState.FAILED)
+    links = dict(page.links())
+    assert "id=9f2a00" in links["`SELECT * FROM air.flights`"]
+    assert "branch=dev" in links["`SELECT * FROM air.flights`"]
+    # An address without the statement still shows it: the run knows it.
+    assert editor(Console(services).open("sql", id="9f2a00")).value == SQL
+
+
+def test_what_a_job_says_of_itself_is_the_statement() -> None:
+    assert Asked.of_statement(SQL) == Asked(text=SQL, branch="main")
+    assert Asked.of_statement(f"USE BRANCH `fix-it`; {SQL}") == Asked(text=SQL, branch="fix-it")
+    assert Asked.of_statement("CALL sys.undo(table => 'a.b', operation => 'x')") is None
+    assert Asked.of_statement("SELECT FROM FROM") is None
+    assert text_for_address("x" * 5_000) is None
+    assert [each.full_name for each in tables_named("SELECT * FROM a.`b$branch_c`, a.b, c.d")] == [
+        "a.b",
+        "c.d",
+    ]
+    assert tables_named("SELECT * FRM") == ()
+
+
+def test_values_are_shown_and_taken_away_as_they_are() -> None:
+    zone = dt.UTC
+    rows = pa.table(
+        {
+            "big": pa.array([2**53 + 1, None], pa.int64()),
+            "small": pa.array([1, None], pa.int64()),
+            "decimal": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
+            "bytes": pa.array([b"\x00\xff", None]),
+            "list": pa.array([[1, None], None], pa.list_(pa.int32())),
+            "row": pa.array([{"a": "x", "b": b"\x01"}, None]),
+            "text": pa.array(["", None]),
+            "time": pa.array([dt.datetime(2026, 1, 1, tzinfo=zone), None]),
+            "lasted": pa.array([dt.timedelta(days=1), None]),
+            "nothing": pa.nulls(2),
+        }
+    )
+    shown = for_screen(rows).to_pylist()
+    assert shown[0] == {
+        "big": "9007199254740993", "small": 1, "decimal": "1.50", "bytes": "00ff",
+        "list": "[1, null]", "row": '{"a": "x", "b": "01"}', "text": "",
+        "time": dt.datetime(2026, 1, 1, tzinfo=zone), "lasted": "1 day, 0:00:00", "nothing": None,
+    }  # fmt: skip
+    assert set(shown[1].values()) == {None}
+    lines = to_csv(rows.drop_columns(["time", "lasted"])).decode().splitlines()
+    assert lines == [
+        '"big","small","decimal","bytes","list","row","text","nothing"',
+        '9007199254740993,1,1.50,"00ff","[1, null]","{""a"": ""x"", ""b"": ""01""}","",',
+        ",,,,,,,",
+    ]
