@@ -122,12 +122,17 @@ def plan_read(
     merges = bool(schema.primary_keys) and not schema.skips_level_0
     if not merges:
         files, may_hold = files.filter(pa.array(may_hold)), may_hold[may_hold]
-    placed = place_files(store, table, snapshot, files)
+    placed = [
+        file if is_wanted else replace(file, may_hold=False)
+        for file, is_wanted in zip(
+            place_files(store, table, snapshot, files), may_hold, strict=True
+        )
+    ]
     picks = schema.options.read(table_options.MERGE_ENGINE) in _PICKING
     units: list[ReadUnit] = []
-    for bucket in _by_bucket(placed, may_hold):
+    for bucket in by_bucket(placed):
         if not merges:
-            units += _pieces(bucket)
+            units += pieces(bucket)
             continue
         for section in sections(bucket, schema):
             is_merged = len(section) > 1
@@ -168,14 +173,20 @@ class PlacedFile:
 
 
 def place_files(
-    store: FileIO, table: FileStoreTable, snapshot: Snapshot, files: pa.Table
+    store: FileIO, table: FileStoreTable, snapshot: Snapshot | None, files: pa.Table
 ) -> list[PlacedFile]:
-    """Find where live files of a state and their deletion vectors lie.
+    """Find where files and their deletion vectors lie.
+
+    Args:
+        store: The store of the table.
+        table: The table on a branch.
+        snapshot: The state whose deletion vectors count; None for rows as they were written.
+        files: Columns of MANIFEST_ENTRY.
 
     Raises:
         InvalidInput: A file is of a format, or lies in a store, that is not served.
     """
-    vectors = _deletion_vectors(store, table, snapshot)
+    vectors = {} if snapshot is None else _deletion_vectors(store, table, snapshot)
     paths = data_file_paths(table, files).to_pylist()
     check_formats(paths)
     return [
@@ -210,11 +221,11 @@ def _inside(store: FileIO, location: str) -> str:
     return store.path_of(location)
 
 
-def _by_bucket(files: Iterable[PlacedFile], may_hold: Iterable[bool]) -> Iterator[list[PlacedFile]]:
+def by_bucket(files: Iterable[PlacedFile]) -> Iterator[list[PlacedFile]]:
+    """The files of each bucket, in their order."""
     buckets: dict[tuple[bytes, int], list[PlacedFile]] = {}
-    for file, holds in zip(files, may_hold, strict=True):
-        found = file if holds else replace(file, may_hold=False)
-        buckets.setdefault((file.partition, file.bucket), []).append(found)
+    for file in files:
+        buckets.setdefault((file.partition, file.bucket), []).append(file)
     yield from buckets.values()
 
 
@@ -242,7 +253,7 @@ def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
     return tuple((value is not None, value) for value in decode_row(key, types))
 
 
-def _pieces(files: Iterable[PlacedFile]) -> Iterator[ReadUnit]:
+def pieces(files: Iterable[PlacedFile]) -> Iterator[ReadUnit]:
     """Files that share no key, as many as make a task worth starting."""
     held: list[DataFile] = []
     for file in files:

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.data_types import DataField, arrow_schema
+from core.format.data_types import DataField, arrow_schema, to_arrow
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
@@ -65,6 +65,15 @@ class ReadTask:
         for rows in tables:
             wanted = self._filtered(rows).select([field.name for field in self.fields])
             yield from wanted.cast(layout, safe=False).to_batches(max_chunksize=_BATCH_ROWS)
+
+    def read(self, unit: ReadUnit) -> pa.Table:
+        """Read one unit as a whole, in the Arrow types of `fields`."""
+        names = [field.name for field in self.fields]
+        if unit.is_merged:
+            return self._filtered(self._merged(unit)).select(names)
+        empty = pa.schema([(each.name, to_arrow(each.type)) for each in self.fields]).empty_table()
+        tables = (self._filtered(self._unmerged(file)).select(names) for file in unit.files)
+        return pa.concat_tables([empty, *tables])
 
     def _merged(self, unit: ReadUnit) -> pa.Table:
         # What decides between rows of a key is read with them, and left out afterwards.

@@ -1,0 +1,122 @@
+"""What the options of the format ask for, and which filters of Spark are understood."""
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import datasource as spark
+
+from core.errors import NotFound, PaimonError
+from core.format.data_types import INT, STRING, AtomicType, TypeRoot
+from core.merge.predicate import parse_condition
+from core.spark.data_source import BranchReader, condition_of
+from tests.support.local_tables import LocalTable
+from tests.support.table_files import a_schema
+
+COLUMNS = (
+    ("id", INT),
+    ("name", STRING),
+    ("ratio", AtomicType(root=TypeRoot.DOUBLE)),
+    ("at", AtomicType(root=TypeRoot.TIMESTAMP, precision=3)),
+    ("day", AtomicType(root=TypeRoot.DATE)),
+    ("price", AtomicType(root=TypeRoot.DECIMAL, precision=10, scale=2)),
+)
+SCHEMA = a_schema(0, COLUMNS)
+DAY = dt.date(2026, 1, 2)
+TIME = dt.datetime(2026, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "condition"),
+    [
+        (spark.EqualTo(("id",), 3), "id = 3"),
+        (spark.GreaterThan(("name",), "x"), "name > 'x'"),
+        (spark.LessThanOrEqual(("day",), DAY), "day <= '2026-01-02'"),
+        (spark.EqualTo(("at",), TIME), "at = '2026-01-02 03:04:05'"),
+        (spark.EqualTo(("price",), Decimal("1.50")), "price = 1.50"),
+        (spark.In(("id",), (1, 2)), "id in (1, 2)"),
+        (spark.Not(spark.In(("id",), (1, 2))), "not id in (1, 2)"),
+        (spark.IsNull(("ratio",)), "ratio is null"),
+        (spark.IsNotNull(("ratio",)), "ratio is not null"),
+        (spark.EqualNullSafe(("id",), 3), "id = 3"),
+    ],
+)
+def test_a_filter_of_spark_becomes_a_condition(pushed: spark.Filter, condition: str) -> None:
+    assert condition_of(pushed, SCHEMA) == parse_condition(condition)
+
+
+@pytest.mark.parametrize(
+    "pushed",
+    [
+        spark.GreaterThan(("ratio",), 0.5),  # NaN is greater to Spark
+        spark.EqualTo(("id", "part"), 3),
+        spark.EqualTo(("id",), None),
+        spark.EqualTo(("nobody",), 3),
+        spark.EqualTo(("at",), TIME.replace(microsecond=1)),
+        spark.In(("id",), (1, None)),
+        spark.Not(spark.EqualNullSafe(("id",), 3)),  # true where it is null
+        spark.StringStartsWith(("name",), "x"),
+    ],
+)
+def test_a_filter_that_means_something_else_to_spark_is_left_to_it(pushed: spark.Filter) -> None:
+    assert condition_of(pushed, SCHEMA) is None
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> LocalTable:
+    made = LocalTable(tmp_path_factory.mktemp("warehouse"), a_schema(0))
+    for number in range(3):
+        made.append(pa.table({"id": pa.array([number], pa.int32()), "name": [f"n{number}"]}))
+    return made
+
+
+def read(table: LocalTable, *pushed: spark.Filter, **options: str) -> list[dict[str, Any]]:
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    reader = BranchReader({"path": table.paths.table, **named})
+    assert reader.pushFilters(list(pushed)) == list(pushed)
+    batches = [batch for each in reader.partitions() for batch in reader.read(each)]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_options_choose_state_columns_and_rows(table: LocalTable) -> None:
+    assert [row["id"] for row in read(table)] == [0, 1, 2]
+    assert [row["id"] for row in read(table, snapshot="2")] == [0, 1]
+    assert [row["id"] for row in read(table, timestamp="1970-01-01T00:02:30")] == [0, 1]
+    assert read(table, columns="name", filter="id > 1") == [{"name": "n2"}]
+    assert read(table, spark.EqualTo(("id",), 1), columns="name") == [{"name": "n1"}]
+    assert read(table, spark.EqualTo(("id",), 9)) == []
+    found = read(table, incremental_between="1,2", columns="id")
+    assert found == [{"rowkind": "+I", "id": 1}]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"snapshot": "99"}, "snapshot 99"),
+        ({"snapshot": "first"}, "no snapshot id"),
+        ({"tag": "v9"}, "v9"),
+        ({"timestamp": "noon"}, "'noon'"),
+        ({"snapshot": "1", "tag": "v"}, "only one of"),
+        ({"colums": "id"}, "no option 'colums'"),
+        ({"columns": "nobody"}, "'nobody'"),
+        ({"branch": "nobody"}, "nobody"),
+        ({"filter": "nobody = 1"}, "'nobody'"),
+        ({"incremental_between": "3,1"}, "earlier one first"),
+        ({"incremental_between": "3"}, "two snapshot ids"),
+        ({"warehouse": "x"}, "or 'path'"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_sentence(
+    table: LocalTable, options: dict[str, str], named: str
+) -> None:
+    with pytest.raises(PaimonError, match=named):
+        read(table, **options)
+
+
+def test_a_table_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    options = {"warehouse": str(tmp_path), "table": "db.nobody"}
+    with pytest.raises(NotFound):
+        BranchReader(options).partitions()
