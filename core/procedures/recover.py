@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.commit.journal import End, Ending, Journal
+from core.commit import row_write
+from core.commit.journal import End, Ending, Intent, Journal
 from core.errors import ErrorKind, NotFound, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
@@ -62,12 +63,18 @@ def recover_table(
     journal = Journal(warehouse.store, table.paths)
     done = []
     for intent in journal.unfinished():
-        is_fresh = warehouse.clock() - intent.time_millis < FRESH_MILLIS
-        if intent.operation_id in running or is_fresh:
+        if intent.operation_id in running or _may_be_at_work(intent, warehouse.clock()):
             continue
         operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
         done.append(_recover(operation))
     return tuple(done)
+
+
+def _may_be_at_work(intent: Intent, now_millis: int) -> bool:
+    if intent.procedure == row_write.PROCEDURE:
+        # A write may take hours, and says which process it is of.
+        return row_write.is_at_work(intent, now_millis)
+    return now_millis - intent.time_millis < FRESH_MILLIS
 
 
 def _recover(operation: Operation) -> Recovery:
@@ -103,6 +110,11 @@ def _finish(operation: Operation) -> End:
                 branches.undo_creation(operation, error.message)
         case "fast_forward":
             finish_take_over(operation)
+        case row_write.PROCEDURE:
+            warehouse = operation.warehouse
+            row_write.recover_write(
+                operation.table, warehouse.store, operation.intent, warehouse.clock
+            )
         case name if name in VERBS:
             finish_verb(VERBS[name], operation)
         case other:
