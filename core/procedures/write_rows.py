@@ -16,6 +16,7 @@ from core.errors import CommitConflict, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
 from core.format.data_types import to_arrow
+from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
@@ -332,10 +333,23 @@ def _run(
         snapshot_id=None if snapshot is None else snapshot.id,
         rows=prepared.row_count,
         files_added=_count(prepared.messages, "new_files", "compact_after"),
-        files_removed=_count(prepared.messages, "deleted_files", "compact_before"),
+        files_removed=(
+            _replaced_files(table, snapshot)
+            if commit.overwrites
+            else _count(prepared.messages, "deleted_files", "compact_before")
+        ),
     )
     write.finish(json.dumps(asdict(written)))
     return written
+
+
+def _replaced_files(table: FileStoreTable, snapshot: Snapshot | None) -> int:
+    """How many files went with an overwrite, which only its commit finds out."""
+    if snapshot is None:
+        return 0
+    manifests = table.scan.read_list(table.paths, snapshot.delta_manifest_list)
+    kinds = table.read_manifests(manifests)["kind"]
+    return int(pc.sum(pc.equal(kinds, int(FileKind.DELETE))).as_py() or 0)
 
 
 def _commit_of(prepared: PreparedRows) -> RowCommit:
