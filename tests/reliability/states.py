@@ -5,6 +5,7 @@ names are never used twice.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -178,9 +179,15 @@ def _branch(folder: Path) -> BranchOnDisk:
 
 
 def _files(folder: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for each in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if each.name.startswith(prefix):
-            yield each.name.removeprefix(prefix), each.read_bytes()
+    # Read for every state that a crash leaves: paths stay text.
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except FileNotFoundError:
+        return
+    for name in names:
+        if name.startswith(prefix):
+            with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123
+                yield name.removeprefix(prefix), file.read()
 
 
 def _read(table: Path, data: bytes) -> Reading:
