@@ -1,0 +1,38 @@
+"""R7: every state of a small model of publishing and merging keeps the laws; broken ones do not."""
+
+from itertools import product
+
+import pytest
+
+from tests.support.publish_model import OPERATIONS, Broken, Model, deals
+
+_WRITERS, _OPERATIONS = 2, 3
+
+
+def _models(broken: Broken | None) -> list[Model]:
+    return [
+        Model(operations=operations, deals=deal, broken=broken)
+        for operations in product(OPERATIONS, repeat=_OPERATIONS)
+        for deal in deals(_OPERATIONS, _WRITERS)
+    ]
+
+
+def test_every_state_keeps_the_laws() -> None:
+    models = _models(None)
+    assert [found for model in models if (found := model.visit())] == []
+    states = sum(len(model.visited) for model in models)
+    print(f"{len(models)} models, {states} states")
+    assert states > 20_000, "the models do nothing"
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (Broken.OVERWRITES, "NoLostAck"),
+        (Broken.KEEPS_BASE, "MergeOnce"),
+        (Broken.ANSWERS_EARLY, "NoLostAck"),
+        (Broken.LOOKS_NOT, "MergeOnce"),
+    ],
+)
+def test_a_broken_model_is_caught(broken: Broken, law: str) -> None:
+    assert any((found := model.visit()) and found.startswith(law) for model in _models(broken))
