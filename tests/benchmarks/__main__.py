@@ -15,11 +15,13 @@ from tests.benchmarks import (
     commit_storm,
     live_files,
     merge_append,
+    metadata_diff,
 )
 from tests.benchmarks.contest import HEADING, Result, describe_machine, report, to_json
 
 BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B1": live_files.run,
+    "B2": metadata_diff.run,
     "B3": merge_append.run,
     "B5": commit_storm.run,
     "B5-one-row": commit_one_row.run,

@@ -16,12 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
 from tests.benchmarks.contest import OURS
 from tests.benchmarks.merge_append import CALLS
-from tests.benchmarks.synthetic import TABLE
+from tests.benchmarks.synthetic import TABLE, open_table
 
 
 def main() -> None:
@@ -35,8 +32,7 @@ def main() -> None:
         os.sync()
         times = [_timed(merge, f"b{number}") for number in range(CALLS)]
         again = _timed(merge, "b0")
-        files = FileIO.for_url(str(warehouse))
-        table = FileStoreTable.open(files, f"{files.root}/db.db/t", Identifier.parse(TABLE))
+        table = open_table(warehouse)
         head = table.head()
         assert head is not None
         answer = {

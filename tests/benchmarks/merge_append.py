@@ -12,16 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
-from tests.benchmarks.synthetic import BRANCH, TABLE, make_table, new_file
+from tests.benchmarks.synthetic import BRANCH, add_files, make_table, open_table
 from tests.support.requirements import MissingError, find_jar, find_jvm
 
 CALLS: Final = 6
@@ -84,12 +76,12 @@ def make_warehouse(folder: Path, case: Case) -> int:
         How many files are live on main once all branches are merged.
     """
     live = make_table(folder, case.files, case.manifests).live_files
-    main = _open(folder)
+    main = open_table(folder)
     for number in range(CALLS):
         branch = main.on(f"b{number}")
         shutil.copytree(Path(main.on(BRANCH).paths.root), Path(branch.paths.root))
-        _commit(folder, branch, [f"b{number}-{each}" for each in range(case.changed)])
-    _commit(folder, main, ["mine"])
+        add_files(folder, branch, [f"b{number}-{each}" for each in range(case.changed)])
+    add_files(folder, main, ["mine"])
     return live + CALLS * case.changed + 1
 
 
@@ -107,28 +99,6 @@ def find_contestants() -> tuple[list[Contestant], dict[str, str]]:
 def _child(who: str) -> Callable[[Path], Sequence[str]]:
     module = "tests.benchmarks.child_merge"
     return lambda folder: [sys.executable, "-m", module, str(folder), who]
-
-
-def _open(folder: Path) -> FileStoreTable:
-    files = FileIO.for_url(str(folder))
-    return FileStoreTable.open(files, f"{files.root}/db.db/t", Identifier.parse(TABLE))
-
-
-def _commit(folder: Path, table: FileStoreTable, names: Sequence[str]) -> None:
-    files = pa.concat_tables(
-        new_file(f"data-{name}.parquet", partition=number % 10) for number, name in enumerate(names)
-    )
-    messages = [
-        CommitMessage(
-            partition=partition,
-            bucket=0,
-            total_buckets=-1,
-            new_files=files.filter(pa.compute.equal(files["partition"], partition)),
-        )
-        for partition in dict.fromkeys(files["partition"].to_pylist())
-    ]
-    store = CommitStore.of(FileIO.for_url(str(folder)))
-    FileStoreCommit(table, store).commit(messages, user="benchmark", identifier=len(names))
 
 
 def _targets(case: Case, result: Result, flat: Mapping[int, float]) -> Iterator[Target]:

@@ -3,19 +3,27 @@
 import itertools
 import shutil
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
 from core.format.binary_row import EMPTY_ROW, encode_rows
 from core.format.data_types import BIGINT, INT, STRING, DataField, DataType
+from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY, encode_manifest
 from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
 from core.format.options import Options
 from core.format.snapshot import CommitKind, Snapshot
 from core.format.table_schema import TableSchema
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
 
 TABLE = "db.t"
 BRANCH = "dev"
@@ -70,6 +78,31 @@ def make_table(folder: Path, entries: int, manifests: int) -> SyntheticTable:
     for root in (table, table / "branch" / f"branch-{BRANCH}"):
         _write_state(root, names, found.live_rows)
     return found
+
+
+def open_table(folder: Path) -> FileStoreTable:
+    """The table of a warehouse that `make_table` wrote, on main."""
+    files = FileIO.for_url(str(folder))
+    return FileStoreTable.open(files, f"{files.root}/db.db/t", Identifier.parse(TABLE))
+
+
+def add_files(folder: Path, table: FileStoreTable, names: Sequence[str]) -> None:
+    """Commit files of one row to a branch, spread over ten partitions."""
+    files = pa.concat_tables(
+        new_file(f"data-{name}.parquet", partition=number % 10)
+        for number, name in enumerate(names)
+    )
+    messages = [
+        CommitMessage(
+            partition=partition,
+            bucket=0,
+            total_buckets=-1,
+            new_files=files.filter(pc.equal(files["partition"], partition)),
+        )
+        for partition in dict.fromkeys(files["partition"].to_pylist())
+    ]
+    store = CommitStore.of(FileIO.for_url(str(folder)))
+    FileStoreCommit(table, store).commit(messages, user="benchmark", identifier=len(names))
 
 
 def new_file(name: str, *, partition: int) -> pa.Table:

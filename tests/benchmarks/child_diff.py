@@ -1,0 +1,86 @@
+"""One process of B2: `python -m tests.benchmarks.child_diff WAREHOUSE ours|VERSION`."""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from tests.benchmarks.contest import OURS
+from tests.benchmarks.synthetic import BRANCH, TABLE
+
+_WARM_CALLS = 3
+
+
+def main() -> None:
+    """Tell main and the branch apart, once cold and some times warm, and print the figures."""
+    warehouse, who = sys.argv[1:]
+    diff = _ours(warehouse) if who == OURS else _java(warehouse, who)
+    times = []
+    for _ in range(1 + _WARM_CALLS):
+        started = time.perf_counter()
+        answer = diff()
+        times.append(time.perf_counter() - started)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = {"cold": times[0], "warm": times[1:], "peak_rss_kib": peak, "answer": answer}
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+def _ours(folder: str) -> Callable[[], Mapping[str, int]]:
+    from core.format.identifier import Identifier  # noqa: PLC0415  # a JVM has no use
+    from core.procedures.compare_states import compare_states  # noqa: PLC0415
+    from core.procedures.warehouse import Warehouse  # noqa: PLC0415
+
+    warehouse, table = Warehouse.open(folder), Identifier.parse(TABLE)
+
+    def diff() -> Mapping[str, int]:
+        found = compare_states(warehouse, table, "main", BRANCH)
+        head = warehouse.table(table).head()
+        assert head is not None
+        shared = warehouse.table(table).manifests(head).num_rows
+        return {
+            "changed": found.only_in(after=True).file_count,
+            "shared_manifests_read": shared - found.manifests_skipped,
+        }
+
+    return diff
+
+
+def _java(folder: str, version: str) -> Callable[[], Mapping[str, int]]:
+    import jpype  # noqa: PLC0415  # only where a JVM is wanted
+
+    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
+    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
+
+    jpype.startJVM(
+        "-Xmx4g",
+        "-Dslf4j.internal.verbosity=ERROR",
+        jvmpath=str(find_jvm()),
+        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
+    )
+
+    def java(name: str) -> object:
+        return jpype.JClass(f"org.apache.paimon.{name}")
+
+    options = jpype.JClass("java.util.HashMap")()
+    options.put("warehouse", folder)
+    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
+    catalog = java("catalog.CatalogFactory").createCatalog(context)
+    database, name = TABLE.split(".")
+
+    def plan(table: str) -> object:
+        identifier = java("catalog.Identifier").create(database, table)
+        entries = catalog.getTable(identifier).store().newScan().plan().files()
+        # All of it happens inside the JVM: calls from here, one a file, would be charged to it.
+        return jpype.JClass("java.util.HashSet")(java("manifest.SimpleFileEntry").from_(entries))
+
+    def diff() -> Mapping[str, int]:
+        files = plan(f"{name}$branch_{BRANCH}")
+        files.removeAll(plan(name))
+        return {"changed": int(files.size())}
+
+    return diff
+
+
+if __name__ == "__main__":
+    main()
