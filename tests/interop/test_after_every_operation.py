@@ -326,11 +326,14 @@ def test_java_and_we_agree_after_every_operation(
     open_java: Callable[[Path], JavaPaimon],
     tmp_path: Path,
     rng: Random,
+    paimon_version: str,
     examples: Callable[[int], int],
 ) -> None:
-    for number in range(examples(2)):
+    # Each version of Paimon takes walks of its own.
+    own = Random(f"{rng.random()} {paimon_version}")
+    for number in range(examples(1)):
         folder = tmp_path / str(number)
-        walk = Walk(open_java(folder), folder, shape, rng)
+        walk = Walk(open_java(folder), folder, shape, own)
         for _ in range(25):
             walk.step()
         walk.check()

@@ -29,7 +29,7 @@ def test_a_row_of_one_field_is_the_same_bytes_as_in_java(
 ) -> None:
     row_type = row_type_of([written])
     to_java_bytes = _java_encoder(row_type)
-    for _ in range(examples(2000)):
+    for _ in range(examples(1000)):
         values = (random_value(rng, row_type.types[0]),)
         expected, hashed = to_java_bytes(values)
         encoded = encode_row(values, row_type.types)

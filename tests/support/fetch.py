@@ -1,7 +1,7 @@
 """Fetches what tests need beside Python packages: Paimon jars, pypaimon, an S3 server.
 
 All of it lands in `.peers/` beside the project, on first use, once however many processes ask.
-`python -m tests.support.fetch` does it beforehand.
+`python -m tests.support.fetch [NAME]...` does it beforehand.
 """
 
 import fcntl
@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -166,13 +167,18 @@ def _locked(name: str) -> Iterator[None]:
         yield
 
 
-def main() -> None:
-    """Fetch everything and say where it is."""
-    for version in JARS:
-        print(fetch_jar(version))
-    print(fetch_pypaimon())
-    print(fetch_s3_server())
+_FETCHES: Final[Mapping[str, Callable[[], Path]]] = {
+    **{version: partial(fetch_jar, version) for version in JARS},
+    "pypaimon": fetch_pypaimon,
+    "s3-server": fetch_s3_server,
+}
+
+
+def main(asked: Sequence[str]) -> None:
+    """Fetch what is asked for, everything if nothing is, and say where it is."""
+    for name in asked or _FETCHES:
+        print(_FETCHES[name]())
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
