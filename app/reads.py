@@ -22,6 +22,7 @@ from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
+from core.jobs.kept_diffs import KeptDiff
 from core.jobs.progress import JobView, WorkerView
 from core.procedures.browse_values import (
     BranchGraph,
@@ -135,6 +136,11 @@ def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff
     """Compare two states of a table, each named by branch, snapshot, tag or time."""
     found: StateDiff = _heads("compare_states", identifier, before, after)
     return found
+
+
+def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
+    """Return the rows in which two states differ, None where no job has compared them yet."""
+    return get_services().row_diff(identifier, diff)
 
 
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:

@@ -22,6 +22,7 @@ from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
+from core.jobs.kept_diffs import KeptDiff, KeptDiffs
 from core.jobs.progress import JobView, WorkerView
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
@@ -58,6 +59,7 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
 from core.procedures.consequence import Preview
 from core.procedures.fast_forward import preview_fast_forward
@@ -187,6 +189,11 @@ class Services:
     def compare_states(self, table: Identifier, before: str, after: str) -> StateDiff:
         """Compare two states of a table, each named by branch, snapshot, tag or time."""
         return compare_states(self.warehouse, table, before, after)
+
+    def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
+        """Return the rows in which two states differ, None where no job has compared them yet."""
+        kept = KeptDiffs(folder=self.job_settings.diffs_path)
+        return kept.find(row_diff_name(table, diff))
 
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""

@@ -1,5 +1,6 @@
 """The command that compares two states of a table."""
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import pyarrow as pa
@@ -11,6 +12,14 @@ from app.cli.arguments import (
     WarehouseOption,
     named_table,
     open_services,
+)
+from app.cli.compare_rows import (
+    check_column,
+    check_export,
+    compared_rows,
+    print_row_lines,
+    rows_document,
+    write_rows,
 )
 from app.cli.output import (
     print_fields,
@@ -29,6 +38,8 @@ from app.models.compare import (
     summary,
 )
 from core.diff.row_bounds import Bounds
+from core.diff.row_diff import RowKind
+from core.diff.row_diff_index import RowFilter
 from core.diff.state_diff import StateDiff, TableState, Totals
 
 compare = typer.Typer()
@@ -54,17 +65,46 @@ def compare_states(
     files: Annotated[
         bool, typer.Option("--files", help="List the files that only one side has.")
     ] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Let a worker compare rows, and list those that differ.")
+    ] = False,
+    kind: Annotated[
+        RowKind | None, typer.Option("--kind", help="Of the rows, only those of one kind.")
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="NAME", help="Only rows that changed in this column."),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write the rows as .csv or .parquet."),
+    ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="Partitions and files listed, 0 for all.")
+        int, typer.Option("--limit", "-n", min=0, help="Lines of each list, 0 for all.")
     ] = _LISTED,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what differs between two states of a table, from its manifests alone."""
-    identifier = named_table(table)
-    found = open_services(warehouse).compare_states(identifier, before, after)
+    """Tell what differs between two states of a table, from its manifests alone.
+
+    With --rows a worker reads the files that only one side has, and what they overlap.
+    """
+    identifier, wanted = named_table(table), RowFilter(kind=kind, column=column)
+    check_export(export)
+    services = open_services(warehouse)
+    found = services.compare_states(identifier, before, after)
+    kept = None
+    if rows or export is not None:
+        kept = compared_rows(services, identifier, found)
+        check_column(kept, column)
+    if export is not None and kept is not None:
+        write_rows(kept, wanted, export)
     if as_json:
-        print_json({"table": identifier.table_name, **_document(found, files=files)})
+        document = {"table": identifier.table_name, **_document(found, files=files)}
+        print_json(document if kept is None else {**document, **rows_document(kept, wanted, limit)})
+        return
+    if kept is not None:
+        print_row_lines(kept, wanted, limit)
         return
     _print_summary(found)
     _print_partitions(found, limit)

@@ -10,6 +10,7 @@ from app.models.wording import plain
 from app.state import PageName
 from app.widgets.compare_choice import show_choice, show_unknown_branch
 from app.widgets.compare_parts import show_figures, show_files, show_partitions
+from app.widgets.compare_rows import show_rows
 from app.widgets.problem import show_problem
 from app.widgets.same_as import show_same_as
 from app.widgets.schema_diff import show_schema_diff
@@ -25,6 +26,7 @@ class Tab(StrEnum):
     PARTITIONS = "partitions"
     FILES = "files"
     SCHEMA = "schema"
+    ROWS = "rows"
 
 
 def show() -> None:
@@ -50,7 +52,7 @@ def show() -> None:
         else:
             show_problem(error, headline="The two states cannot be compared.")
         return
-    _show(diff)
+    _show(identifier, diff)
     show_same_as("compare", identifier.table_name, before, after)
 
 
@@ -59,7 +61,7 @@ def _other(identifier: Identifier) -> str | None:
     return None if identifier.is_main else identifier.branch
 
 
-def _show(diff: StateDiff) -> None:
+def _show(identifier: Identifier, diff: StateDiff) -> None:
     if diff.is_empty:
         st.success(f"**{plain(summary(diff))}**", icon=":material/check:")
         _show_pinned(diff)
@@ -76,6 +78,8 @@ def _show(diff: StateDiff) -> None:
             show_partitions(diff)
         case Tab.FILES:
             show_files(diff)
+        case Tab.ROWS:
+            show_rows(identifier, diff)
         case Tab.SCHEMA:
             show_schema_diff(diff.schema, f"A {diff.before.name}", f"B {diff.after.name}")
 

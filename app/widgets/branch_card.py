@@ -142,6 +142,11 @@ def _show_actions(item: BranchItem, track: Track, place: Location) -> None:
             state.link(PageName.SNAPSHOTS, "Snapshots", target, icon=":material/timeline:")
         if item.schema is not None:
             state.link(PageName.SCHEMAS, "Schemas", target, icon=":material/schema:")
+        if item.head is not None and item.name != MAIN_BRANCH:
+            sides = {"cmp_a": MAIN_BRANCH, "cmp_b": item.name}
+            state.link(
+                PageName.COMPARE, "Compare", target, view=sides, icon=":material/compare_arrows:"
+            )
         view = {"source": item.name, "target": MAIN_BRANCH}
         if track.state is LaneState.AHEAD:
             state.link(
@@ -196,12 +201,20 @@ def show_snapshot_card(
         if tags:
             st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in tags))
         point = SnapshotPoint.of(branch, snapshot)
-        state.link(
-            PageName.SNAPSHOTS,
-            "Open in Snapshots",
-            place.at_snapshot(point),
-            icon=":material/timeline:",
-        )
+        with st.container(horizontal=True, gap="small"):
+            state.link(
+                PageName.SNAPSHOTS,
+                "Open in Snapshots",
+                place.at_snapshot(point),
+                icon=":material/timeline:",
+            )
+            state.link(
+                PageName.COMPARE,
+                "Compare with the head",
+                place.at_branch(branch),
+                view={"cmp_a": f"{branch}@{point.id}:{point.identity}", "cmp_b": branch},
+                icon=":material/compare_arrows:",
+            )
 
 
 def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:

@@ -159,7 +159,7 @@ def show_files(diff: StateDiff) -> None:
     part = state.parameter("cmp_part")
     _show_part(part)
     side = st.segmented_control(
-        "Files", ["all", "only A", "only B"], default="all", key="cmp_kind", bind="query-params",
+        "Files", ["all", "only A", "only B"], default="all", key="cmp_side", bind="query-params",
         required=True, label_visibility="collapsed",
     )  # fmt: skip
     files = diff.files if side == "all" else diff.files_of(after=side == "only B")

@@ -109,3 +109,8 @@ def _show_links(identifier: Identifier, snapshot: Snapshot) -> None:
             view={"sc_r": f"{identifier.branch}:{snapshot.schema_id}"},
             icon=":material/schema:",
         )
+        sides = {"cmp_a": f"{point.branch}@{point.id}:{point.identity}", "cmp_b": point.branch}
+        state.link(
+            PageName.COMPARE, "Compare with the head", here().at_branch(identifier.branch),
+            view=sides, icon=":material/compare_arrows:",
+        )  # fmt: skip

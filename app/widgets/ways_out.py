@@ -13,6 +13,10 @@ def show_both_sides(source: str, target: str) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown("**Look at both sides.**", width="content")
         state.link(
+            PageName.COMPARE, "What differs", place,
+            view={"cmp_a": target, "cmp_b": source}, icon=":material/compare_arrows:",
+        )  # fmt: skip
+        state.link(
             PageName.SNAPSHOTS, "Both histories on one scale", place,
             view={"sn_b2": source}, icon=":material/timeline:",
         )  # fmt: skip

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.diff.row_diff import AFTER, BEFORE, CHANGED, KIND, RowDiffWork, RowKind
+from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
 from core.errors import FormatError
 
 _ABOUT: Final = b"branch-console"
@@ -27,58 +28,16 @@ _SORTED_UP_TO: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which rows are wanted; None takes all.
-
-    Attributes:
-        column: Only changed rows whose cell in this column differs.
-    """
-
-    kind: RowKind | None = None
-    column: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowGroup:
-    """Counts of some rows that stand together: by kind, and changed cells by column."""
-
-    rows: int
-    kinds: Mapping[str, int]
-    columns: Mapping[str, int]
-
-    def count(self, wanted: RowFilter) -> int:
-        """How many of them are wanted."""
-        if wanted.column is not None:
-            is_other = wanted.kind not in (None, RowKind.CHANGED)
-            return 0 if is_other else self.columns.get(wanted.column, 0)
-        return self.rows if wanted.kind is None else self.kinds.get(wanted.kind, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDiff:
     """The rows in which two states differ.
 
     Attributes:
         path: A Parquet file with the columns of `row_diff_schema`.
-        columns: The names of the compared columns.
-        keys: Those that match rows; empty for a multiset.
-        facts: What else is known, as whoever kept it said.
+        index: What is known of its rows without reading them.
     """
 
     path: Path
-    columns: tuple[str, ...]
-    keys: tuple[str, ...]
-    groups: tuple[RowGroup, ...]
-    facts: Mapping[str, object]
-
-    def count(self, wanted: RowFilter) -> int:
-        """How many rows are wanted."""
-        return sum(group.count(wanted) for group in self.groups)
-
-    def changed_cells(self) -> dict[str, int]:
-        """Changed rows by column, the column with most of them first."""
-        sums = {name: self.count(RowFilter(column=name)) for name in self.columns}
-        return dict(sorted(sums.items(), key=lambda each: -each[1]))
+    index: RowDiffIndex
 
     def page(self, wanted: RowFilter, start: int, count: int) -> pa.Table:
         """Read some of the wanted rows, and no group that holds none of them.
@@ -89,7 +48,7 @@ class KeptDiff:
         parts, passed = [], 0
         try:
             with pq.ParquetFile(self.path) as file:
-                for number, group in enumerate(self.groups):
+                for number, group in enumerate(self.index.groups):
                     there = group.count(wanted)
                     first, last = max(start - passed, 0), min(start + count - passed, there)
                     passed += there
@@ -105,9 +64,11 @@ class KeptDiff:
             ) from error
 
     def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
-        """Read the wanted rows group by group."""
+        """Read the wanted rows group by group; where there are none, a table without rows."""
         with pq.ParquetFile(self.path) as file:
-            for number, group in enumerate(self.groups):
+            if not self.index.count(wanted):
+                yield file.schema_arrow.empty_table()
+            for number, group in enumerate(self.index.groups):
                 if group.count(wanted):
                     yield self._only(file.read_row_group(number), wanted)
 
@@ -115,7 +76,7 @@ class KeptDiff:
         if wanted.kind is not None:
             rows = rows.filter(pc.equal(rows[KIND], str(wanted.kind)))
         if wanted.column is not None:
-            at = self.columns.index(wanted.column)
+            at = self.index.columns.index(wanted.column)
             rows = rows.filter(
                 pa.array([at in each for each in rows[CHANGED].to_pylist()], pa.bool_())
             )
@@ -141,20 +102,20 @@ class KeptDiffs:
             return None
         if about.get("version") != _VERSION:
             return None
-        return KeptDiff(
-            path=path,
+        index = RowDiffIndex(
             columns=tuple(about["columns"]),
             keys=tuple(about["keys"]),
             groups=tuple(RowGroup(**each) for each in about["groups"]),
             facts=about["facts"],
         )
+        return KeptDiff(path=path, index=index)
 
     def counts(self, name: str) -> dict[str, int]:
         """Return how many rows of which kind were kept."""
         found = self.find(name)
         if found is None:
             return {}
-        return {str(kind): found.count(RowFilter(kind=kind)) for kind in RowKind}
+        return {str(kind): found.index.count(RowFilter(kind=kind)) for kind in RowKind}
 
     def keep(
         self,

@@ -60,7 +60,7 @@ def test_files_of_one_side_are_listed(console: Console) -> None:
     page = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files")
     assert set(page.at.dataframe[0].value["Only in"]) <= {"A", "B"}
     only = console.open(
-        "compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files", cmp_kind="only B"
+        "compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files", cmp_side="only B"
     )
     assert set(only.at.dataframe[0].value["Only in"]) == {"B"}
 

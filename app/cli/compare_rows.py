@@ -1,0 +1,124 @@
+"""Rows of a comparison on the command line: found by a worker, listed or written to a file."""
+
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from app.cli.jobs import follow_job
+from app.cli.output import print_line, print_note, print_rows
+from app.models.compare_rows import MARKS, csv_of, export_rows, row_lines, shown_columns
+from app.services import Services
+from core.diff.row_diff import RowKind
+from core.diff.row_diff_index import RowFilter
+from core.diff.state_diff import StateDiff
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.format.identifier import Identifier
+from core.jobs.kept_diffs import KeptDiff
+from core.jobs.progress import JobState
+
+_CSV: Final = ".csv"
+_PARQUET: Final = ".parquet"
+
+
+def check_export(path: Path | None) -> None:
+    """Refuse a file of another kind, before a job is started.
+
+    Raises:
+        InvalidInput: The file is neither CSV nor Parquet.
+    """
+    if path is not None and path.suffix not in (_CSV, _PARQUET):
+        raise InvalidInput(
+            f"{str(path)!r} is neither {_CSV} nor {_PARQUET}. Name the file so.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+
+
+def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -> KeptDiff:
+    """Return the rows in which two states differ; a worker looks for them where nobody has yet.
+
+    Raises:
+        PaimonError: The job was refused, failed or was cancelled.
+    """
+    found = services.row_diff(identifier, diff)
+    if found is not None:
+        return found
+    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
+    job_id = services.start("compare_states", {"table": identifier.table_name, **sides})
+    job = follow_job(services, job_id)
+    if job.state is not JobState.DONE:
+        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    found = services.row_diff(identifier, diff)
+    if found is None:
+        raise NotFound(
+            "The rows were compared and are not kept any more. Compare them again.",
+            kind=ErrorKind.FILE_NOT_FOUND,
+        )
+    return found
+
+
+def check_column(kept: KeptDiff, column: str | None) -> None:
+    """Refuse a column that was not compared.
+
+    Raises:
+        InvalidInput: There is no such column.
+    """
+    if column is not None and column not in kept.index.columns:
+        raise InvalidInput(
+            f"No column {column!r} was compared. There are {', '.join(kept.index.columns)}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+
+
+def rows_document(kept: KeptDiff, wanted: RowFilter, limit: int) -> dict[str, object]:
+    """Return counts and rows for a JSON document."""
+    index = kept.index
+    rows = kept.page(wanted, 0, limit or index.count(wanted))
+    (named,) = export_rows([rows], index)
+    return {
+        "row_counts": {str(kind): index.count(RowFilter(kind=kind)) for kind in RowKind},
+        "changed_cells": index.changed_cells(),
+        "not_compared": index.facts.get("not_compared"),
+        "differing_rows": named,
+    }
+
+
+def print_row_lines(kept: KeptDiff, wanted: RowFilter, limit: int) -> None:
+    """Print how many rows differ, and the first of them."""
+    index = kept.index
+    counts = (f"{index.count(RowFilter(kind=kind)):,} {kind}" for kind in RowKind)
+    print_line(f"Rows: {', '.join(counts)} (exact).")
+    number = index.count(wanted)
+    names = shown_columns(index, only_changed=wanted.column is not None)
+    lines = row_lines(kept.page(wanted, 0, limit or number), index)
+    print_line()
+    copies = () if index.keys else (">copies",)
+    print_rows(
+        ("", *copies, *names),
+        (
+            (
+                MARKS[line.kind],
+                *(() if index.keys else (line.copies,)),
+                *(line.cells[name] for name in names),
+            )
+            for line in lines
+        ),
+        total=number,
+    )
+
+
+def write_rows(kept: KeptDiff, wanted: RowFilter, path: Path) -> None:
+    """Write the wanted rows to a file, group by group."""
+    tables = kept.all_rows(wanted)
+    if path.suffix == _CSV:
+        with path.open("wb") as file:
+            for piece in csv_of(tables, kept.index):
+                file.write(piece)
+    else:
+        writer = None
+        for rows in export_rows(tables, kept.index):
+            writer = writer or pq.ParquetWriter(path, rows.schema)
+            writer.write_table(rows)
+        if writer is not None:
+            writer.close()
+    print_note(f"{kept.index.count(wanted):,} rows written to {path}.")

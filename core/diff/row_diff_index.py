@@ -1,0 +1,60 @@
+"""Counts of rows that differ, group by group: filtered pages are found without reading rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.diff.row_diff import RowKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Which rows are wanted; None takes all.
+
+    Attributes:
+        column: Only changed rows whose cell in this column differs.
+    """
+
+    kind: RowKind | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroup:
+    """Counts of some rows that stand together: by kind, and changed cells by column."""
+
+    rows: int
+    kinds: Mapping[str, int]
+    columns: Mapping[str, int]
+
+    def count(self, wanted: RowFilter) -> int:
+        """How many of them are wanted."""
+        if wanted.column is not None:
+            is_other = wanted.kind not in (None, RowKind.CHANGED)
+            return 0 if is_other else self.columns.get(wanted.column, 0)
+        return self.rows if wanted.kind is None else self.kinds.get(wanted.kind, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDiffIndex:
+    """What is known of rows that differ.
+
+    Attributes:
+        columns: The names of the compared columns.
+        keys: Those that match rows; empty for a multiset.
+        groups: In the order of the rows.
+        facts: What else is known, as JSON values.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    groups: tuple[RowGroup, ...]
+    facts: Mapping[str, object]
+
+    def count(self, wanted: RowFilter) -> int:
+        """How many rows are wanted."""
+        return sum(group.count(wanted) for group in self.groups)
+
+    def changed_cells(self) -> dict[str, int]:
+        """Changed rows by column, the column with most of them first."""
+        sums = {name: self.count(RowFilter(column=name)) for name in self.columns}
+        return dict(sorted(sums.items(), key=lambda each: -each[1]))
