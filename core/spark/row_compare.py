@@ -115,11 +115,7 @@ def compare_rows(
         FormatError: A file is missing or cannot be read.
         InvalidInput: The table is of a kind whose rows cannot be read here.
     """
-    sides = tuple(_side(table, state) for state in (work.before, work.after))
-    for side in sides:
-        check_readable(side.schema)
-    task = CompareTask(store=store, work=work, before=sides[0], after=sides[1])
-    units = plan_units(store, table, work)
+    task, units = task_of(store, table, work), plan_units(store, table, work)
     if not units:
         keep(iter(()))
         return
@@ -132,6 +128,18 @@ def compare_rows(
 
     description = f"compare rows of {table.identifier.table_name}"
     session.run(act, description=description, progress=progress)
+
+
+def task_of(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> "CompareTask":
+    """Say what every task of a comparison knows.
+
+    Raises:
+        InvalidInput: The table is of a kind whose rows cannot be read here.
+    """
+    before, after = (_side(table, state) for state in (work.before, work.after))
+    for side in (before, after):
+        check_readable(side.schema)
+    return CompareTask(store=store, work=work, before=before, after=after)
 
 
 def _side(table: FileStoreTable, state: TableState) -> Side:
@@ -149,7 +157,7 @@ def _counted(frame: DataFrame, task: "CompareTask", units: Sequence[CompareUnit]
     size = sum(unit.size for unit in units)
     parts = max(1, min(_MOST_PARTS, size // _BYTES_PER_PART + 1))
     counts = frame.mapInArrow(_counting(task), _COUNTED_DDL).repartition(parts, "row")
-    return counts.mapInArrow(_summing(task.work), _FOUND_DDL)
+    return counts.mapInArrow(_summing(task), _FOUND_DDL)
 
 
 def _tables(found: DataFrame) -> Iterator[pa.Table]:
@@ -307,6 +315,28 @@ class CompareTask:
                     [found.field("values"), *sides, errors], schema=_COUNTED
                 )
 
+    def summed(self, counted: pa.Table) -> Iterator[pa.Table]:
+        """Rows that stand more often on one side, as columns of `work.layout`.
+
+        Args:
+            counted: Columns of _COUNTED; all counts of a row are among them.
+        """
+        sums = counted.group_by("row", use_threads=False).aggregate(
+            [("before", "sum"), ("after", "sum")]
+        )
+        found = sums.filter(pc.not_equal(sums["before_sum"], sums["after_sum"])).combine_chunks()
+        fields = [
+            DataField(id=at, name=each.name, type=each.type)
+            for at, each in enumerate(self.work.columns)
+        ]
+        row_type = RowType(fields=tuple(fields), nullable=False)
+        for start in range(0, found.num_rows, _BATCH_ROWS):
+            part = found.slice(start, _BATCH_ROWS).combine_chunks()
+            cells = decode_rows(part["row"].combine_chunks(), row_type).flatten()
+            rows = pa.table(cells, schema=arrow_columns(self.work.columns))
+            before, after = (part[f"{side}_sum"].combine_chunks() for side in ("before", "after"))
+            yield diff_counted(rows, before, after, self.work)
+
     def sides(self, unit: CompareUnit) -> tuple[pa.Table, pa.Table]:
         """The rows of both sides, in the columns of `arrow_columns`."""
         before = self._rows(unit.before, self.before, [each.before for each in self.work.columns])
@@ -381,7 +411,7 @@ def _counting(
 
 
 def _summing(
-    work: RowDiffWork,
+    task: CompareTask,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         whole = pa.Table.from_batches(list(batches), _COUNTED)
@@ -389,20 +419,7 @@ def _summing(
         if len(errors):
             yield pa.RecordBatch.from_pylist([{"number": 0, "error": errors[0].as_py()}], _FOUND)
             return
-        sums = whole.group_by("row", use_threads=False).aggregate(
-            [("before", "sum"), ("after", "sum")]
-        )
-        found = sums.filter(pc.not_equal(sums["before_sum"], sums["after_sum"])).combine_chunks()
-        fields = [
-            DataField(id=at, name=each.name, type=each.type) for at, each in enumerate(work.columns)
-        ]
-        row_type = RowType(fields=tuple(fields), nullable=False)
-        for start in range(0, found.num_rows, _BATCH_ROWS):
-            part = found.slice(start, _BATCH_ROWS).combine_chunks()
-            cells = decode_rows(part["row"].combine_chunks(), row_type).flatten()
-            rows = pa.table(cells, schema=arrow_columns(work.columns))
-            before, after = (part[f"{side}_sum"].combine_chunks() for side in ("before", "after"))
-            yield _packed(0, diff_counted(rows, before, after, work))
+        yield from (_packed(0, rows) for rows in task.summed(whole))
 
     return act
 

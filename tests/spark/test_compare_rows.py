@@ -1,0 +1,271 @@
+"""Rows of two states, compared in tasks and beside an independent comparison of all their rows."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
+from core.diff.row_diff import AFTER, BEFORE, CHANGED, COPIES_AFTER, COPIES_BEFORE, KIND, RowKind
+from core.diff.row_diff_index import RowFilter
+from core.errors import ErrorKind, InvalidInput
+from core.format.data_types import INT, STRING, ArrayType, DataType, parse_data_type
+from core.format.identifier import Identifier
+from core.jobs.kept_diffs import KeptDiff, KeptDiffs
+from core.jobs.settings import JobSettings
+from core.jobs.worker import WarmRows
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.compare_rows_job import row_diff_name
+from core.procedures.compare_states import compare_states
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.readers import read_table
+from core.spark.session import WarmSession
+from core.storage.file_io import FileIO
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+Row: TypeAlias = tuple[Any, ...]
+
+COLUMNS: Final = {
+    "id": "INT NOT NULL",
+    "part": "STRING NOT NULL",
+    "x": "DOUBLE",
+    "s": "STRING",
+    "d": "DECIMAL(20, 2)",
+}
+NAMES: Final = (*COLUMNS, "l")
+NAN: Final = math.nan
+_VALUES: Final = (
+    (0.0, "a", Decimal("1.00"), [1]),
+    (-0.0, "a", Decimal("1.00"), [1]),
+    (NAN, "a ", None, None),
+    (NAN, "", Decimal("-3.25"), []),
+    (None, None, None, [None, 2]),
+    (1.5, "<b>", Decimal("123456789012345678.90"), [3, 4]),
+)
+_SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "append": {},
+    "append by partition": {"partitions": ["part"]},
+    "append in buckets": {"options": {"bucket": "2", "bucket-key": "id"}},
+    "keyed": {"keys": ["id"], "options": {"bucket": "1"}},
+    "keyed in two buckets": {"keys": ["id"], "options": {"bucket": "2"}},
+    "keyed by partition": {
+        "keys": ["part", "id"], "partitions": ["part"], "options": {"bucket": "2"},
+    },
+    "keyed, summed up": {
+        "keys": ["id"],
+        "options": {"bucket": "1", "merge-engine": "aggregation",
+                    "fields.x.aggregate-function": "last_value"},
+    },
+}  # fmt: skip
+
+
+class Bench:
+    """A table with a branch `dev`, and comparisons of its states."""
+
+    def __init__(
+        self,
+        session: WarmSession,
+        folder: Path,
+        *,
+        keys: Sequence[str] = (),
+        partitions: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.session, self.keys = session, tuple(keys)
+        self.store = FileIO.for_url(str(folder / "warehouse"))
+        paths = TablePaths(table=f"{self.store.root}/db.db/t")
+        fields: list[tuple[str, DataType]] = [
+            (name, parse_data_type(kind)) for name, kind in COLUMNS.items()
+        ]
+        fields.append(("l", ArrayType(element=INT)))
+        schema = new_schema(
+            fields, primary_keys=keys, partition_keys=partitions, options=options or {}
+        )
+        create_table(CommitStore.of(self.store), paths, schema)
+        self.warehouse = Warehouse.open(self.store.root)
+        settings = JobSettings(warehouse=self.store.root, state_dir=str(folder / "state"))
+        self.engine = WarmRows(settings, self.warehouse.file_io)
+        self.engine._session = session
+        self.kept = KeptDiffs(folder=settings.diffs_path)
+
+    def on(self, branch: str) -> FileStoreTable:
+        return self.warehouse.table(Identifier.parse("db.t").on_branch(branch))
+
+    def write(self, branch: str, rows: Iterable[Row], deletes: Iterable[Row] = ()) -> None:
+        table = self.on(branch)
+        names = table.schema().row_type.names
+        marked = [(row, 0) for row in rows] + [(row, 3) for row in deletes]
+        objects = [
+            dict(zip(names, row, strict=False)) | ({"_VALUE_KIND": kind} if self.keys else {})
+            for row, kind in marked
+        ]
+        messages = self.engine.write_rows(table, pa.Table.from_pylist(objects), lambda *_: None)
+        FileStoreCommit(table, CommitStore.of(self.store)).commit(messages, user="test")
+
+    def run(self, name: str, **arguments: Argument) -> str:
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **arguments},
+            actor="ann",
+            operation_id=uuid4().hex,
+        )
+        return " ".join(run_call(self.warehouse, self.engine, call, InlineStages()).notes)
+
+    def compare(self, a: str = "main", b: str = "dev") -> KeptDiff:
+        self.run("compare_states", a=a, b=b)
+        diff = compare_states(self.warehouse, Identifier.parse("db.t"), a, b)
+        found = self.kept.find(row_diff_name(Identifier.parse("db.t"), diff))
+        assert found is not None
+        return found
+
+    def rows(self, branch: str) -> list[Row]:
+        frame = read_table(self.session.spark, self.store, self.on(branch))
+        return [tuple(row) for row in frame.collect()]
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_the_rows_that_differ_are_those_of_an_independent_comparison(
+    shape: str, session: WarmSession, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(f"{seed} {shape}")
+    bench = Bench(session, tmp_path, **_SHAPES[shape])
+    bench.write("main", _some(rng, range(1, 40)))
+    bench.run("create_branch", branch="dev")
+    empty = bench.compare()
+    assert empty.index.count(RowFilter()) == 0
+    for branch in ("dev", "main", "dev"):
+        gone = _some(rng, rng.sample(range(1, 40), 4)) if shape.startswith("keyed") else []
+        deletes = [] if "summed" in shape else gone
+        bench.write(branch, _some(rng, rng.sample(range(1, 60), 12)), deletes)
+    for a, b in (("main", "dev"), ("dev", "main"), ("main@1", "dev")):
+        told = _told(bench.compare(a, b), bench.keys)
+        sides = bench.rows("main") if a != "main@1" else _at_first(bench)
+        before, after = (sides, bench.rows("dev")) if a != "dev" else (bench.rows("dev"), sides)
+        assert told == _expected(before, after, _key_positions(bench)), f"{shape}: {a} {b}"
+
+
+def test_a_new_column_is_null_where_the_other_side_lacks_it(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path, keys=["id"], options={"bucket": "1"})
+    bench.write("main", _some(random.Random(1), range(1, 6)))
+    bench.run("create_branch", branch="dev")
+    added = add_column("note", STRING)
+    change_schema(bench.on("dev"), CommitStore.of(bench.store), [added], now_millis=1)
+    same = {row[0]: row for row in bench.rows("dev")}
+    bench.write("dev", [(*same[2][:-1], "hello"), (*same[3][:-1], None)])
+    found = bench.compare()
+    rows = next(found.all_rows(RowFilter())).to_pylist()
+    assert [(row[KIND], row[f"{AFTER}id"]) for row in rows] == [("changed", 2)]
+    assert (rows[0][f"{BEFORE}note"], rows[0][f"{AFTER}note"]) == (None, "hello")
+    assert [found.index.columns[at] for at in rows[0][CHANGED]] == ["note"]
+    back = bench.compare("dev", "main")
+    assert back.index.count(RowFilter(kind=RowKind.CHANGED, column="note")) == 1
+
+
+def test_pages_go_through_many_rows_by_kind_and_column(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path, keys=["id"], options={"bucket": "2"})
+    plain = (1.0, "s", None, None)
+    bench.write("main", [(number, "p", *plain) for number in range(30_000)])
+    bench.run("create_branch", branch="dev")
+    changed = [(number, "p", 2.0, *plain[1:]) for number in range(25_000)]
+    new = [(number, "p", *plain) for number in range(30_000, 31_000)]
+    bench.write("dev", [*changed, *new])
+    found = bench.compare()
+    assert len(found.index.groups) == 3
+    assert found.index.changed_cells()["x"] == 25_000
+    page = found.page(RowFilter(kind=RowKind.ADDED), 500, 50)
+    assert page[f"{AFTER}id"].to_pylist() == list(range(30_500, 30_550))
+    page = found.page(RowFilter(column="x"), 9_990, 20)
+    assert page[f"{BEFORE}id"].to_pylist() == list(range(9_990, 10_010))
+    assert found.page(RowFilter(column="s"), 0, 10).num_rows == 0
+
+
+def test_tables_that_cannot_be_read_here_are_refused_by_name(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path, options={"scan.fallback-branch": "older"})
+    bench.write("main", _some(random.Random(1), range(1, 6)))
+    bench.run("create_branch", branch="dev")
+    bench.write("dev", _some(random.Random(2), range(6, 9)))
+    with pytest.raises(InvalidInput) as refused:
+        bench.run("compare_states", a="main", b="dev")
+    assert refused.value.kind is ErrorKind.UNSUPPORTED
+    assert list(bench.kept.folder.glob("*")) == []
+
+
+def _some(rng: random.Random, numbers: Iterable[int]) -> list[Row]:
+    return [(number, f"p{number % 3}", *rng.choice(_VALUES)) for number in numbers]
+
+
+def _at_first(bench: Bench) -> list[Row]:
+    table = bench.on("main")
+    frame = read_table(bench.session.spark, bench.store, table, table.snapshots.get(1))
+    return [tuple(row) for row in frame.collect()]
+
+
+def _key_positions(bench: Bench) -> list[int]:
+    names = list(NAMES)
+    return [names.index(name) for name in bench.keys]
+
+
+def _plain(value: object) -> str:
+    return repr(value + 0.0) if isinstance(value, float) else repr(value)
+
+
+def _told(found: KeptDiff, keys: Sequence[str]) -> Counter[tuple[str, tuple[str, ...]]]:
+    """What was kept, each difference as often as it stands there."""
+    told: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for table in found.all_rows(RowFilter()):
+        for row in table.to_pylist():
+            before, after = (
+                tuple(_plain(row[f"{side}{name}"]) for name in NAMES) for side in (BEFORE, AFTER)
+            )
+            match row[KIND]:
+                case RowKind.CHANGED:
+                    differs = [
+                        name for name in NAMES if row[f"{BEFORE}{name}"] != row[f"{AFTER}{name}"]
+                    ]
+                    assert {found.index.columns[at] for at in row[CHANGED]} <= set(differs)
+                    told["changed", (*before, *after)] += 1
+                case RowKind.ADDED:
+                    told["added", after] += row[COPIES_AFTER] - row[COPIES_BEFORE]
+                case RowKind.REMOVED:
+                    told["removed", before] += row[COPIES_BEFORE] - row[COPIES_AFTER]
+    return told
+
+
+def _expected(
+    before: Sequence[Row], after: Sequence[Row], keys: Sequence[int]
+) -> Counter[tuple[str, tuple[str, ...]]]:
+    old, new = ([tuple(map(_plain, row)) for row in rows] for rows in (before, after))
+    found: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    if not keys:
+        gone, came = Counter(old) - Counter(new), Counter(new) - Counter(old)
+        found.update({("removed", row): count for row, count in gone.items()})
+        found.update({("added", row): count for row, count in came.items()})
+        return found
+    left, right = ({tuple(row[at] for at in keys): row for row in rows} for rows in (old, new))
+    for key in left.keys() | right.keys():
+        one, other = left.get(key), right.get(key)
+        if one is None and other is not None:
+            found["added", other] += 1
+        elif other is None and one is not None:
+            found["removed", one] += 1
+        elif one is not None and other is not None and one != other:
+            found["changed", (*one, *other)] += 1
+    return found

@@ -1,0 +1,36 @@
+"""Rows of two states compared in this process: the tasks of the worker, without Spark."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from app.services import Services
+from core.diff.row_diff import RowDiffWork, plan_row_diff
+from core.format.identifier import Identifier
+from core.jobs.kept_diffs import KeptDiffs
+from core.procedures.compare_rows_job import row_diff_name
+from core.procedures.compare_states import compare_states
+from core.spark.row_compare import plan_units, task_of
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+
+def compared_rows(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> Iterator[pa.Table]:
+    """What `compare_rows` finds, with the columns of `work.layout`."""
+    task, units = task_of(store, table, work), plan_units(store, table, work)
+    if work.keys:
+        yield from (task.compare(unit) for unit in units)
+        return
+    counts = [batch for unit in units for batch in task.count(unit)]
+    if counts:
+        yield from task.summed(pa.Table.from_batches(counts))
+
+
+def keep_rows(services: Services, identifier: Identifier, before: str, after: str) -> None:
+    """Let a page find the rows in which two states differ, as a job would have kept them."""
+    warehouse = services.warehouse
+    diff = compare_states(warehouse, identifier, before, after)
+    work = plan_row_diff(diff)
+    found = compared_rows(warehouse.file_io, warehouse.table(identifier), work)
+    kept = KeptDiffs(folder=services.job_settings.diffs_path)
+    kept.keep(row_diff_name(identifier, diff), found, work, {"not_compared": []})
