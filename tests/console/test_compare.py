@@ -6,7 +6,9 @@ import pytest
 
 from app.services import Services
 from app.settings import Settings
+from core.format.identifier import Identifier
 from tests.console.pages import Console
+from tests.support.compared_rows import keep_rows
 from tests.support.warehouses import FixtureWarehouse
 
 KEYED = {"db": "fixtures", "table": "key_partitioned"}
@@ -126,3 +128,48 @@ def test_swapping_turns_the_address_round(console: Console) -> None:
 def test_the_same_on_the_command_line(console: Console) -> None:
     page = console.open("compare", **AHEAD, cmp_b="ahead")
     assert "branch-console compare fixtures.branches_ahead main ahead --warehouse" in page.text
+
+
+ROWS = {**KEYED, "cmp_a": "main", "cmp_b": "fixes", "cmp_tab": "rows"}
+
+
+def test_rows_are_compared_by_a_job_that_a_button_starts(console: Console) -> None:
+    page = console.open("compare", **ROWS)
+    assert "5 files that only one side has" in page.text
+    assert page.has_button("cmp-start")
+    assert not page.at.dataframe
+
+
+def test_rows_that_were_compared_show_each_cell_before_and_after(console: Console) -> None:
+    _keep(console, "main", "fixes")
+    page = console.open("compare", **ROWS)
+    frame = page.at.dataframe[0].value
+    assert not page.has_button("cmp-start")
+    assert set(frame["What"]) <= {"added", "removed", "changed"}
+    changed = frame[frame["What"] == "changed"]
+    assert len(changed)
+    assert all(" → " in " ".join(row) for row in changed.astype(str).to_numpy())
+    assert ":green-badge[exact]" in page.text
+
+
+def test_rows_are_filtered_by_kind_and_by_column_in_the_address(console: Console) -> None:
+    _keep(console, "main", "fixes")
+    only = console.open("compare", **ROWS, cmp_kind="changed").at.dataframe[0].value
+    assert set(only["What"]) == {"changed"}
+    column = next(name for name in only if " → " in str(only[name].iloc[0]))
+    page = console.open("compare", **ROWS, cmp_cols=column)
+    assert all(" → " in cell for cell in page.at.dataframe[0].value[column])
+
+
+def test_rows_without_a_key_are_counted(console: Console) -> None:
+    _keep(console, "main@1", "main", table="vectors_append")
+    place = {"db": "fixtures", "table": "vectors_append", "cmp_a": "main@1", "cmp_b": "main"}
+    page = console.open("compare", **place, cmp_tab="rows")
+    assert "Copies" in page.at.dataframe[0].value
+    assert "0 changed" in page.text
+
+
+def _keep(console: Console, before: str, after: str, table: str = "key_partitioned") -> None:
+    services = console.services
+    assert isinstance(services, Services)
+    keep_rows(services, Identifier(database="fixtures", table=table), before, after)
