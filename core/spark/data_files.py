@@ -256,7 +256,8 @@ def write_bucket(
     """
     folder = _Folder(target, partition, bucket, file_id, source=source)
     if not target.has_keys:
-        new_files = folder.write(_gather(chunks, folder.group_bytes), next_sequence)
+        laid_out = (_laid_out(chunk, target.schema) for chunk in chunks)
+        new_files = folder.write(_gather(laid_out, folder.group_bytes), next_sequence)
         return WrittenFiles(new_files=new_files, changelog_files=MANIFEST_ENTRY.empty_table())
     keeps_changelog = target.schema.options.read(table_options.CHANGELOG_PRODUCER) == "input"
     new_files, changelog_files = [], []

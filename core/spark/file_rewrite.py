@@ -161,12 +161,11 @@ def take_out(
     target = write_target(store, table, write_id)
     units = {unit.number: unit for unit in files.units}
     task = _marking() if marks else _rewriting(target, table, units)
-    tasks = min(len(units), 4 * session.parallelism)
 
     def act(_: SparkSession) -> pa.Table:
         return (
             rows.select(FILE, POSITION)
-            .repartition(tasks, FILE)
+            .repartition(FILE)
             .sortWithinPartitions(FILE)
             .mapInArrow(task, _FOUND_DDL)
             .toArrow()

@@ -66,7 +66,6 @@ _WRITTEN_DDL: Final = (
 _REFUSED: Final = -1
 _BYTES_AT_ONCE: Final = 64 << 20
 _SMALLEST_PIECE: Final = 8 << 20
-_TASKS_PER_CORE: Final = 4
 _POSITIONS_PER_TASK: Final = 1 << 40
 
 
@@ -147,15 +146,16 @@ def prepare_rows(
     task = _writing(target, next_sequences(table, head), index)
 
     def act(spark: SparkSession) -> pa.Table:
-        packed, tasks = _packed(spark, session, rows, target)
+        packed = _packed(spark, session, rows, target)
+        # Without a number Spark makes fewer tasks of few rows.
         if index is not None:
             packed = (
-                packed.repartition(tasks, "partition")
+                packed.repartition("partition")
                 .sortWithinPartitions("partition", "position")
                 .mapInArrow(_assigning(index), _PACKED_DDL)
             )
         return (
-            packed.repartition(tasks, "partition", "bucket", "run")
+            packed.repartition("partition", "bucket", "run")
             .sortWithinPartitions("partition", "bucket", "run", "position")
             .mapInArrow(task, _WRITTEN_DDL)
             .toArrow()
@@ -236,16 +236,15 @@ def _spelled(rows: DataFrame, schema: TableSchema) -> DataFrame:
 
 def _packed(
     spark: SparkSession, session: WarmSession, rows: pa.Table | DataFrame, target: WriteTarget
-) -> tuple[DataFrame, int]:
-    """The rows packed by bucket, and how many tasks should write them."""
-    most = _TASKS_PER_CORE * session.parallelism
+) -> DataFrame:
+    """The rows packed by bucket."""
     if isinstance(rows, pa.Table):
         piece = max(_SMALLEST_PIECE, rows.nbytes // session.parallelism + 1)
         packed = pa.Table.from_batches(
             _pack(conform(rows, target.schema), target, piece), schema=_PACKED
         )
-        return spark.createDataFrame(packed), max(1, min(most, packed.num_rows))
-    return rows.mapInArrow(_packing(target), _PACKED_DDL), most
+        return spark.createDataFrame(packed)
+    return rows.mapInArrow(_packing(target), _PACKED_DDL)
 
 
 def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.RecordBatch]:
