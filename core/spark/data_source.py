@@ -34,6 +34,7 @@ from core.merge.predicate import (
     Not,
     parse_condition,
 )
+from core.spark.data_sink import BranchWriter
 from core.spark.file_pruning import check_condition
 from core.spark.incremental import ChangesRead, plan_changes
 from core.spark.readers import ReadTask, TableRead, plan_table
@@ -108,6 +109,11 @@ class BranchDataSource(DataSource):
     def reader(self, schema: StructType) -> "BranchReader":
         """The reader of one query."""
         return BranchReader(dict(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BranchWriter:
+        """The writer of one job: appends, or replaces the partitions that get rows."""
+        request = _Request(self.options)
+        return BranchWriter(request.store, request.table, self.options, schema, overwrite=overwrite)
 
 
 class BranchReader(DataSourceReader):
@@ -215,7 +221,7 @@ class _Request:
                 kind=ErrorKind.INVALID_OPTION,
                 option=unknown[0],
             )
-        self._store, self._table = self._open()
+        self.store, self.table = self._open()
 
     @property
     def reads_changes(self) -> bool:
@@ -226,8 +232,8 @@ class _Request:
         """The schema to read with."""
         snapshot = self._snapshot()
         if snapshot is None:
-            return self._table.schema()
-        return self._table.schemas.get(snapshot.schema_id)
+            return self.table.schema()
+        return self.table.schemas.get(snapshot.schema_id)
 
     def read(self, pushed: Condition | None) -> TableRead | ChangesRead:
         """Plan the read; raises what `plan_table` and `plan_changes` raise."""
@@ -236,12 +242,12 @@ class _Request:
         if self.reads_changes:
             if text is not None:
                 raise _unfit("'filter' cannot be given for changes. Filter the frame.", "filter")
-            return plan_changes(self._store, self._table, *self._between(), columns=columns)
+            return plan_changes(self.store, self.table, *self._between(), columns=columns)
         own = () if text is None else (parse_condition(text),)
         conditions = (*own, *(() if pushed is None else (pushed,)))
         return plan_table(
-            self._store,
-            self._table,
+            self.store,
+            self.table,
             self._snapshot(),
             columns=columns,
             filters=_all_of(conditions),
@@ -283,11 +289,11 @@ class _Request:
         if len(given) > 1:
             raise _unfit(f"Give only one of {' and '.join(map(repr, given))}.", given[0])
         if "timestamp" in self._options:
-            return self._table.snapshot_for(timestamp_millis=_millis(self._options["timestamp"]))
+            return self.table.snapshot_for(timestamp_millis=_millis(self._options["timestamp"]))
         if "snapshot" in self._options:
-            return self._table.snapshots.get(_number(self._options["snapshot"]))
+            return self.table.snapshots.get(_number(self._options["snapshot"]))
         if "tag" in self._options:
-            return self._table.tags.get(self._options["tag"]).snapshot
+            return self.table.tags.get(self._options["tag"]).snapshot
         return None
 
     def _between(self) -> tuple[Snapshot | None, Snapshot]:
@@ -298,8 +304,8 @@ class _Request:
                 "'incremental-between' takes two snapshot ids or tags, such as 3,7.",
                 "incremental-between",
             )
-        start = None if names[0] == "0" else self._table.snapshot_for(names[0])
-        return start, self._table.snapshot_for(names[1])
+        start = None if names[0] == "0" else self.table.snapshot_for(names[0])
+        return start, self.table.snapshot_for(names[1])
 
 
 def _number(text: str) -> int:
