@@ -1,0 +1,193 @@
+"""Writes that fail, are cut off, or meet another: nothing is shown by halves, nothing is left."""
+
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.commit.journal import Ending, Journal
+from core.commit.row_write import PreparedRows
+from core.errors import CommitConflict, ErrorKind, PaimonError
+from core.format.snapshot import CommitKind
+from core.procedures.recover import recover_table
+from core.procedures.write_rows import Written, delete_rows, insert_rows
+from core.spark.row_writer import SparkRowWriter
+from core.spark.session import WarmSession
+from tests.support.write_bench import WriteBench
+from tests.support.write_child import OPERATION, LocalRowWriter
+
+_COLUMNS = {"id": "INT NOT NULL", "name": "STRING", "day": "STRING NOT NULL"}
+_KEYED = {"primary_keys": ("id", "day"), "options": {"bucket": "2"}}
+_ROWS = [(1, "a", "x"), (2, "b", "y"), (3, "c", "x")]
+
+
+@pytest.fixture
+def bench(session: WarmSession, tmp_path: Path) -> WriteBench:
+    return WriteBench(folder=tmp_path, session=session)
+
+
+def kill_a_write(bench: WriteBench, place: str, engine: str = "here") -> None:
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.support.write_child"),
+            *(str(bench.folder), "db.t", place, engine),
+        ],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr.decode()[-3000:]
+
+
+def leftovers(bench: WriteBench) -> set[str]:
+    return bench.files("t") - bench.named_files("t")
+
+
+@pytest.mark.parametrize(
+    ("place", "engine", "ending"),
+    [
+        ("files", "here", Ending.ROLLED_BACK),
+        ("entry", "here", Ending.DONE),
+        ("snapshot", "here", Ending.DONE),
+        ("files", "spark", Ending.ROLLED_BACK),
+    ],
+)
+def test_recovery_ends_what_a_kill_cut_off(
+    bench: WriteBench, place: str, engine: str, ending: Ending
+) -> None:
+    table = bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
+    kill_a_write(bench, place, engine)
+    assert (table.head() is not None) is (place == "snapshot")
+    assert bool(leftovers(bench)) is (place != "snapshot")
+    (found,) = recover_table(bench.warehouse, bench.open("t"))
+    assert (found.operation_id, found.ending, found.error) == (OPERATION, ending, None)
+    assert leftovers(bench) == set()
+    assert recover_table(bench.warehouse, bench.open("t")) == ()
+    snapshots = list(bench.open("t").snapshots.walk())
+    assert len(snapshots) == (ending is Ending.DONE)
+    assert sum(each.total_record_count or 0 for each in snapshots) == 3 * len(snapshots)
+
+
+def test_an_operation_that_was_cut_off_begins_again(bench: WriteBench) -> None:
+    bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
+    kill_a_write(bench, "files")
+    table = bench.open("t")
+
+    def write() -> Written:
+        writer = LocalRowWriter(bench.warehouse.file_io)
+        rows, call = bench.typed(table, _ROWS), bench.call(operation_id=OPERATION)
+        return insert_rows(bench.warehouse, writer, table, rows, call)
+
+    written = write()
+    assert written.snapshot_id == 1
+    assert leftovers(bench) == set()
+    # A job that lost its answer asks again.
+    assert write() == written
+    assert len(list(table.snapshots.walk())) == 1
+
+
+def test_a_write_that_goes_on_is_left_alone(bench: WriteBench) -> None:
+    table = bench.create("t", _COLUMNS, **_KEYED)
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(LocalRowWriter):
+        def insert(self, *arguments: Any, **named: Any) -> PreparedRows:
+            prepared = super().insert(*arguments, **named)
+            entered.set()
+            assert leave.wait(60)
+            return prepared
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(
+            insert_rows,
+            bench.warehouse,
+            Slow(bench.warehouse.file_io),
+            table,
+            bench.typed(table, _ROWS),
+            bench.call(),
+        )
+        assert entered.wait(60)
+        assert recover_table(bench.warehouse, bench.open("t")) == ()
+        leave.set()
+        assert running.result().snapshot_id == 1
+    assert Journal(bench.warehouse.store, table.paths).unfinished() == ()
+
+
+def test_a_task_that_fails_takes_the_files_of_the_others_along(bench: WriteBench) -> None:
+    table = bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
+    # Where the folder of a partition belongs there is a file: only its tasks fail.
+    (bench.folder / "db.db" / "t" / "day=y").write_text("in the way")
+    with pytest.raises(PaimonError, match="Not a directory"):
+        bench.insert("t", [(i, "n", "x" if i % 2 else "y") for i in range(100)])
+    assert table.head() is None
+    assert leftovers(bench) == set()
+    assert Journal(bench.warehouse.store, table.paths).unfinished() == ()
+
+
+def test_a_write_that_is_cancelled_leaves_nothing(bench: WriteBench) -> None:
+    table = bench.create("t", _COLUMNS, **_KEYED)
+    frame = bench.session.spark.range(50_000_000).selectExpr(
+        "cast(id as int) as id", "sha2(cast(id as string), 512) as name", "'x' as day"
+    )
+
+    def stop(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.insert("t", frame, progress=stop)
+    assert table.head() is None
+    assert leftovers(bench) == set()
+    assert Journal(bench.warehouse.store, table.paths).unfinished() == ()
+
+
+@pytest.mark.parametrize("buckets", ["2", "-1"], ids=["fixed", "dynamic"])
+def test_of_two_writers_at_once_both_land_or_one_is_told(bench: WriteBench, buckets: str) -> None:
+    table = bench.create("t", _COLUMNS, primary_keys=("id", "day"), options={"bucket": buckets})
+    bench.insert("t", _ROWS)
+    meet = threading.Barrier(2)
+
+    def write(number: int) -> int | ErrorKind:
+        rows = bench.typed(table, [(100 + number, "n", "x"), (1, f"by {number}", "x")])
+        writer, call = bench.writer, bench.call()
+        meet.wait(60)
+        try:
+            return insert_rows(bench.warehouse, writer, table, rows, call).snapshot_id or 0
+        except CommitConflict as error:
+            return error.kind
+
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(write, range(2)))
+    landed = [end for end in ends if isinstance(end, int) and not isinstance(end, ErrorKind)]
+    told = [end for end in ends if isinstance(end, ErrorKind)]
+    assert landed, ends
+    assert buckets == "-1" or len(landed) == 2, ends
+    assert set(told) <= {ErrorKind.HEAD_MOVED}
+    assert len(list(table.snapshots.walk())) == 1 + len(landed)
+    assert leftovers(bench) == set()
+
+
+def test_a_change_of_a_file_that_was_compacted_away_conflicts_by_name(bench: WriteBench) -> None:
+    table = bench.create("t", _COLUMNS)
+    bench.insert("t", _ROWS)
+    bench.insert("t", [(4, "d", "x")])
+
+    class Meanwhile(SparkRowWriter):
+        def delete(self, *arguments: Any, **named: Any) -> PreparedRows:
+            prepared = super().delete(*arguments, **named)
+            bench.compact("t")
+            return prepared
+
+    writer = Meanwhile(bench.session, bench.warehouse.file_io)
+    with pytest.raises(CommitConflict, match="not live") as caught:
+        delete_rows(bench.warehouse, writer, table, "id = 1", bench.call())
+    assert caught.value.kind is ErrorKind.COMMIT_CONFLICT
+    assert leftovers(bench) == set()
+    head = table.head()
+    assert head is not None
+    assert (head.id, head.commit_kind) == (3, CommitKind.COMPACT)

@@ -1,0 +1,79 @@
+"""A process that writes rows and is killed on its way: `python -m tests.support.write_child`.
+
+Arguments: the warehouse, the table, where to die (`files`, `entry` or `snapshot`), and whether the
+rows are written by Spark (`spark`) or by the same code in this very process (`here`).
+"""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from core.commit import row_write
+from core.commit.commit_message import row_count
+from core.commit.row_write import PreparedRows, RowWrite
+from core.procedures.call import ProcedureCall
+from core.procedures.warehouse import Warehouse
+from core.procedures.write_rows import insert_rows
+from core.spark.data_sink import write_batches
+from core.spark.row_writer import SparkRowWriter
+from core.spark.session import SparkSettings, open_session
+from core.spark.writers import next_sequences, write_target
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+OPERATION = "killed-write"
+
+
+class LocalRowWriter:
+    """Writes rows as the tasks of Spark do, without Spark."""
+
+    def __init__(self, store: FileIO) -> None:
+        self._store = store
+
+    def insert(
+        self, table: FileStoreTable, rows: pa.Table, *, write_id: str, **_: Any
+    ) -> PreparedRows:
+        target = write_target(self._store, table, write_id)
+        sequences = next_sequences(table, table.head())
+        messages = tuple(write_batches(target, sequences, rows.to_batches(), first_sequence=0))
+        return PreparedRows(messages=messages, row_count=row_count(messages))
+
+    def delete(self, *_: Any, **__: Any) -> PreparedRows:
+        raise NotImplementedError
+
+    update = compact = delete
+
+
+def _die(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(warehouse_path: str, name: str, place: str, engine: str) -> None:
+    """Write three rows, or die."""
+    warehouse = Warehouse.open(warehouse_path)
+    table = warehouse.table(name)
+    match place:
+        case "files":
+            RowWrite.publish = _die  # type: ignore[method-assign,assignment]
+        case "entry":
+            row_write.land = _die  # type: ignore[assignment]
+        case "snapshot":
+            RowWrite.finish = _die  # type: ignore[method-assign,assignment]
+    writer: Any = LocalRowWriter(warehouse.file_io)
+    if engine == "spark":
+        cache = Path(tempfile.mkdtemp())
+        session = open_session(SparkSettings(master="local[2]", memory="1g", cache=cache))
+        writer = SparkRowWriter(session, warehouse.file_io)
+    rows: Mapping[str, Any] = {"id": [1, 2, 3], "name": ["a", "b", "c"], "day": ["x", "y", "x"]}
+    call = ProcedureCall(name="write_rows", actor="test", operation_id=OPERATION)
+    insert_rows(warehouse, writer, table, pa.table(rows), call)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
