@@ -227,6 +227,9 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         pa.types.is_floating(given) or (pa.types.is_decimal(given) and given.scale > wanted.scale)
     ):
         column = pc.round(column, wanted.scale, round_mode="half_towards_infinity")
+    elif pa.types.is_decimal(wanted) and pa.types.is_integer(given):
+        # Arrow looks at what the type could hold; only the values have to fit.
+        column = column.cast(pa.decimal256(76, wanted.scale))
     return column.cast(wanted)
 
 
