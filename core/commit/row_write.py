@@ -230,8 +230,10 @@ class RowWrite:
         except BaseException as error:
             if self._may_stand(error):
                 raise
+            # What is refused was told by tasks that have ended; what failed or was stopped was not.
+            has_ended = isinstance(error, InvalidInput | NotAllowed | CommitConflict)
             try:
-                self.abandon()
+                self.abandon(waits=not has_ended)
             except PaimonError as second:
                 # Recovery finds the files by the journal; the first error is what happened.
                 _log.warning("files of write %s stay until recovery: %s", self.write_id, second)
