@@ -25,7 +25,8 @@ from core.procedures.call import Argument
 from core.procedures.query import answer_query
 from core.sql.answer import Answer
 from core.sql.parser import parse_statements
-from core.sql.statement import QUERY, Statement
+from core.sql.statement import COMPACT, QUERY, Statement
+from core.sql.writes import WriteKind
 
 if TYPE_CHECKING:
     from core.jobs.worker import WarmRows
@@ -144,6 +145,11 @@ def _run(
     background: bool,
     as_json: bool,
 ) -> int:
+    if statement.procedure in (*WriteKind, COMPACT):
+        arguments = statement.arguments
+        return run_call(
+            services, statement.procedure, arguments, background=background, as_json=as_json
+        )
     if statement.procedure != QUERY:
         return run_previewed(
             services.settings.warehouse,

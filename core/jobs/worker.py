@@ -30,6 +30,7 @@ from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from core.jobs.kept_diffs import KeptDiffs
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
+from core.jobs.warm_writer import WarmWriter
 from core.jobs.workflows import JobContext, register_workflow
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
@@ -117,7 +118,7 @@ def _has_work(settings: JobSettings) -> bool:
         client.close()
 
 
-class WarmRows:
+class WarmRows(WarmWriter):
     """The row engine of this process; Spark starts in the background, once."""
 
     def __init__(self, settings: JobSettings, file_io: FileIO) -> None:

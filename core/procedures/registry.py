@@ -19,7 +19,9 @@ from core.procedures.settle_rows import compare_rows
 from core.procedures.stages import Stages
 from core.procedures.verb import Verb, run_verb
 from core.procedures.warehouse import Warehouse
-from core.sql.statement import QUERY
+from core.procedures.write_statement import run_compact, run_write
+from core.sql.statement import COMPACT, QUERY
+from core.sql.writes import WriteKind
 
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
@@ -36,6 +38,8 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         "create_branch": create_branch,
         "fast_forward": fast_forward,
         QUERY: run_query,
+        COMPACT: run_compact,
+        **{str(kind): run_write for kind in WriteKind},
         "recover": recover,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
     }

@@ -1,6 +1,7 @@
 """What a procedure needs from an engine that touches rows; `core.spark` implements it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -119,6 +120,19 @@ class RowEngine(Protocol):
             InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
         """
 
+    def opened(
+        self, sql: str, sources: Mapping[str, QuerySource]
+    ) -> AbstractContextManager[object]:
+        """Open a query as a frame of the engine; its rows, and the sources, are there within.
+
+        Args:
+            sql: As for `query`.
+            sources: As for `query`.
+
+        Raises:
+            InvalidInput: As for `query`.
+        """
+
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep the answer of an operation, where others find it."""
 
@@ -185,6 +199,12 @@ class NoRowEngine:
     def query(
         self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
     ) -> tuple[pa.Table, str]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def opened(
+        self, sql: str, sources: Mapping[str, QuerySource]
+    ) -> AbstractContextManager[object]:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -1,8 +1,10 @@
 """The row engine that procedures are given: Spark tasks over one warehouse's store."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from core.commit.commit_message import CommitMessage
 from core.merge.policy import Policy
@@ -10,7 +12,7 @@ from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.row_writer import SparkRowWriter
 from core.spark.session import Progress, WarmSession
-from core.spark.sql_engine import run_query
+from core.spark.sql_engine import query_frame, run_query
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
 from core.sql.answer import Answer
@@ -119,6 +121,12 @@ class SparkRowEngine(SparkRowWriter):
             progress: Called with tasks done and tasks known; what it raises stops the query.
         """
         return run_query(self._session, self._store, sql, sources, limit, progress=progress)
+
+    def opened(
+        self, sql: str, sources: Mapping[str, TableState | pa.Table]
+    ) -> AbstractContextManager[DataFrame]:
+        """Open a query as a frame; its rows, and the views of the sources, are there within."""
+        return query_frame(self._session.spark, self._store, sql, sources)
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Do nothing: whoever asked this engine has the answer."""

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from core.errors import ErrorKind, InvalidInput
+from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.spark.readers import read_table
 from core.spark.session import Progress, WarmSession
 from core.sql.answer import single_names
@@ -115,7 +115,7 @@ def query_frame(
         InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
     """
     try:
-        with _told_in_a_sentence():
+        with _told_in_a_sentence(sql):
             try:
                 yield _open(spark, store, sql, sources)
             except AnalysisException as error:
@@ -218,19 +218,41 @@ def _plain_column(field: StructField) -> Column:
 
 
 @contextmanager
-def _told_in_a_sentence() -> Iterator[None]:
+def _told_in_a_sentence(sql: str) -> Iterator[None]:
     """Make errors of the query itself ours; those of tasks and stores stay."""
     try:
         with _converted():
             yield
     except PySparkException as error:
-        contexts = error.getQueryContext()
-        at = [each.startIndex() for each in contexts if each.contextType().name == "SQL"]
-        if (error.getSqlState() or "")[:2] not in _FAULTS_OF_QUERIES:
+        if not _is_fault_of_query(error):
             raise
-        raise InvalidInput(
-            _sentence(error), kind=ErrorKind.INVALID_ARGUMENT, offset=at[0] if at else 0
-        ) from error
+        raise _fault(sql, error) from error
+    except PaimonError as error:
+        cause = error.__cause__
+        # A session tells errors of its runs as failures of its own.
+        if isinstance(error, InvalidInput) or not isinstance(cause, PySparkException):
+            raise
+        if not _is_fault_of_query(cause):
+            raise
+        raise _fault(sql, cause) from error
+
+
+def _is_fault_of_query(error: PySparkException) -> bool:
+    return (error.getSqlState() or "")[:2] in _FAULTS_OF_QUERIES
+
+
+def _fault(sql: str, error: PySparkException) -> InvalidInput:
+    return InvalidInput(
+        _sentence(error), kind=ErrorKind.INVALID_ARGUMENT, offset=_offset_in(sql, error)
+    )
+
+
+def _offset_in(sql: str, error: PySparkException) -> int:
+    """Where an error stands in a query; its beginning, where Spark speaks of another text."""
+    for each in error.getQueryContext():
+        if each.contextType().name == "SQL" and sql[each.startIndex() :].startswith(each.fragment()):
+            return int(each.startIndex())
+    return 0
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
+from core.sql.place import Origins, Place
 
 _MAX_LENGTH: Final = 100_000
 # They call any method of the JVM.
@@ -59,24 +60,6 @@ class _Parser(SparkParser):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A place in the text of a statement; both counted from 1."""
-
-    line: int = 1
-    column: int = 1
-
-    def behind(self, text: str) -> "Place":
-        """The place behind some text that begins here."""
-        breaks = text.count("\n")
-        if breaks:
-            return Place(line=self.line + breaks, column=len(text) - text.rfind("\n"))
-        return Place(line=self.line, column=self.column + len(text))
-
-    def __str__(self) -> str:
-        return f"Line {self.line}, column {self.column}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TableReference:
     """A table as a query names it.
 
@@ -110,15 +93,33 @@ class TableReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenQuery:
-    """A query over views; `origins` pairs its offsets, rising, with places of the original."""
+    """A query over views.
+
+    Attributes:
+        text: What Spark is given.
+        words: Where its words begin, rising, and where they do so in the query.
+        query: The query.
+    """
 
     text: str
-    origins: tuple[tuple[int, Place], ...]
+    words: tuple[tuple[int, int], ...]
+    query: "Query"
 
     def place_of(self, offset: int) -> Place:
-        """Where the word at an offset of this text stands in the original."""
-        places = [place for start, place in self.origins if start <= offset]
-        return places[-1] if places else Place()
+        """Where the word at an offset of this text stands in what was given."""
+        starts = [written for start, written in self.words if start <= offset]
+        return self.query.place_of(starts[-1] if starts else 0)
+
+    def part(self, start: int, end: int) -> str:
+        """The text of a part of the query."""
+        first = min((at for at, written in self.words if written >= start), default=0)
+        last = min((at for at, written in self.words if written >= end), default=len(self.text))
+        return self.text[first:last].strip()
+
+    def within(self, before: str, behind: str) -> "RewrittenQuery":
+        """The same query inside of another one."""
+        words = tuple((at + len(before), written) for at, written in self.words)
+        return RewrittenQuery(text=before + self.text + behind, words=words, query=self.query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +128,14 @@ class Query:
 
     Attributes:
         text: As it was written.
-        start: Where it stands in what was given.
+        origins: Where it stands in what was given.
         references: The tables in it, in their order.
         words: All words of it, lower case: a column that it uses is among them.
         takes_all_columns: Whether columns are used without being named.
     """
 
     text: str
-    start: Place
+    origins: Origins
     references: tuple[TableReference, ...]
     words: frozenset[str]
     takes_all_columns: bool
@@ -157,31 +158,35 @@ class Query:
             if reference.alias_at is not None:
                 names[reference.alias_at] = _quoted(reference.written.partition(".")[2])
         text, skipped_to, last_end = "", 0, 0
-        origins = []
+        words = []
         for start, end in self._cuts:
             if start < skipped_to:
                 continue
             text += " " if start > last_end else ""
-            origins.append((len(text), self.start.behind(self.text[:start])))
+            words.append((len(text), start))
             end_of_change, replaced = changes.get(start, (end, self.text[start:end]))
             text += replaced
             skipped_to = last_end = end_of_change
             if last_end in names:
                 text += f" AS {names[last_end]}"
-        return RewrittenQuery(text=text, origins=tuple(origins))
+        return RewrittenQuery(text=text, words=tuple(words), query=self)
+
+    def place_of(self, offset: int) -> Place:
+        """Where a part of the query stands in what was given."""
+        return self.origins.place_of(offset, self.text)
 
 
-def parse_query(text: str, start: Place | None = None) -> Query:
+def parse_query(text: str, origins: Origins | None = None) -> Query:
     """Read a statement that reads.
 
     Args:
         text: One statement, without a semicolon behind it.
-        start: Where it stands in what was given, for what is said of places in it.
+        origins: Where its parts stand in what was given, for what is said of places.
 
     Raises:
         InvalidInput: It is no query, or holds what is not run here.
     """
-    return _Reader(text, start or Place()).query()
+    return _Reader(text, origins or Origins()).query()
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -192,9 +197,9 @@ def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 class _Reader:
-    def __init__(self, text: str, start: Place) -> None:
+    def __init__(self, text: str, origins: Origins) -> None:
         self._text = text
-        self._start = start
+        self._origins = origins
         if len(text) > _MAX_LENGTH:
             raise InvalidInput(
                 f"The statement has {len(text):,} characters; {_MAX_LENGTH:,} are the most."
@@ -211,7 +216,7 @@ class _Reader:
         references = tuple(sorted(self._references(tree), key=lambda each: each.start))
         return Query(
             text=self._text,
-            start=self._start,
+            origins=self._origins,
             references=references,
             words=frozenset(token.text.lower() for token in self._tokens),
             takes_all_columns=_takes_all_columns(tree),
@@ -369,7 +374,7 @@ class _Reader:
         return self.error(offset, f"{what} ({str(told.get('description', '')).rstrip('.')})")
 
     def _place(self, offset: int) -> Place:
-        return self._start.behind(self._text[:offset])
+        return self._origins.place_of(offset, self._text)
 
     def error(
         self, offset: int, what: str, *, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT, **facts: str

@@ -11,6 +11,9 @@ Value: TypeAlias = str | int | bool | None
 QUERY: Final = "query"
 """The procedure that answers a query."""
 
+COMPACT: Final = "compact"
+"""The procedure that writes a table's files anew."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -76,6 +79,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         ),
         "revert": _same("revert", "table", "snapshot", "operation", "reason"),
         "undo": _same("undo", "table", "operation"),
+        "compact": _same(COMPACT, "table", "partitions"),
         "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
         "delete_tag": _same("delete_tag", "table", "tag", "reason"),
         "rollback": _same("rollback", "table", "snapshot", "tag", "cut", "reason"),

@@ -1,0 +1,237 @@
+"""Statements that write rows, and compaction by name: from the text to the snapshot."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import assert_never, cast
+
+from core.errors import ErrorKind, InvalidInput, NotFound, Refused
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.receipt import Receipt
+from core.format.table_schema import TableSchema
+from core.procedures.call import ProcedureCall
+from core.procedures.protection import protection_blocks
+from core.procedures.query import place_of
+from core.procedures.query_sources import named_nearest, open_query
+from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.row_writer import Rows, RowWriter, row_writer
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.procedures.write_rows import (
+    Written,
+    compact_table,
+    delete_rows,
+    insert_rows,
+    overwrite_rows,
+    update_rows,
+)
+from core.sql.place import Place
+from core.sql.query import RewrittenQuery, nearest_names
+from core.sql.statement import COMPACT
+from core.sql.words import wrong
+from core.sql.writes import NamedColumn, Target, Write, WriteKind, parse_write
+from core.table.file_store_table import FileStoreTable
+
+_DONE: Mapping[str, str] = {
+    WriteKind.INSERT: "inserted into",
+    WriteKind.OVERWRITE: "written over",
+    WriteKind.UPDATE: "updated in",
+    WriteKind.DELETE: "deleted from",
+    COMPACT: "written anew in",
+}
+
+
+def run_write(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Run INSERT, INSERT OVERWRITE, UPDATE or DELETE.
+
+    Arguments of the call: `sql`, the statement; `branch`, where a target stands whose branch it
+    does not name; `line` and `column`, where the statement stands in what was given.
+
+    Raises:
+        InvalidInput: The statement is wrong; nothing was written.
+        NotFound: It names a table, branch or version that there is not.
+        Refused: The branch is protected.
+        CommitConflict: Somebody else came in between, where that matters; nothing is left.
+    """
+    return _staged(
+        warehouse, call, stages, lambda progress: _written(warehouse, rows, call, progress)
+    )
+
+
+def run_compact(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Compact a table.
+
+    Arguments of the call: `table`; `partitions`, one partition as `day=2026-01-01,region=eu`, all
+    if left out.
+    """
+
+    def compact(progress: Progress) -> _Done:
+        table = warehouse.table(Identifier.parse(call.text("table")))
+        check_unprotected(table, "compacted")
+        partition = _partition_of(call.find_text("partitions"))
+        written = compact_table(
+            warehouse, row_writer(rows), table, call, partition=partition, progress=progress
+        )
+        return written, table, ()
+
+    return _staged(warehouse, call, stages, compact)
+
+
+def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStoreTable:
+    """Open the table that a statement changes, on the branch that it names or else the session's.
+
+    Raises:
+        NotFound: There is no such table or branch: a write never goes to another branch instead.
+    """
+    identifier = target.on(branch)
+    try:
+        return warehouse.table(identifier)
+    except NotFound as error:
+        told = named_nearest(warehouse, identifier, error)
+        raise NotFound(
+            f"{target.place}: {told.message} Nothing was changed.", kind=told.kind, **told.facts
+        ) from error
+
+
+@contextmanager
+def told_at(place: Place) -> Iterator[None]:
+    """Give errors of a statement its place, where they have none of their own."""
+    try:
+        yield
+    except (InvalidInput, NotFound) as error:
+        if error.message.startswith("Line "):
+            raise
+        raise type(error)(f"{place}: {error.message}", kind=error.kind, **error.facts) from error
+
+
+def check_unprotected(table: FileStoreTable, what: str) -> None:
+    """Refuse to change a protected branch; `what` says what is not done to it."""
+    for each in protection_blocks(table.ledger.events(), table.branch, what):
+        raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
+
+
+_Done = tuple[Written, FileStoreTable, tuple[str, ...]]
+
+
+def _staged(
+    warehouse: Warehouse, call: ProcedureCall, stages: Stages, work: Callable[[Progress], _Done]
+) -> Receipt:
+    started = warehouse.clock()
+
+    def write(progress: Progress) -> Facts:
+        written, table, notes = work(progress)
+        return {"notes": [_sentence(call.name, written, table), *notes]}
+
+    facts = stages.run("write rows", write, message="Writing rows.")
+    return receipt_without_change(
+        call,
+        call.operation_id,
+        texts_of(facts, "notes"),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+
+
+def _written(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> _Done:
+    write = parse_write(call.text("sql"), place_of(call))
+    branch = call.find_text("branch") or MAIN_BRANCH
+    table = target_table(warehouse, write.target, branch)
+    check_unprotected(table, "written")
+    opened = open_query(warehouse, write.query, branch, call.operation_id)
+    schema = table.schema()
+    columns = None if write.columns is None else _columns_of(schema, write.columns)
+    sql = opened.rewritten
+    if columns is not None:
+        names = ", ".join(f"`{name.replace('`', '``')}`" for name in columns)
+        sql = sql.within("SELECT * FROM (", f") AS given ({names})")
+    with told_at(write.target.place), opened.told(sql), rows.opened(sql.text, opened.contents) as f:
+        # What the engine opened, it takes.
+        frame = cast(Rows, f)
+        done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
+    return done, table, opened.notes
+
+
+def _carry_out(
+    warehouse: Warehouse,
+    writer: RowWriter,
+    call: ProcedureCall,
+    write: Write,
+    table: FileStoreTable,
+    sql: RewrittenQuery,
+    frame: Rows,
+    progress: Progress,
+) -> Written:
+    condition = None if write.condition is None else write.condition.of(sql)
+    by_position = write.columns is None and not write.by_name
+    match write.kind:
+        case WriteKind.INSERT:
+            return insert_rows(
+                warehouse, writer, table, frame, call, by_position=by_position,
+                partition=write.partition or {}, progress=progress,
+            )  # fmt: skip
+        case WriteKind.OVERWRITE:
+            return overwrite_rows(
+                warehouse, writer, table, frame, call, by_position=by_position,
+                partition=write.partition, progress=progress,
+            )  # fmt: skip
+        case WriteKind.UPDATE:
+            names = _columns_of(table.schema(), [column for column, _ in write.assignments])
+            values = [part.of(sql) for _, part in write.assignments]
+            return update_rows(
+                warehouse, writer, table, dict(zip(names, values, strict=True)), condition, call,
+                alias=write.target.name, progress=progress,
+            )  # fmt: skip
+        case WriteKind.DELETE:
+            return delete_rows(
+                warehouse, writer, table, condition, call, alias=write.target.name,
+                progress=progress,
+            )  # fmt: skip
+        case _:
+            assert_never(write.kind)
+
+
+def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str, ...]:
+    """The columns as the table spells them."""
+    known = {name.lower(): name for name in schema.row_type.names}
+    found: list[str] = []
+    for column in named:
+        name = known.get(column.name.lower())
+        if name is None:
+            near = nearest_names(column.name, known.values())
+            hint = f"; is it {' or '.join(near)}?" if near else ""
+            raise wrong(column.place, f"the table has no column {column.name!r}{hint}".rstrip("?"))
+        if name in found:
+            raise wrong(column.place, f"column {name!r} is there twice")
+        found.append(name)
+    return tuple(found)
+
+
+def _partition_of(text: str | None) -> dict[str, object]:
+    """A partition as Paimon's procedures write it: `day=2026-01-01,region=eu`."""
+    if text is None:
+        return {}
+    if ";" in text:
+        raise InvalidInput(
+            "One partition is compacted at a time, or all of them. Name one, or none.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    pairs = [each.partition("=") for each in text.split(",")]
+    if not all(name.strip() and sign for name, sign, _ in pairs):
+        raise InvalidInput(f"{text!r} names no partition. Write day=2026-01-01,region=eu.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _sentence(name: str, written: Written, table: FileStoreTable) -> str:
+    if written.snapshot_id is None:
+        return f"No row of {table.identifier.table_name} on {table.branch!r} had to change."
+    count = f"{written.rows:,} row{'' if written.rows == 1 else 's'}"
+    return (
+        f"{count} {_DONE[name]} {table.identifier.table_name}: {table.branch!r} is at snapshot "
+        f"{written.snapshot_id}."
+    )

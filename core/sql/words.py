@@ -1,0 +1,161 @@
+"""The words of a statement, taken one after the other.
+
+They are cut by the tokenizer of sqlglot's Spark dialect, so that quoting, comments and numbers are
+Spark's.
+"""
+
+from typing import ClassVar, Final
+
+from sqlglot import Token, TokenError, TokenType
+from sqlglot.dialects.spark import Spark
+
+from core.errors import ErrorKind, InvalidInput
+from core.sql.place import Place
+from core.sql.statement import Value
+
+
+class _Tokenizer(Spark.Tokenizer):
+    """Spark's, but for words behind which it would swallow the rest of the statement."""
+
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+_NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
+
+
+class Words:
+    """A text as words, and how far they are taken.
+
+    Attributes:
+        text: The text.
+        start: Where it stands in what was given.
+        tokens: Its words.
+        at: The number of the next word.
+    """
+
+    def __init__(self, text: str, start: Place | None = None) -> None:
+        """Cut a text into words.
+
+        Raises:
+            InvalidInput: A quote is not closed.
+        """
+        self.text = text
+        self.start = start or Place()
+        self.at = 0
+        try:
+            self.tokens: list[Token] = _Tokenizer().tokenize(text)
+        except TokenError as error:
+            raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+
+    def value(self) -> Value:
+        """Take a literal: a text, a whole number, true, false or null."""
+        kind = self.kind()
+        if kind is TokenType.STRING:
+            return self.next().text
+        if kind in (TokenType.TRUE, TokenType.FALSE):
+            return self.next().token_type is TokenType.TRUE
+        if kind is TokenType.NULL:
+            self.at += 1
+            return None
+        return self.number()
+
+    def number(self) -> int:
+        """Take a whole number."""
+        if self.kind() is TokenType.NUMBER and self.tokens[self.at].text.isdigit():
+            return int(self.next().text)
+        raise self.unexpected("a whole number")
+
+    def name(self, what: str) -> str:
+        """Take a name, quoted or not; `what` says which is wanted."""
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            is_word = token.text.replace("_", "").replace("-", "").isalnum()
+            if token.token_type in _NAMES or is_word:
+                return self.next().text + self._rest_of_name()
+        raise self.unexpected(what)
+
+    def _rest_of_name(self) -> str:
+        """What a hyphen ties to a name: branches have names such as `fix-delays`."""
+        rest = ""
+        while self.kind() is TokenType.DASH and self._is_tied():
+            rest += self.next().text
+            rest += self.next().text
+        return rest
+
+    def _is_tied(self) -> bool:
+        if self.at + 1 >= len(self.tokens):
+            return False
+        before, dash, behind = self.tokens[self.at - 1 : self.at + 2]
+        return before.end + 1 == dash.start and dash.end + 1 == behind.start
+
+    def stands(self, words: str) -> bool:
+        """Whether such words come next, unquoted."""
+        wanted = words.split()
+        tokens = self.tokens[self.at : self.at + len(wanted)]
+        return [token.text.upper() for token in tokens] == wanted and not any(
+            token.token_type in _NAMES for token in tokens
+        )
+
+    def takes(self, words: str) -> bool:
+        """Take such words where they come next."""
+        if not self.stands(words):
+            return False
+        self.at += len(words.split())
+        return True
+
+    def expect(self, words: str) -> None:
+        """Take such words."""
+        if not self.takes(words):
+            raise self.unexpected(words)
+
+    def takes_kind(self, kind: TokenType) -> bool:
+        """Take a word of a kind where it comes next."""
+        if self.kind() is not kind:
+            return False
+        self.at += 1
+        return True
+
+    def expect_kind(self, kind: TokenType, shown: str) -> None:
+        """Take a word of a kind."""
+        if not self.takes_kind(kind):
+            raise self.unexpected(shown)
+
+    def kind(self) -> TokenType | None:
+        """The kind of the next word, None at the end."""
+        return self.tokens[self.at].token_type if self.at < len(self.tokens) else None
+
+    def next(self) -> Token:
+        """Take the next word."""
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def between(self, start: int) -> str:
+        """The text from a word up to the last one taken."""
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end + 1]
+
+    def unexpected(self, wanted: str) -> InvalidInput:
+        """The error that another word stands here than is wanted."""
+        is_there = self.at < len(self.tokens)
+        found = repr(self.tokens[self.at].text) if is_there else "the end"
+        return self.error(f"found {found} in place of {wanted}")
+
+    def error(self, what: str, *, back: int = 0) -> InvalidInput:
+        """An error at the next word, or so many before it."""
+        return wrong(self.place(self.at - back), what)
+
+    def place(self, number: int) -> Place:
+        """Where a word stands."""
+        is_there = number < len(self.tokens)
+        return self.start.behind(self.text[: self.tokens[number].start] if is_there else self.text)
+
+    def to_end_of_statement(self) -> str:
+        """Take all words up to the next semicolon, and return their text."""
+        start = self.at
+        while self.at < len(self.tokens) and self.kind() is not TokenType.SEMICOLON:
+            self.at += 1
+        return self.between(start)
+
+
+def wrong(place: Place, what: str, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT) -> InvalidInput:
+    """Return an error of a statement, with its place."""
+    return InvalidInput(f"{place}: {what}.", kind=kind)

@@ -1,0 +1,263 @@
+"""Statements that read: what they answer, what is said of wrong ones, what Spark never sees."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import ParseException
+
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.jobs.results import KeptAnswers
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.query import answer_query
+from core.procedures.warehouse import Warehouse
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+from core.spark.sql_engine import check_reads_only
+from core.sql.answer import Answer
+from tests.support.warehouses import FixtureWarehouse
+
+
+class Sql:
+    """Queries of one warehouse."""
+
+    def __init__(self, session: WarmSession, warehouse: Warehouse, expected: Any) -> None:
+        self._warehouse = warehouse
+        self._rows = SparkRowEngine(session, warehouse.file_io)
+        self._expected = expected
+
+    def __call__(self, sql: str, **arguments: Argument) -> Answer:
+        call = ProcedureCall(
+            name="query", arguments={"sql": sql, **arguments}, actor="test", operation_id="op"
+        )
+        return answer_query(self._warehouse, self._rows, call, lambda done, total: None)
+
+    def rows(self, sql: str, **arguments: Argument) -> list[tuple[Any, ...]]:
+        found = self(sql, **arguments).rows
+        return [tuple(row.values()) for row in found.to_pylist()]
+
+    def paimon(self, table: str, branch: str = "main") -> list[tuple[Any, ...]]:
+        """The rows as Paimon itself returned them."""
+        return [tuple(row) for row in self._expected[table]["on"][branch]["rows"]]
+
+
+@pytest.fixture(scope="module")
+def sql(session: WarmSession, warehouse_200: FixtureWarehouse) -> Sql:
+    warehouse = Warehouse.open(str(warehouse_200.path), read_only=True)
+    return Sql(session, warehouse, warehouse_200.expected)
+
+
+def test_every_branch_is_a_table(sql: Sql) -> None:
+    name = "fixtures.branches_diverged"
+    main, nested = sql.paimon(name), sql.paimon(name, "nested")
+    diverged = sql.paimon(name, "diverged")
+    other = "fixtures.`branches_diverged$branch_{}`"
+    assert Counter(sql.rows(f"SELECT * FROM {name}")) == Counter(main)
+    assert Counter(sql.rows(f"SELECT * FROM {other.format('nested')}")) == Counter(nested)
+    assert sql.rows(f"SELECT * FROM {other.format('empty')}") == []
+    assert Counter(sql.rows(f"SELECT * FROM {name}", branch="diverged")) == Counter(diverged), (
+        "the branch of the session"
+    )
+    # Branches beside each other, in one query.
+    joined = sql.rows(
+        f"WITH ours AS (SELECT * FROM {other.format('diverged')}) "
+        f"SELECT n.id, n.name, o.name FROM {other.format('nested')} n LEFT JOIN ours o "
+        "ON n.id = o.id WHERE n.amount > (SELECT min(amount) FROM ours) ORDER BY n.id"
+    )
+    names = {row[0]: row[1] for row in diverged}
+    least = min(row[2] for row in diverged)
+    assert joined == sorted((row[0], row[1], names.get(row[0])) for row in nested if row[2] > least)
+    only = sql.rows(
+        f"SELECT id FROM {other.format('nested')} EXCEPT SELECT id FROM {other.format('diverged')}"
+    )
+    assert set(only) == {(row[0],) for row in nested} - {(row[0],) for row in diverged}
+
+
+def test_versions_times_and_columns_travel(sql: Sql) -> None:
+    def ids(version: str, table: str = "fixtures.branches_ahead") -> list[int]:
+        return [row[0] for row in sql.rows(f"SELECT id FROM {table} {version} ORDER BY id")]
+
+    assert ids("VERSION AS OF 1") == ids("FOR VERSION AS OF '1'")
+    assert ids("VERSION AS OF 'ahead.4'") == ids("", "fixtures.`branches_ahead$branch_ahead`")
+    assert ids("VERSION AS OF 'base'") == [1, 2]
+    table = "fixtures.`append$snapshots`"
+    moments = sql.rows(f"SELECT snapshot_id, commit_time FROM {table} ORDER BY 1")
+    for number, moment in moments:
+        by_time = ids(f"TIMESTAMP AS OF '{moment}'", "fixtures.append")
+        assert by_time == ids(f"VERSION AS OF {number}", "fixtures.append")
+    # A column that the head no longer has, by the schema of then.
+    assert sql("SELECT * FROM fixtures.evolution VERSION AS OF 'first-schema'").rows.num_rows
+    same = sql("SELECT append.id, fixtures.append.name, append.id FROM fixtures.append").rows
+    assert same.column_names == ["id", "name", "id (2)"]
+
+
+def test_system_tables_are_tables(sql: Sql) -> None:
+    name = "fixtures.branches_diverged"
+    found = sql.rows("SELECT branch_name FROM fixtures.`branches_diverged$branches` ORDER BY 1")
+    assert [row[0] for row in found] == ["behind", "diverged", "empty", "evolved", "nested"]
+    on_branch = sql(
+        "SELECT s.snapshot_id, f.file_path "
+        "FROM fixtures.`branches_diverged$branch_nested$snapshots` s "
+        "JOIN fixtures.`branches_diverged$branch_nested$files` f ON s.snapshot_id > 2"
+    )
+    assert on_branch.rows.num_rows
+    assert {(read.table, read.branch) for read in on_branch.reads} == {
+        (f"{name}$snapshots", "nested"),
+        (f"{name}$files", "nested"),
+    }
+
+
+def test_what_is_read_and_left_out_is_told(sql: Sql) -> None:
+    found = sql("SELECT * FROM fixtures.append a JOIN other.solo s", branch="evolved", limit=4)
+    assert found.notes == (
+        "fixtures.append has no branch 'evolved': main is read.",
+        "other.solo has no branch 'evolved': main is read.",
+    )
+    assert (found.rows.num_rows, found.has_more) == (4, True)
+    whole = sql("SELECT DISTINCT id FROM fixtures.append VERSION AS OF 1", limit=2)
+    assert (whole.rows.num_rows, whole.has_more) == (2, False)
+    assert [(read.branch, read.snapshot_id, read.asked) for read in whole.reads] == [
+        ("main", 1, "1")
+    ]
+    assert "== Physical Plan ==" in whole.plan
+
+
+def test_types_that_arrow_lacks_are_shown_as_text(sql: Sql) -> None:
+    found = sql("SELECT INTERVAL 2 MONTH a, parse_json('{\"x\": 1}') b, NULL c, 1.50BD d").rows
+    assert [str(value) for value in found.to_pylist()[0].values()] == [
+        "INTERVAL '2' MONTH", '{"x":1}', "None", "1.50",
+    ]  # fmt: skip
+
+
+WRONG = [
+    (
+        "SELECT * FROM fixtures.appendd",
+        "Line 1, column 15: There is no table fixtures.appendd. Is it fixtures.append",
+    ),
+    ("SELECT * FROM nowhere.append", "Line 1, column 15: There is no table nowhere.append. Is it"),
+    ("SELECT * FROM append", "Line 1, column 15: 'append' names no table; write database.table"),
+    (
+        "SELECT 1 FROM\n fixtures.`branches_diverged$branch_evolvd`",
+        "has no branch 'evolvd'. Is it evolved?",
+    ),
+    (
+        "SELECT idd FROM fixtures.append",
+        "Line 1, column 8: A column, variable, or function parameter with name `idd`",
+    ),
+    (
+        "SELECT a.id,\n  b.nme /* not this */ FROM fixtures.append a, fixtures.append b",
+        "Line 2, column 3: A column",
+    ),
+    (
+        "SELECT id FROM fixtures.append a JOIN other.solo b ON a.id = b.id",
+        "Line 1, column 8: Reference `id` is ambiguous",
+    ),
+    (
+        "SELECT id + array(1) FROM fixtures.append",
+        'Line 1, column 8: Cannot resolve "(id + array(1))" due to data type',
+    ),
+    ("SELECT id FROM fixtures.append GROUP BY nam", "Line 1, column 41: A column"),
+    (
+        "SELECT\n\n1 / (id - id) FROM fixtures.append",
+        "Line 3, column 1: Division by zero. Use `try_divide` to tolerate divisor",
+    ),
+    ("SELECT nofn(id) FROM fixtures.append", "Line 1, column 8: Cannot resolve routine `nofn`"),
+    ("SELECT (SELECT id FROM fixtures.append)", "More than one row returned by a subquery"),
+    ("SELECT id FRM fixtures.append", "Line 1, column 15: 'fixtures' cannot stand there"),
+    (
+        "SELECT * FROM fixtures.append VERSION AS OF 99",
+        "Line 1, column 15: Branch 'main' has no snapshot 99",
+    ),
+    (
+        "SELECT * FROM fixtures.append VERSION AS OF 'v'",
+        "Line 1, column 15: fixtures.append has no tag or snapshot 'v'",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF '1999-01-01'",
+        "Line 1, column 15: fixtures.append has no snapshot at or before",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF 'soon'",
+        "Line 1, column 47: a time is a text such as",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF now() - INTERVAL 1 DAY",
+        "Line 1, column 47: a time is",
+    ),
+    (
+        "SELECT * FROM fixtures.`append$audit_log`",
+        "Line 1, column 15: The system table 'audit_log' is not read here.",
+    ),
+]
+
+
+def test_what_is_wrong_is_one_line_with_its_place(sql: Sql) -> None:
+    for text, wanted in WRONG:
+        with pytest.raises((InvalidInput, NotFound)) as error:
+            sql(text)
+        message = error.value.message
+        assert wanted in message, text
+        assert "\n" not in message, text
+        assert error.value.kind is not ErrorKind.UNEXPECTED, text
+
+
+FORBIDDEN = (
+    "SELECT reflect('java.lang.System', 'getProperty', 'user.dir')",
+    "SELECT JAVA_METHOD ('java.lang.System', 'exit')",
+    "SELECT `try_reflect`('java.lang.System', 'exit')",
+    "SELECT system.builtin.reflect('java.lang.System', 'exit')",
+    "SELECT IDENTIFIER('reflect')('java.lang.System')",
+    "SELECT TRANSFORM(1) USING 'cat' AS x",
+    "SELECT * FROM parquet.`/etc/passwd`",
+    "SELECT * FROM IDENTIFIER('parquet.`/etc/passwd`')",
+    "SELECT * FROM v WHERE EXISTS (SELECT 1 FROM text.`/etc/passwd`)",
+    "SELECT * FROM spark_catalog.default.v",
+    "WITH x AS (SELECT 1) INSERT INTO v SELECT * FROM x",
+    "FROM v INSERT INTO w SELECT *",
+    "CREATE TABLE x (a INT)",
+    "SET spark.sql.ansi.enabled = false",
+    "ADD JAR '/tmp/x.jar'",
+    "EXECUTE IMMEDIATE 'SELECT 1'",
+    "BEGIN SELECT 1; END",
+    "SELECT * FROM STREAM v",
+    "CACHE TABLE v",
+)
+
+
+def test_only_what_reads_tables_reaches_spark(sql: Sql, session: WarmSession) -> None:
+    """Our reading refuses it, and so does the question to Spark's own parser by itself."""
+    for text in FORBIDDEN:
+        with pytest.raises(PaimonError):
+            sql(text)
+        try:
+            check_reads_only(session.spark, text, frozenset({"v"}))
+        except InvalidInput:
+            continue
+        except ParseException:
+            continue  # Spark cannot read it either
+        pytest.fail(f"Spark would run {text}")
+    with pytest.raises(InvalidInput, match="read_files is no table function"):
+        sql("SELECT * FROM read_files('/etc')")
+    assert sql.rows("SELECT transform(array(1, 2), x -> x + 1)") == [([2, 3],)]
+    entity = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]><a>&x;</a>'
+    assert sql.rows(f"SELECT xpath_string('{entity}', 'a')") == [("",)]
+
+
+def test_an_answer_is_kept_whole_or_in_part(sql: Sql, tmp_path: Path) -> None:
+    kept = KeptAnswers(folder=tmp_path / "answers")
+    answer = sql("SELECT id, id AS id FROM range(100000)", limit=90_000)
+    kept.keep("op-1", answer)
+    again, first = kept.read("op-1"), kept.read("op-1", most=1_000)
+    assert again.rows.equals(answer.rows.replace_schema_metadata(None))
+    assert (first.rows.num_rows, first.has_more, first.plan) == (1_000, True, answer.plan)
+    with pytest.raises(NotFound, match="Run it again"):
+        kept.read("../op-2")
+    for number in range(105):
+        kept.keep(f"later-{number}", sql_of_one_row(answer))
+    with pytest.raises(NotFound):
+        kept.read("op-1")
+
+
+def sql_of_one_row(answer: Answer) -> Answer:
+    return Answer(rows=answer.rows.slice(0, 1), has_more=False, plan="")

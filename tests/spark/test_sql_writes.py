@@ -1,0 +1,207 @@
+"""Statements that write: what becomes of rows, and that a wrong one leaves every file as it was."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from core.commit.schema_commit import create_table, new_schema
+from core.errors import InvalidInput, NotFound, PaimonError, Refused
+from core.format.data_types import parse_data_type
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.query import answer_query
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+from core.sql.parser import parse_statements
+from core.storage.table_paths import TablePaths
+from tests.support.command_line import tree_of
+
+KEYED = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "amount": "DECIMAL(8, 2)"}
+PARTED = {"id": "INT", "name": "STRING NOT NULL", "day": "STRING"}
+
+
+class Statements:
+    """Runs statements on a warehouse of its own, as the worker does."""
+
+    def __init__(self, session: WarmSession, folder: Path) -> None:
+        self.folder = folder
+        self._session = session
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse.open(str(self.folder))
+
+    def create(self, name: str, columns: dict[str, str], **settings: Any) -> None:
+        paths = TablePaths(table=f"{self.folder}/db.db/{name}")
+        fields = [(column, parse_data_type(kind)) for column, kind in columns.items()]
+        create_table(self.warehouse.store, paths, new_schema(fields, **settings))
+
+    def __call__(self, text: str, branch: str = "main") -> str:
+        """Run statements, and return what the last one says."""
+        said = ""
+        for statement in parse_statements(text, branch):
+            said = self._run(statement.procedure, statement.arguments)
+        return said
+
+    def _run(self, procedure: str, arguments: Any) -> str:
+        warehouse = self.warehouse
+        rows = SparkRowEngine(self._session, warehouse.file_io)
+        call = ProcedureCall(
+            name=procedure, arguments=arguments, actor="test", operation_id=uuid4().hex
+        )
+        return " ".join(run_call(warehouse, rows, call, InlineStages()).notes)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        warehouse = self.warehouse
+        arguments: dict[str, Argument] = {"sql": sql}
+        call = ProcedureCall(name="query", arguments=arguments, actor="t", operation_id="q")
+        rows = SparkRowEngine(self._session, warehouse.file_io)
+        found = answer_query(warehouse, rows, call, lambda done, total: None).rows
+        return [tuple(row.values()) for row in found.to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def sql(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Statements:
+    found = Statements(session, tmp_path_factory.mktemp("writes") / "warehouse")
+    found.create("keyed", KEYED, primary_keys=("id",), options={"bucket": "1"})
+    found.create("parted", PARTED, partition_keys=("day",))
+    found("INSERT INTO db.keyed VALUES (1, 'ann', 1.5), (2, 'bob', NULL)")
+    found("CREATE BRANCH dev ON TABLE db.keyed")
+    return found
+
+
+def test_rows_come_change_and_go_on_the_branch_of_the_statement(sql: Statements) -> None:
+    main = sql.rows("SELECT * FROM db.keyed ORDER BY id")
+    said = sql("INSERT INTO db.keyed (name, ID) SELECT upper(name), id + 2 FROM db.keyed", "dev")
+    assert said == "2 rows inserted into db.keyed: 'dev' is at snapshot 2."
+    sql("INSERT INTO db.`keyed$branch_dev` BY NAME SELECT 9 AS id, 7 AS amount")
+    said = sql(
+        "UPDATE db.keyed AS k SET amount = k.amount + 1, name = 'bo' || k.id\n"
+        "WHERE k.id IN (SELECT min(id) FROM db.`keyed$branch_main`) OR db.keyed.name = 'BOB'",
+        "dev",
+    )
+    assert said == "2 rows updated in db.keyed: 'dev' is at snapshot 4."
+    sql("DELETE FROM db.keyed WHERE id = (SELECT 2) OR name = 'none'", "dev")
+    assert [(a, b, None if c is None else str(c)) for a, b, c in sql.rows(
+        "SELECT * FROM db.`keyed$branch_dev` ORDER BY id"
+    )] == [(1, "bo1", "2.50"), (3, "ANN", None), (4, "bo4", None), (9, None, "7.00")]  # fmt: skip
+    assert sql.rows("SELECT * FROM db.keyed ORDER BY id") == main
+    assert sql("DELETE FROM db.keyed WHERE id > 100") == (
+        "No row of db.keyed on 'main' had to change."
+    )
+
+
+def test_partitions_are_written_over(sql: Statements) -> None:
+    sql("INSERT INTO db.parted VALUES (1, 'a', 'd1'), (2, 'b', 'd2'), (3, 'c', 'd3')")
+    sql("INSERT OVERWRITE db.parted SELECT id + 10, name, day FROM db.parted WHERE day = 'd1'")
+    sql("INSERT OVERWRITE TABLE db.parted PARTITION (day = 'd2') VALUES (20, 'x'), (21, 'y')")
+    sql("INSERT INTO db.parted PARTITION (day = 'd4') (name) SELECT 'only a name'")
+    assert sql.rows("SELECT * FROM db.parted ORDER BY day, id") == [
+        (11, "a", "d1"), (20, "x", "d2"), (21, "y", "d2"), (3, "c", "d3"),
+        (None, "only a name", "d4"),
+    ]  # fmt: skip
+    sql("DELETE FROM db.parted WHERE day = 'd4'; UPDATE db.parted SET id = -id WHERE id < 20")
+    assert sql.rows("SELECT id FROM db.parted ORDER BY id") == [(-11,), (-3,), (20,), (21,)]
+    said = sql("CALL sys.compact(table => 'db.parted', partitions => 'day=d2')")
+    assert "written anew" in said or "had to change" in said
+    assert sql.rows("SELECT count(*) FROM db.parted") == [(4,)]
+
+
+WRONG = [
+    (
+        "INSERT INTO db.keyd VALUES (1)",
+        "Line 1, column 13: There is no table db.keyd. Is it db.keyed or",
+    ),
+    ("INSERT INTO db.`keyed$branch_dv` VALUES (1)", "has no branch 'dv'. Is it dev? Nothing was"),
+    (
+        "USE BRANCH dev; INSERT INTO db.parted VALUES (1, 'a', 'b')",
+        "Line 1, column 29: Table db.parted has no branch 'dev'.",
+    ),
+    (
+        "INSERT INTO db.keyed (id, nme) VALUES (1, 'a')",
+        "Line 1, column 27: the table has no column 'nme'; is it name.",
+    ),
+    (
+        "INSERT INTO db.keyed (id, ID) VALUES (1, 2)",
+        "Line 1, column 27: column 'id' is there twice",
+    ),
+    ("INSERT INTO db.keyed (id, name) VALUES (1)", "Line 1, column"),
+    ("INSERT INTO db.keyed VALUES (1, 'a')", "Line 1, column 13: The table takes 3 columns"),
+    (
+        "INSERT INTO db.keyed VALUES ('x', 'a', 1)",
+        "Line 1, column 13: Column 'id' is INT NOT NULL and takes no string",
+    ),
+    ("INSERT INTO db.keyed VALUES (NULL, 'a', 1)", "Line 1, column 13: Column 'id'"),
+    ("INSERT INTO db.keyed VALUES (3, 'far too long', 1)", "Line 1, column 13: Column 'name'"),
+    (
+        "INSERT INTO db.parted (id) VALUES (1)",
+        "Line 1, column 13: Column 'name' must not be null and is left out",
+    ),
+    ("INSERT INTO db.parted SELECT id,\n nam, 'x' FROM db.keyed", "Line 2, column 2: A column"),
+    (
+        "INSERT INTO db.parted SELECT k.id, 'a',\n id FROM db.keyed k, db.keyed l",
+        "Line 2, column 2: Reference `id` is ambiguous",
+    ),
+    ("INSERT INTO db.keyed SELECT 1 / (id - id), 'a', 1 FROM db.keyed", "Division by zero"),
+    (
+        "INSERT OVERWRITE db.parted PARTITION (dy = 'x') VALUES (1, 'a')",
+        "'dy' is no partition column",
+    ),
+    (
+        "UPDATE db.keyed SET amont = 1",
+        "Line 1, column 21: the table has no column 'amont'; is it amount.",
+    ),
+    ("UPDATE db.keyed SET name = amount + array(1)", "Line 1, column 28: Cannot resolve"),
+    ("UPDATE db.keyed SET name = 'a'\nWHERE iid = 1", "Line 2, column 7: A column"),
+    ("UPDATE db.keyed SET id = 4", "Line 1, column 8: Column 'id' belongs to the primary key"),
+    ("UPDATE db.keyed SET name = 'b') -- (", "Line 1, column 31: found ')'"),
+    ("DELETE FROM db.keyed WHERE 1 = 1 UNION SELECT 1 FROM db.parted", "Line 1"),
+    (
+        "DELETE FROM db.keyed WHERE x IN (SELECT 1 FROM db.none)",
+        "Line 1, column 48: There is no table db.none",
+    ),
+    ("DELETE FROM db.`keyed$snapshots`", "Line 1, column 13: a system table is not written"),
+]
+
+
+def test_what_is_wrong_is_one_line_and_nothing_is_written(sql: Statements) -> None:
+    before = tree_of(sql.folder)
+    for text, wanted in WRONG:
+        with pytest.raises((InvalidInput, NotFound)) as error:
+            sql(text)
+        assert wanted in error.value.message, (text, error.value.message)
+        assert "\n" not in error.value.message, text
+        after = tree_of(sql.folder)
+        assert _data(after) == _data(before), text
+
+
+def test_a_protected_branch_is_not_written(sql: Statements) -> None:
+    sql("CALL sys.protect_branch(table => 'db.keyed', branch => 'dev')")
+    for text in (
+        "INSERT INTO db.`keyed$branch_dev` VALUES (1, 'a', 1)",
+        "DELETE FROM db.`keyed$branch_dev`",
+        "CALL sys.compact(table => 'db.keyed$branch_dev')",
+    ):
+        with pytest.raises(Refused, match="Branch 'dev' is protected"):
+            sql(text)
+
+
+def test_nothing_but_rows_is_written(sql: Statements) -> None:
+    for text in (
+        "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT 1",
+        "INSERT INTO parquet.`/tmp/x` SELECT 1",
+        "INSERT INTO db.keyed SELECT reflect('a', 'b'), 'x', 1",
+        "UPDATE db.keyed SET name = java_method('a', 'b')",
+        "DELETE FROM db.keyed WHERE EXISTS (SELECT 1 FROM csv.`/etc/passwd`)",
+    ):
+        with pytest.raises(PaimonError):
+            sql(text)
+
+
+def _data(tree: dict[str, Any]) -> dict[str, Any]:
+    """The files of tables; journals tell of what was tried."""
+    return {path: content for path, content in tree.items() if "branch-console" not in path}
