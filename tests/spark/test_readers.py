@@ -1,26 +1,15 @@
 """Every branch of the fixtures, read by Spark tasks: the rows that Paimon itself returned."""
 
-import datetime as dt
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from core.errors import InvalidInput
-from core.format.data_types import (
-    ArrayType,
-    AtomicType,
-    DataType,
-    MapType,
-    MultisetType,
-    RowType,
-    TypeRoot,
-)
 from core.procedures.warehouse import Warehouse
 from core.spark.readers import read_table
 from core.spark.session import WarmSession
 from core.table.file_store_table import FileStoreTable
-from tests.support.golden import to_plain
+from tests.support.plain_rows import bag, plain_rows
 from tests.support.warehouses import WRITERS, expected_tables
 
 _UNSERVED = {
@@ -65,7 +54,7 @@ def test_the_rows_are_those_that_paimon_reads(
             with pytest.raises(InvalidInput, match=_UNSERVED[name]):
                 rows_of(session, warehouse, table)
             continue
-        assert _bag(rows_of(session, warehouse, table)) == _bag(said["rows"]), branch
+        assert bag(rows_of(session, warehouse, table)) == bag(said["rows"]), branch
 
 
 def rows_of(
@@ -76,35 +65,4 @@ def rows_of(
     schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
     frame = read_table(session.spark, warehouse.file_io, table, snapshot)
     found = session.run(lambda _: frame.toArrow(), description="read a fixture")
-    types = schema.row_type.types
-    columns = [column.to_pylist() for column in found.columns]
-    return [
-        [_plain(value, kind) for value, kind in zip(row, types, strict=True)]
-        for row in zip(*columns, strict=True)
-    ]
-
-
-def _plain(value: Any, kind: DataType) -> Any:
-    if value is None:
-        return None
-    match kind:
-        case RowType():
-            return [_plain(value[field.name], field.type) for field in kind.fields]
-        case ArrayType():
-            return [_plain(each, kind.element) for each in value]
-        case MapType():
-            return [[_plain(k, kind.key), _plain(v, kind.value)] for k, v in value]
-        case MultisetType():
-            return [[_plain(k, kind.element), v] for k, v in value]
-        case AtomicType(root=TypeRoot.TIMESTAMP_LTZ):
-            return to_plain(value.astimezone(dt.UTC))
-        case _:
-            return to_plain(value)
-
-
-def _bag(rows: list[Any]) -> Counter[str]:
-    return Counter(repr(_normal(row)) for row in rows)
-
-
-def _normal(value: Any) -> Any:
-    return [_normal(each) for each in value] if isinstance(value, list | tuple) else value
+    return plain_rows(found, schema.row_type)
