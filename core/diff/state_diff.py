@@ -23,15 +23,20 @@ from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 
+_KEPT: Final = [
+    *("partition", "bucket", "level", "file_name", "file_size", "row_count", "delete_row_count"),
+    *("schema_id", "file_source", "creation_time"),
+]
+
 DIFFERING_FILES: Final = pa.schema(
     [
-        *MANIFEST_ENTRY,
+        *(MANIFEST_ENTRY.field(name) for name in _KEPT),
         pa.field("is_after", pa.bool_(), nullable=False),
         pa.field("is_read", pa.bool_(), nullable=False),
         pa.field("masked", pa.int64(), nullable=False),
     ]
 )
-"""Files that one state has and the other lacks.
+"""Files that one state has and the other lacks, with what MANIFEST_ENTRY says of them.
 
 `is_after` tells which, `is_read` whether batch readers see the file, and `masked` how many of its
 rows a deletion vector hides there.
@@ -167,7 +172,8 @@ def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSc
     Returns:
         Columns of DIFFERING_FILES but `masked`, by place and name.
     """
-    both = pa.concat_tables([before, after])
+    # Statistics are most of an entry, and nothing here asks for them.
+    both = pa.concat_tables([before, after]).select(["kind", *_KEPT])
     is_after = np.arange(both.num_rows) >= before.num_rows
     counts = _counts(both, is_after)
     is_read = _is_read(both, schemas)
@@ -186,9 +192,7 @@ def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSc
     balance: _Ints = sums["count_sum"].to_numpy()
     rows: _Ints = np.repeat(sums["row_min"].to_numpy(), np.abs(balance))
     sides = np.repeat(balance > 0, np.abs(balance))
-    found = both.take(pa.array(rows, pa.int64()))
-    kinds = pa.repeat(pa.scalar(int(FileKind.ADD), pa.int32()), found.num_rows)
-    found = found.set_column(0, MANIFEST_ENTRY.field("kind"), kinds)
+    found = both.select(_KEPT).take(pa.array(rows, pa.int64()))
     found = found.append_column(DIFFERING_FILES.field("is_after"), pa.array(sides, pa.bool_()))
     read = pa.array(is_read[rows], pa.bool_())
     found = found.append_column(DIFFERING_FILES.field("is_read"), read)
