@@ -1,5 +1,6 @@
 """The command that compares two states of a table."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -97,6 +98,7 @@ def compare_states(
     if rows or export is not None:
         kept = compared_rows(services, identifier, found)
         check_column(kept, column)
+        found = replace(found, rows=kept.index.difference)
     if export is not None and kept is not None:
         write_rows(kept, wanted, export)
     if as_json:
@@ -104,6 +106,7 @@ def compare_states(
         print_json(document if kept is None else {**document, **rows_document(kept, wanted, limit)})
         return
     if kept is not None:
+        print_line(summary(found))
         print_row_lines(kept, wanted, limit)
         return
     _print_summary(found)

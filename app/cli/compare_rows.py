@@ -9,7 +9,6 @@ from app.cli.jobs import follow_job
 from app.cli.output import print_line, print_note, print_rows
 from app.models.compare_rows import MARKS, csv_of, export_rows, row_lines, shown_columns
 from app.services import Services
-from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowFilter
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
@@ -76,7 +75,6 @@ def rows_document(kept: KeptDiff, wanted: RowFilter, limit: int) -> dict[str, ob
     rows = kept.page(wanted, 0, limit or index.count(wanted))
     (named,) = export_rows([rows], index)
     return {
-        "row_counts": {str(kind): index.count(RowFilter(kind=kind)) for kind in RowKind},
         "changed_cells": index.changed_cells(),
         "not_compared": index.facts.get("not_compared"),
         "differing_rows": named,
@@ -86,8 +84,6 @@ def rows_document(kept: KeptDiff, wanted: RowFilter, limit: int) -> dict[str, ob
 def print_row_lines(kept: KeptDiff, wanted: RowFilter, limit: int) -> None:
     """Print how many rows differ, and the first of them."""
     index = kept.index
-    counts = (f"{index.count(RowFilter(kind=kind)):,} {kind}" for kind in RowKind)
-    print_line(f"Rows: {', '.join(counts)} (exact).")
     number = index.count(wanted)
     names = shown_columns(index, only_changed=wanted.column is not None)
     lines = row_lines(kept.page(wanted, 0, limit or number), index)

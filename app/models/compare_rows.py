@@ -103,8 +103,9 @@ def is_wide(found: RowDiffIndex) -> bool:
 
 def summary(found: RowDiffIndex) -> str:
     """Tell how many rows differ; Markdown."""
-    parts = (f"{count(found.count(RowFilter(kind=kind)))} {kind}" for kind in RowKind)
-    return f"**{', '.join(parts)}**"
+    rows = found.difference
+    numbers = zip((rows.added, rows.removed, rows.changed), RowKind, strict=True)
+    return f"**{', '.join(f'{count(number.high)} {kind}' for number, kind in numbers)}**"
 
 
 def changed_words(found: RowDiffIndex) -> str | None:

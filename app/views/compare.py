@@ -1,5 +1,6 @@
 """Compare: what differs between any two states of a table, told from its manifests at once."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 import streamlit as st
@@ -45,7 +46,7 @@ def show() -> None:
         return
     try:
         with st.skeleton(height=260):
-            diff = reads.compare_states(identifier, before, after)
+            diff = _with_compared_rows(identifier, reads.compare_states(identifier, before, after))
     except PaimonError as error:
         if error.kind is ErrorKind.BRANCH_NOT_FOUND:
             show_unknown_branch(error, branches, before, after)
@@ -54,6 +55,12 @@ def show() -> None:
         return
     _show(identifier, diff)
     show_same_as("compare", identifier.table_name, before, after)
+
+
+def _with_compared_rows(identifier: Identifier, diff: StateDiff) -> StateDiff:
+    """Take the exact numbers of rows where a job has compared them."""
+    kept = reads.row_diff(identifier, diff)
+    return diff if kept is None else replace(diff, rows=kept.index.difference)
 
 
 def _other(identifier: Identifier) -> str | None:

@@ -1,5 +1,7 @@
 """Parts of a comparison: figures with their labels, the map and list of partitions, the files."""
 
+import functools
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -87,13 +89,14 @@ def show_partitions(diff: StateDiff) -> None:
         return
     part = state.parameter("cmp_part")
     lines = partition_lines(partitions, schema, slice(0, _MOST_LINES))
-    model = partition_map(lines, schema.partition_keys, within=part)
+    # A part that sums partitions up is opened; a single one is marked among its neighbours.
+    is_opened = any(part is not None and line.name.startswith(f"{part}/") for line in lines)
+    model = partition_map(lines, schema.partition_keys, within=part if is_opened else None)
     if model is not None:
-        table = diff.before.snapshot.identity.short if diff.before.snapshot else ""
-        revision = f"{table} {part}"
+        key = f"{_CHART}-{part if is_opened else ''}"
         st.plotly_chart(
-            compare_map_figure(model, selected=part, uirevision=revision),
-            key=f"{_CHART}-{part}", on_select=_on_click, selection_mode="points",
+            compare_map_figure(model, selected=part, uirevision=key), key=key,
+            on_select=functools.partial(_on_click, key), selection_mode="points",
             config=CHART_CONFIG, alt=model.alt,
         )  # fmt: skip
         st.caption(
@@ -121,9 +124,8 @@ def _show_part(part: str | None) -> None:
         )  # fmt: skip
 
 
-def _on_click() -> None:
-    part = state.parameter("cmp_part")
-    for carried in state.clicked_points(f"{_CHART}-{part}"):
+def _on_click(key: str) -> None:
+    for carried in state.clicked_points(key):
         state.set_parameter("cmp_part", str(carried[0]))
         return
 

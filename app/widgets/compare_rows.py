@@ -110,7 +110,10 @@ def _follow(job_id: str) -> None:
     if job.state.is_over:
         reads.forget()
         st.rerun()
-    st.info(f"**Rows are compared.** {plain(job.message)}", icon=":material/play_arrow:")
+    if job.state is JobState.QUEUED:
+        st.info("**Rows are to be compared.** A worker is being started, or has another job first.")
+    else:
+        st.info(f"**Rows are compared.** {plain(job.message)}", icon=":material/play_arrow:")
     show_progress(job)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.diff.row_bounds import Bounds, RowDifference
 from core.diff.row_diff import RowKind
 
 
@@ -20,10 +21,15 @@ class RowFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
-    """Counts of some rows that stand together: by kind, and changed cells by column."""
+    """Counts of some rows that stand together: by kind, and changed cells by column.
+
+    Attributes:
+        copies: By kind, how often more the rows stand on their side, copies of one row counted.
+    """
 
     rows: int
     kinds: Mapping[str, int]
+    copies: Mapping[str, int]
     columns: Mapping[str, int]
 
     def count(self, wanted: RowFilter) -> int:
@@ -58,3 +64,16 @@ class RowDiffIndex:
         """Changed rows by column, the column with most of them first."""
         sums = {name: self.count(RowFilter(column=name)) for name in self.columns}
         return dict(sorted(sums.items(), key=lambda each: -each[1]))
+
+    @property
+    def difference(self) -> RowDifference:
+        """How many rows came, went and changed: exactly, as all of them were read."""
+        added, removed, changed = (
+            sum(group.copies.get(kind, 0) for group in self.groups) for kind in RowKind
+        )
+        return RowDifference(
+            added=Bounds(low=added, high=added),
+            removed=Bounds(low=removed, high=removed),
+            changed=Bounds(low=changed, high=changed),
+            net=added - removed,
+        )

@@ -16,7 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.diff.row_diff import AFTER, BEFORE, CHANGED, KIND, RowDiffWork, RowKind
+from core.diff.row_diff import (
+    AFTER,
+    BEFORE,
+    CHANGED,
+    COPIES_AFTER,
+    COPIES_BEFORE,
+    KIND,
+    RowDiffWork,
+    RowKind,
+)
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
 from core.errors import FormatError
 
@@ -115,7 +124,9 @@ class KeptDiffs:
         found = self.find(name)
         if found is None:
             return {}
-        return {str(kind): found.index.count(RowFilter(kind=kind)) for kind in RowKind}
+        rows = found.index.difference
+        numbers = (rows.added, rows.removed, rows.changed)
+        return {str(kind): each.high for kind, each in zip(RowKind, numbers, strict=True)}
 
     def keep(
         self,
@@ -204,4 +215,9 @@ def _count(rows: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
     kinds = {each["values"]: each["counts"] for each in pc.value_counts(rows[KIND]).to_pylist()}
     flat = pc.list_flatten(rows[CHANGED])
     cells = {columns[each["values"]]: each["counts"] for each in pc.value_counts(flat).to_pylist()}
-    return {"rows": rows.num_rows, "kinds": kinds, "columns": cells}
+    more = pc.abs(pc.subtract(rows[COPIES_AFTER], rows[COPIES_BEFORE]))
+    # A row that changed stands once on each side.
+    counted = pa.table({KIND: rows[KIND], "more": pc.max_element_wise(more, 1)})
+    sums = counted.group_by(KIND).aggregate([("more", "sum")]).to_pylist()
+    copies = {each[KIND]: each["more_sum"] for each in sums}
+    return {"rows": rows.num_rows, "kinds": kinds, "copies": copies, "columns": cells}

@@ -149,7 +149,7 @@ def test_rows_that_were_compared_show_each_cell_before_and_after(console: Consol
     changed = frame[frame["What"] == "changed"]
     assert len(changed)
     assert all(" → " in " ".join(row) for row in changed.astype(str).to_numpy())
-    assert ":green-badge[exact]" in page.text
+    assert ":orange-badge[bounds]" not in page.text
 
 
 def test_rows_are_filtered_by_kind_and_by_column_in_the_address(console: Console) -> None:

@@ -150,7 +150,13 @@ def test_the_rows_that_differ_are_those_of_an_independent_comparison(
         deletes = [] if "summed" in shape else gone
         bench.write(branch, _some(rng, rng.sample(range(1, 60), 12)), deletes)
     for a, b in (("main", "dev"), ("dev", "main"), ("main@1", "dev")):
-        told = _told(bench.compare(a, b), bench.keys)
+        kept = bench.compare(a, b)
+        told = _told(kept, bench.keys)
+        numbers = Counter(dict.fromkeys(RowKind, 0))
+        for (kind, _), count in told.items():
+            numbers[RowKind(kind)] += count
+        found = kept.index.difference
+        assert [found.added.high, found.removed.high, found.changed.high] == list(numbers.values())
         sides = bench.rows("main") if a != "main@1" else _at_first(bench)
         before, after = (sides, bench.rows("dev")) if a != "dev" else (bench.rows("dev"), sides)
         assert told == _expected(before, after, _key_positions(bench)), f"{shape}: {a} {b}"

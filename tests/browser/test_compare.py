@@ -1,0 +1,52 @@
+"""Comparing a branch: at once by files, then row by row, by addresses that others can open."""
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+
+FLIGHTS = {"db": "air", "table": "flights"}
+_JOB_MILLIS = 240_000
+
+
+def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address(
+    visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    seen.link("Compare").click()
+    seen.page.wait_for_url("**/compare?**")
+    seen.settle()
+    assert "From main (snapshot 12) to fix-delays (snapshot 14)" in seen.text()
+    # Nobody has started a worker: manifests are enough.
+    assert demo_console.services.worker() is None
+    seen.assert_fits()
+    seen.keep_picture("compare-light", update=update_screenshots)
+    seen.click_mark("more", 0)
+    part = seen.query["cmp_part"]
+    expect(seen.page.locator(".st-key-page")).to_contain_text(f"Partition {part}")
+    other = visit(demo_console, scheme="dark").open("compare", **seen.query)
+    assert other.query == seen.query
+    assert f"Partition {part}" in other.text()
+    other.keep_picture("compare-dark", update=update_screenshots)
+
+
+def test_rows_are_compared_on_demand_and_tell_each_cell_before_and_after(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    seen = visit(own_demo_console).open("compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows")
+    assert "26 files that only one side has" in seen.text()
+    seen.page.get_by_role("button", name="Compare rows").click()
+    expect(seen.page.locator(".st-key-page")).to_contain_text(
+        "1,025 removed, 717 changed", timeout=_JOB_MILLIS
+    )
+    seen.settle()
+    assert "to fix-delays (snapshot 14): 1,025 rows removed, 717 rows changed." in seen.text()
+    seen.assert_fits()
+    seen.keep_picture("compare-rows-light", update=update_screenshots)
+    again = visit(own_demo_console).open(
+        "compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows", cmp_cols="arr_delay"
+    )
+    assert "arr_delay in 100 %" in again.text()
+    # The grid is a canvas; what it holds stands in the table that keyboards and readers use.
+    cells = again.page.locator('[data-testid="stDataFrame"] canvas table td').all_inner_texts()
+    assert any("NULL → " in cell for cell in cells)
