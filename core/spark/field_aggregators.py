@@ -13,10 +13,18 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pyroaring import BitMap, BitMap64
+from pyroaring import BitMap
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.data_types import ArrayType, AtomicType, DataField, MapType, RowType, TypeRoot
+from core.format.data_types import (
+    COMPACT_DECIMAL_PRECISION,
+    ArrayType,
+    AtomicType,
+    DataField,
+    MapType,
+    RowType,
+    TypeRoot,
+)
 from core.format.options import Options
 
 Value: TypeAlias = Any
@@ -135,7 +143,7 @@ class _Number(_OfBoth):
     """Arithmetic as Java's: of 32-bit floats in 32 bits, and decimals keep their scale."""
 
     _exact: Callable[[Value, Value], Value] = staticmethod(operator.add)
-    _decimal: Callable[..., Decimal] = Context.add
+    _decimal: Callable[..., Decimal] = staticmethod(Context.add)
 
     def _both(self, merged: Value, value: Value) -> Value:
         return self._calculate(merged, value, self._exact, self._decimal)
@@ -151,7 +159,7 @@ class _Number(_OfBoth):
         assert isinstance(kind, AtomicType)
         match kind.root:
             case TypeRoot.DECIMAL:
-                return _fitting(decimal(_WIDE, left, right), kind)
+                return self._fitting(decimal(_WIDE, left, right), kind)
             case TypeRoot.FLOAT:
                 with np.errstate(all="ignore"):
                     return float(exact(np.float32(left), np.float32(right)))
@@ -166,15 +174,34 @@ class _Number(_OfBoth):
         assert isinstance(kind, AtomicType)
         limit = 1 << (_BITS[kind.root] - 1)
         if not -limit <= value < limit:
-            raise InvalidInput(
-                f"Column {self.field.name!r} is {kind}, in which a merged value of {value} has no "
-                "place. Give the column a wider type.",
-                column=self.field.name,
-            )
+            raise self._no_place(value)
         return value
+
+    def _fitting(self, value: Decimal, kind: AtomicType) -> Decimal | None:
+        """The value in the scale of its type; None where it has too many digits, as in Paimon."""
+        found = value.quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _WIDE)
+        return (
+            found
+            if abs(found) < Decimal(10) ** ((kind.precision or 0) - (kind.scale or 0))
+            else None
+        )
+
+    def _no_place(self, value: int | Decimal) -> InvalidInput:
+        return InvalidInput(
+            f"Column {self.field.name!r} is {self.field.type}, in which a merged value of {value} "
+            "has no place. Give the column a wider type.",
+            column=self.field.name,
+        )
 
 
 class _Sum(_Number):
+    def _fitting(self, value: Decimal, kind: AtomicType) -> Decimal | None:
+        found = super()._fitting(value, kind)
+        if found is None and (kind.precision or 0) <= COMPACT_DECIMAL_PRECISION:
+            # Paimon goes on with more digits than the column has, which no column here can hold.
+            raise self._no_place(value)
+        return found
+
     def _retract(self, merged: Value, value: Value) -> Value:
         if value is None:
             return merged
@@ -185,7 +212,7 @@ class _Sum(_Number):
 
 class _Product(_Number):
     _exact = staticmethod(operator.mul)
-    _decimal = Context.multiply
+    _decimal = staticmethod(Context.multiply)
 
     def _retract(self, merged: Value, value: Value) -> Value:
         if merged is None or value is None:
@@ -289,8 +316,7 @@ class _NestedUpdate(FieldAggregator):
         for row in _rows(merged or ()):
             rows[_key(row, keys)] = row
         for row in _rows(value):
-            if _key(row, keys) in rows or len(rows) < limit:
-                rows[_key(row, keys)] = row
+            rows[_key(row, keys)] = row
         return list(rows.values())
 
     def _retract(self, merged: Value, value: Value) -> Value:
@@ -323,13 +349,6 @@ class _Bitmap32(_OfBoth):
         return bytes(found.serialize())
 
 
-class _Bitmap64(_OfBoth):
-    def _both(self, merged: bytes, value: bytes) -> bytes:
-        found = BitMap64.deserialize(merged) | BitMap64.deserialize(value)
-        found.run_optimize()
-        return bytes(found.serialize())
-
-
 _AGGREGATORS: Final[Mapping[str, type[FieldAggregator]]] = MappingProxyType(
     {
         "primary-key": _PrimaryKey,
@@ -350,7 +369,6 @@ _AGGREGATORS: Final[Mapping[str, type[FieldAggregator]]] = MappingProxyType(
         "nested_update": _NestedUpdate,
         "nested_partial_update": _NestedPartialUpdate,
         "rbm32": _Bitmap32,
-        "rbm64": _Bitmap64,
     }
 )
 _UNSERVED_OPTIONS: Final = ("nested-sequence-field", "nested-key-null-strategy")
@@ -370,6 +388,12 @@ def field_aggregator(function: str, field: DataField, options: Options) -> Field
     for name in _UNSERVED_OPTIONS:
         if f"fields.{field.name}.{name}" in options:
             raise _unserved(f"The option {name!r} of column {field.name!r} is not served.")
+    names = {f"fields.{field.name}.{name}" for name in ("nested-key", "count-limit")}
+    if found is _NestedUpdate and names <= set(options):
+        raise _unserved(
+            f"The option 'count-limit' of column {field.name!r}, which has a 'nested-key', means "
+            "something else to each version of Paimon."
+        )
     if not _takes(found, field):
         raise InvalidInput(
             f"The aggregate function {function!r} takes no {field.type}, which column "
@@ -389,7 +413,7 @@ def _takes(aggregator: type[FieldAggregator], field: DataField) -> bool:
         return isinstance(kind, AtomicType) and kind.root is TypeRoot.BOOLEAN
     if issubclass(aggregator, _Listagg):
         return isinstance(kind, AtomicType) and kind.root is TypeRoot.VARCHAR
-    if issubclass(aggregator, _Bitmap32 | _Bitmap64):
+    if issubclass(aggregator, _Bitmap32):
         return isinstance(kind, AtomicType) and kind.root is TypeRoot.VARBINARY
     if issubclass(aggregator, _Max | _Min):
         return isinstance(kind, AtomicType)
@@ -420,12 +444,6 @@ def _truncated(left: int, right: int) -> int:
         raise InvalidInput("A product cannot take back zero. Mend the row that deletes.")
     whole = abs(left) // abs(right)
     return whole if (left < 0) == (right < 0) else -whole
-
-
-def _fitting(value: Decimal, kind: AtomicType) -> Decimal | None:
-    """The value in the scale of its type; None where it has too many digits, as in Paimon."""
-    found = value.quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _WIDE)
-    return found if len(found.as_tuple().digits) <= (kind.precision or 0) else None
 
 
 def _unserved(message: str) -> InvalidInput:

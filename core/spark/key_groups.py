@@ -107,15 +107,15 @@ class KeyGroups:
         Args:
             columns: What is compared, the first column first; null is below all values.
         """
-        ranks = [
-            pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
-            for column in columns
-        ]
         is_set = np.zeros(len(self.kinds), dtype=bool)
+        ranks = []
         for column in columns:
-            is_set |= column.is_valid().to_numpy()
+            is_valid = column.is_valid().to_numpy()
+            rank = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy()
+            ranks.append(np.where(is_valid, rank, 0))
+            is_set |= is_valid
         keys = self.spread(np.arange(len(self.starts)))
-        order = np.lexsort([*(rank.to_numpy() for rank in reversed(ranks)), is_set, keys])
+        order = np.lexsort([*reversed(ranks), is_set, keys])
         found = order[self.lasts]
         return pa.array(found, mask=~is_set[found])
 

@@ -134,6 +134,7 @@ def test_values_are_aggregated_and_nulls_left_out(
         ({"merge-engine": "aggregation", "fields.name.aggregate-function": "hll_sketch"}, "hll_"),
         ({"merge-engine": "partial-update", "fields.amount.sequence-group": "nme"}, "'nme'"),
         ({"merge-engine": "aggregation", "fields.name.aggregate-function": "sum"}, "STRING"),
+        ({"merge-engine": "aggregation", "fields.name.aggregate-function": "rbm64"}, "rbm64"),
     ],
 )
 def test_what_is_not_served_is_refused_by_name(options: dict[str, str], named: str) -> None:
