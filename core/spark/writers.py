@@ -239,7 +239,7 @@ def _packed(
 ) -> DataFrame:
     """The rows packed by bucket."""
     if isinstance(rows, pa.Table):
-        piece = max(_SMALLEST_PIECE, rows.nbytes // session.parallelism + 1)
+        piece = min(max(_SMALLEST_PIECE, rows.nbytes // session.parallelism + 1), _BYTES_AT_ONCE)
         packed = pa.Table.from_batches(
             _pack(conform(rows, target.schema), target, piece), schema=_PACKED
         )
@@ -250,12 +250,10 @@ def _packed(
 def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.RecordBatch]:
     run = 0
     for partition, bucket, part in split(rows, target):
-        # Only where nothing keeps rows of a bucket together may several tasks write them.
-        step = part.num_rows
-        if not target.gathers_buckets:
-            step = max(1, part.num_rows * piece // max(1, part.nbytes))
+        step = max(1, part.num_rows * piece // max(1, part.nbytes))
         for start in range(0, part.num_rows, step):
             yield _packed_row(partition, bucket, run, start, to_bytes(part.slice(start, step)))
+            # Only where nothing keeps rows of a bucket together may several tasks write them.
             run += not target.gathers_buckets
 
 

@@ -16,6 +16,8 @@ from tests.benchmarks import (
     live_files,
     merge_append,
     metadata_diff,
+    read_rows,
+    write_rows,
 )
 from tests.benchmarks.contest import HEADING, Result, describe_machine, report, to_json
 
@@ -26,6 +28,8 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B5": commit_storm.run,
     "B5-one-row": commit_one_row.run,
     "B6": branch_operations.run,
+    "B9": read_rows.run,
+    "B10": write_rows.run,
 }
 
 

@@ -13,6 +13,7 @@ from tests.benchmarks import (
     commit_one_row,
     commit_storm,
     live_files,
+    write_rows,
 )
 from tests.benchmarks.contest import (
     OURS,
@@ -167,3 +168,18 @@ def test_a_wrong_answer_is_told_and_fails_the_run(
     found = tmp_path / "found.json"
     assert command.main(["--only", "B1", "--scale", "tiny", "--json", str(found)]) == 1
     assert json.loads(found.read_text())["machine"]["per_second"]["create"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [(OURS, lambda: None), (write_rows.PYPAIMON, need_pypaimon)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
+    need()
+    (size,) = write_rows.CASES["tiny"]
+    contestants, _ = write_rows.find_contestants(size)
+    chosen = [each for each in contestants if each.name == name]
+    expected = {"rows": size.rows * write_rows.CALLS, "snapshots": write_rows.CALLS}
+    _, wrong = hold(chosen, tmp_path, 1, expected)
+    assert wrong == ()
