@@ -58,7 +58,7 @@ def merge_keyed_files(
             adopts_index.add(place)
             moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
         elif not shows_level_0:
-            found.blocks.append(_unsupported(_place_text(place, naming)))
+            row_places.append(place)
             moves.append(BucketMove(place=place, strategy=Strategy.REWRITE))
         elif is_appended and _only_adds(mine, ours) and not _overlap(files, mine, schema):
             add |= identities
@@ -159,16 +159,3 @@ def _check_bucket_mode(
                 "key its bucket as it comes: a key could end in two buckets.",
             )
         )
-
-
-def _place_text(place: Place, naming: Naming) -> str:
-    partition, bucket = place
-    return f"{naming.partition(partition)} bucket {bucket}".strip()
-
-
-def _unsupported(place: str) -> Block:
-    return Block(
-        kind=ErrorKind.UNSUPPORTED,
-        text=f"Both sides changed {place}, whose readers see compacted files only: its rows would "
-        "have to be written again, which cannot be done here yet.",
-    )

@@ -101,11 +101,13 @@ class RowScope:
 class RowWork:
     """A bucket of a table with a primary key that both sides changed.
 
-    All tables of files have the columns of MANIFEST_ENTRY.
+    All tables of files have the columns of MANIFEST_ENTRY, those of index files the columns of
+    INDEX_MANIFEST_ENTRY.
 
     Attributes:
         partition: The BinaryRow of the partition, with its arity prefix.
         files: The live files of the bucket on each side.
+        marks: The index files of deletion vectors of the bucket on each side.
         ours_changed: The files that the target appended since the base, before its compactions.
             None where they are gone: then the rows of both states are compared.
         theirs_changed: The same of the source. These are the files that the merge replays; where
@@ -115,6 +117,7 @@ class RowWork:
     partition: bytes
     bucket: int
     files: ThreeWay[pa.Table]
+    marks: ThreeWay[pa.Table]
     ours_changed: pa.Table | None
     theirs_changed: pa.Table | None
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
+from core.format.index_manifest import IndexType
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergePlan, MergeSides
@@ -60,13 +62,15 @@ def row_work(
 
 
 def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
-    """Encode messages that only add files, for a journal."""
+    """Encode messages that add files, and perhaps take others away, for a journal."""
     return [
         {
             "partition": base64.b64encode(each.partition).decode(),
             "bucket": each.bucket,
             "totalBuckets": each.total_buckets,
             "files": _encoded(each.new_files),
+            "deletedFiles": _encoded(each.deleted_files),
+            "deletedIndexFiles": _encoded(each.deleted_index_files),
         }
         for each in messages
     ]
@@ -82,6 +86,8 @@ def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:
             bucket=each.get("bucket", int),
             total_buckets=each.get("totalBuckets", int),
             new_files=_decoded(each.get("files", str)),
+            deleted_files=_decoded(each.get("deletedFiles", str)),
+            deleted_index_files=_decoded(each.get("deletedIndexFiles", str)),
         )
         for each in raw.objects(key)
     )
@@ -123,9 +129,23 @@ def _work(
             ours=_live(*heads.ours, place),
             theirs=_live(*heads.theirs, place),
         ),
+        marks=ThreeWay(
+            base=_marks(*heads.base, place),
+            ours=_marks(*heads.ours, place),
+            theirs=_marks(*heads.theirs, place),
+        ),
         ours_changed=_appended(sides.ours.changes, place),
-        theirs_changed=_appended(sides.theirs.changes, place),
+        # Where readers do not look at level 0, nothing is replayed.
+        theirs_changed=(
+            None if sides.ours.schema.skips_level_0 else _appended(sides.theirs.changes, place)
+        ),
     )
+
+
+def _marks(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:
+    entries = table.index_entries(snapshot)
+    of_vectors = pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS))
+    return _at(entries.filter(of_vectors), place)
 
 
 def _live(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:

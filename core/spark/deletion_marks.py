@@ -40,12 +40,19 @@ def deletion_vectors(
     table: FileStoreTable, head: Snapshot
 ) -> dict[tuple[bytes, int, str], DeletedRows]:
     """Where the vector of each data file stands, by partition, bucket and name."""
+    return deleted_rows(table, vector_entries(table, head))
+
+
+def deleted_rows(
+    table: FileStoreTable, entries: pa.Table
+) -> dict[tuple[bytes, int, str], DeletedRows]:
+    """Where the vectors of some index files stand; `entries` as `vector_entries` returns them."""
     return {
         (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
             index_path=table.paths.index(entry["file_name"], entry["external_path"]),
             range=DeletionVectorRange(**part),
         )
-        for entry in vector_entries(table, head).to_pylist()
+        for entry in entries.to_pylist()
         for part in entry["dv_ranges"] or ()
     }
 

@@ -7,7 +7,7 @@ writes what replaying the source's files would not give. Nothing is visible unti
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from core.commit.commit_message import CommitMessage
+from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.binary_row import decode_row, decode_rows, encode_rows
@@ -34,6 +34,8 @@ from core.merge.row_work import (
     row_conflict_schema,
 )
 from core.spark import merge_on_read
+from core.spark.bucket_rewrite import rewrite_bucket
+from core.spark.compaction import CompactedFile
 from core.spark.conform import conform
 from core.spark.data_files import (
     WriteTarget,
@@ -42,6 +44,7 @@ from core.spark.data_files import (
     write_bucket,
 )
 from core.spark.data_reader import DataFile, check_formats, read_data_file
+from core.spark.deletion_marks import deleted_rows
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
@@ -139,6 +142,13 @@ def reconcile(
     reader = BucketReader(store=store, scope=scope)
     task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
     found = _run(session, task, units_of(table, work), f"merge rows of {scope.table}", progress)
+    return reconciled(scope, work, found)
+
+
+def reconciled(
+    scope: RowScope, work: Sequence[RowWork], found: Sequence[Mapping[str, Any]]
+) -> Reconciled[CommitMessage]:
+    """Join what `MergeTask` found; `found` has the columns of its answer and `number`."""
     conflicts = [from_bytes(row["conflicts"]) for row in found]
     return Reconciled(
         conflicts=pa.concat_tables([row_conflict_schema(scope.schema).empty_table(), *conflicts]),
@@ -156,34 +166,28 @@ def reconcile(
 def _check(schema: TableSchema) -> None:
     check_readable(schema)
     merge_on_read.check_replayable(schema)
-    if not schema.primary_keys or schema.skips_level_0:
+    if not schema.primary_keys:
         raise InvalidInput(
-            "Rows are merged for tables with a primary key whose readers see level 0. Merge this "
-            "table by files, or rewrite it on one branch first.",
+            "Rows are merged by key, and this table has no primary key.",
             kind=ErrorKind.UNSUPPORTED,
         )
 
 
-def _message(work: RowWork, row: dict[str, Any], schema: TableSchema) -> CommitMessage:
-    return CommitMessage(
+def _message(work: RowWork, row: Mapping[str, Any], schema: TableSchema) -> CommitMessage:
+    message = CommitMessage(
         partition=work.partition,
         bucket=work.bucket,
         total_buckets=schema.num_buckets,
         new_files=from_bytes(row["new_files"]),
         changelog_files=from_bytes(row["changelog_files"]),
     )
+    if not schema.skips_level_0:
+        return message
+    # The bucket was written anew: all that it held goes.
+    return replace(message, deleted_files=work.files.ours, deleted_index_files=work.marks.ours)
 
 
 # --- units --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    """A data file with the ends of its key range, as BinaryRow bytes."""
-
-    data: DataFile
-    min_key: bytes
-    max_key: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +197,9 @@ class BucketUnit:
     number: int
     partition: bytes
     bucket: int
-    files: ThreeWay[tuple[_File, ...]]
-    ours_changed: tuple[_File, ...] | None
-    theirs_changed: tuple[_File, ...] | None
+    files: ThreeWay[tuple[CompactedFile, ...]]
+    ours_changed: tuple[CompactedFile, ...] | None
+    theirs_changed: tuple[CompactedFile, ...] | None
     next_sequence: int
 
     @property
@@ -210,8 +214,8 @@ def units_of(table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]
 
 
 def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
-    def files(entries: pa.Table) -> tuple[_File, ...]:
-        return _files(table, entries)
+    def files(entries: pa.Table, marks: pa.Table = NO_INDEX_FILES) -> tuple[CompactedFile, ...]:
+        return _files(table, entries, marks)
 
     changed = (work.ours_changed, work.theirs_changed)
     known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
@@ -222,9 +226,9 @@ def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
         partition=work.partition,
         bucket=work.bucket,
         files=ThreeWay(
-            base=files(work.files.base),
-            ours=files(work.files.ours),
-            theirs=files(work.files.theirs),
+            base=files(work.files.base, work.marks.base),
+            ours=files(work.files.ours, work.marks.ours),
+            theirs=files(work.files.theirs, work.marks.theirs),
         ),
         ours_changed=None if work.ours_changed is None else files(work.ours_changed),
         theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
@@ -232,15 +236,21 @@ def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
     )
 
 
-def _files(table: FileStoreTable, entries: pa.Table) -> tuple[_File, ...]:
+def _files(table: FileStoreTable, entries: pa.Table, marks: pa.Table) -> tuple[CompactedFile, ...]:
     paths = data_file_paths(table, entries).to_pylist()
     check_formats(paths)
-    rows = entries.select(["file_size", "schema_id", "min_key", "max_key"]).to_pylist()
+    names = ["partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"]
+    rows = entries.select(names).to_pylist()
+    vectors = deleted_rows(table, marks)
     return tuple(
-        _File(
-            data=DataFile(path=path, size=row["file_size"], schema_id=row["schema_id"]),
-            min_key=row["min_key"],
-            max_key=row["max_key"],
+        CompactedFile(
+            data=DataFile(
+                path=path,
+                size=row["file_size"],
+                schema_id=row["schema_id"],
+                deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
+            ),
+            entry={name: row[name] for name in ("min_key", "max_key")},
         )
         for path, row in zip(paths, rows, strict=True)
     )
@@ -331,7 +341,10 @@ class MergeTask:
         conflicts = pa.concat_tables([each.conflicts for each in found])
         rows = pa.concat_tables([each.rows for each in found])
         files = None
-        if self.writes and rows.num_rows and not conflicts["take"].null_count:
+        is_written = self.writes and rows.num_rows and not conflicts["take"].null_count
+        if is_written and self.target.schema.skips_level_0:
+            files = self._rewrite(unit, pa.concat_tables([each.settled for each in found]))
+        elif is_written:
             files = write_bucket(
                 self.target,
                 unit.partition,
@@ -347,12 +360,30 @@ class MergeTask:
             **_packed_files(files),
         }
 
+    def _rewrite(self, unit: BucketUnit, settled: pa.Table) -> WrittenFiles:
+        """Write the whole bucket of a table whose readers do not look at level 0."""
+        files = rewrite_bucket(
+            self.target,
+            unit.partition,
+            unit.bucket,
+            unit.files.ours,
+            self.reader.ours_rows,
+            settled,
+            next_sequence=unit.next_sequence,
+        )
+        return WrittenFiles(new_files=files, changelog_files=NO_FILES)
+
     def _merge(self, unit: BucketUnit, keys: pa.Array, policy: Policy) -> "_Merged":
         scope, schema = self.reader.scope, self.reader.scope.schema
         read = self.reader.rows(unit, keys)
         sides, replays = read.sides(), read.replays()
         merged = row_merge.merge_rows(sides, schema, policy, table=scope.table, replays=replays)
         rows = conform(_rows_to_write(merged, replays, schema), schema)
+        if schema.skips_level_0:
+            settled = _settled_rows(merged, sides.ours, schema)
+            return _Merged(
+                verdicts=merged.verdicts, conflicts=merged.conflicts, rows=rows, settled=settled
+            )
         hidden = _hidden_keys(read, rows, merged, unit.next_sequence)
         conflicts = [merged.conflicts]
         if len(hidden):
@@ -362,16 +393,21 @@ class MergeTask:
                 theirs=_only(sides.theirs, hidden, schema),
             )
             conflicts.append(row_merge.hidden_conflicts(at_hidden, schema, table=scope.table))
-        return _Merged(verdicts=merged.verdicts, conflicts=pa.concat_tables(conflicts), rows=rows)
+        found = pa.concat_tables(conflicts)
+        return _Merged(verdicts=merged.verdicts, conflicts=found, rows=rows, settled=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Merged:
-    """Verdict counts, conflicts, and rows to write as `conform` makes them."""
+    """Verdict counts, conflicts, and rows as `conform` makes them.
+
+    `rows` are written on top of what is there, `settled` in its place.
+    """
 
     verdicts: Mapping[RowVerdict, int]
     conflicts: pa.Table
     rows: pa.Table
+    settled: pa.Table
 
 
 def _rows_to_write(
@@ -387,6 +423,17 @@ def _rows_to_write(
         gone = seen.append_column(kind, _kinds(seen.num_rows, _DELETE))
         parts.append(gone.select(parts[0].column_names).cast(parts[0].schema))
     return pa.concat_tables(parts)
+
+
+def _settled_rows(merged: row_merge.RowMerge, ours: pa.Table, schema: TableSchema) -> pa.Table:
+    """Rows that take the place of the target's own, and those of its own that go."""
+    kind = pa.field(VALUE_KIND, pa.int8())
+    come = merged.results.append_column(kind, _kinds(merged.results.num_rows, _INSERT))
+    gone = _only(ours, _keys(merged.deletes, schema), schema)
+    gone = gone.append_column(kind, _kinds(gone.num_rows, _DELETE))
+    return conform(
+        pa.concat_tables([come, gone.select(come.column_names).cast(come.schema)]), schema
+    )
 
 
 def _kinds(count: int, kind: int) -> pa.Array:
@@ -492,17 +539,17 @@ class BucketReader:
         # A file that came with an earlier merge is not replayed again.
         replayed = [f for f in unit.theirs_changed or () if f.data.path not in there]
         ends = _ends(keys, self.scope.schema)
-        found: dict[str, pa.Table] = {}
+        found: dict[DataFile, pa.Table] = {}
 
-        def read(files: Iterable[_File], by_id: Mapping[int, TableSchema]) -> pa.Table:
+        def read(files: Iterable[CompactedFile], by_id: Mapping[int, TableSchema]) -> pa.Table:
             parts = [_layout(self.scope.schema).empty_table()]
             for file in files:
                 if ends is None or not self._overlaps(file, ends):
                     continue
-                if file.data.path not in found:
+                if file.data not in found:
                     whole = self._read([file], by_id)
-                    found[file.data.path] = _only(whole, keys, self.scope.schema)
-                parts.append(found[file.data.path])
+                    found[file.data] = _only(whole, keys, self.scope.schema)
+                parts.append(found[file.data])
             return pa.concat_tables(parts)
 
         return _Rows(
@@ -513,11 +560,15 @@ class BucketReader:
             replayed=read(replayed, schemas.theirs),
         )
 
+    def ours_rows(self, files: Iterable[CompactedFile]) -> pa.Table:
+        """All rows of some files of the target, as they stand there."""
+        return self._read(files, self.scope.schemas.ours)
+
     def _changed(
         self,
         unit: BucketUnit,
-        changed: tuple[_File, ...] | None,
-        live: tuple[_File, ...],
+        changed: tuple[CompactedFile, ...] | None,
+        live: tuple[CompactedFile, ...],
         schemas: Mapping[int, TableSchema],
     ) -> pa.Array:
         schema = self.scope.schema
@@ -533,7 +584,7 @@ class BucketReader:
         keys = [pa.array([], pa.binary()), *(_keys(part, schema) for part in parts)]
         return pa.concat_arrays(keys).unique()
 
-    def _read(self, files: Iterable[_File], schemas: Mapping[int, TableSchema]) -> pa.Table:
+    def _read(self, files: Iterable[CompactedFile], schemas: Mapping[int, TableSchema]) -> pa.Table:
         layout, fields = _layout(self.scope.schema), self.scope.schema.fields
         parts = (
             read_data_file(self.store, file.data, schemas, fields, with_system=True)
@@ -541,9 +592,9 @@ class BucketReader:
         )
         return pa.concat_tables([layout.empty_table(), *(part.cast(layout) for part in parts)])
 
-    def _overlaps(self, file: _File, ends: tuple[_Key, _Key]) -> bool:
+    def _overlaps(self, file: CompactedFile, ends: tuple[_Key, _Key]) -> bool:
         types = self.scope.schema.key_type.types
-        low, high = decode_row(file.min_key, types), decode_row(file.max_key, types)
+        low, high = (decode_row(file.entry[name], types) for name in ("min_key", "max_key"))
         return low <= ends[1] and ends[0] <= high
 
 

@@ -118,17 +118,55 @@ def test_adopted_files_and_what_masks_them_outlive_the_expiry_of_the_source(
 
 
 @pytest.mark.parametrize("engine", _SKIP_LEVEL_0)
-def test_what_level_0_cannot_say_is_refused_and_changes_nothing(
+def test_a_bucket_that_both_sides_changed_is_written_anew_where_level_0_shows_nothing(
     engine: str, open_bench: Open
 ) -> None:
     bench = open_bench({**KEPT, **_SKIP_LEVEL_0[engine]})
-    bench.insert("dev", 50, 51, amount=2)
-    bench.insert("main", 60, 61, amount=4)
+    base = bench.rows["main"]
+    bench.insert("dev", 3, 5, 50, 51, amount=2)
+    bench.insert("main", 7, 60, 61, amount=4)
+    if engine == "deletion vectors":
+        bench.delete("dev", 10, 20)
+        bench.delete("main", 11, 20)
+    assert bench.plan().strategies == {Strategy.REWRITE: 1}
+    ours = bench.rows["main"]
+    merged = three_way(base, ours, bench.rows["dev"])
+    receipt = bench.merge(rows=merged)
+    bench.check()
+    bench.call("undo", operation=receipt.operation_id)
+    bench.rows["main"] = ours
+    bench.check()
+    bench.earlier.pop()
+    bench.merge(rows=merged)
+    _check_all_that_follows(bench)
+
+
+def test_rows_that_two_deletion_vectors_hide_conflict_by_key(open_bench: Open) -> None:
+    bench = open_bench({**KEPT, "deletion-vectors.enabled": "true"})
+    bench.insert("dev", 3, 5, amount=2)
+    bench.insert("main", 3, 6, amount=4)
     before = bench.files()
     with pytest.raises(Refused) as refused:
         bench.merge(rows={})
-    assert refused.value.kind is ErrorKind.UNSUPPORTED
-    assert bench.files() == before
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert refused.value.facts["conflicts"] == 1
+    after = bench.files()
+    assert {name: after[name] for name in before} == before
+    assert all("branch-lineage" in name for name in after.keys() - before.keys())
+
+
+def test_sums_that_two_sides_raised_hold_both_raises_in_a_bucket_written_anew(
+    open_bench: Open,
+) -> None:
+    bench = open_bench({**KEPT, **_ENGINES["aggregation"], "deletion-vectors.enabled": "true"})
+    sums = bench.rows["main"]
+    bench.insert("dev", 3, 5, 50, amount=2)
+    bench.insert("main", 3, 7, 60, amount=4)
+    ours, theirs = bench.rows["main"], bench.rows["dev"]
+    assert bench.plan().strategies == {Strategy.REWRITE: 1}
+    merged = {**ours, **{key: theirs[key] for key in (5, 50)}, 3: (*ours[3][:2], sums[3][2] + 6)}
+    bench.merge(rows=merged)
+    _check_all_that_follows(bench)
 
 
 def test_an_overwritten_partition_takes_the_place_of_the_one_it_replaced(open_bench: Open) -> None:

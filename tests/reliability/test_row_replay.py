@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from core.commit.commit_message import NO_INDEX_FILES
 from core.diff.three_way import ThreeWay, Unresolved, settle
 from core.format.binary_row import EMPTY_ROW
 from core.format.manifest_entry import MANIFEST_ENTRY
@@ -132,6 +133,7 @@ def _work(base: pa.Table, ours: pa.Table, theirs: pa.Table) -> RowWork:
         partition=EMPTY_ROW,
         bucket=0,
         files=ThreeWay(base=base, ours=ours, theirs=theirs),
+        marks=ThreeWay(base=NO_INDEX_FILES, ours=NO_INDEX_FILES, theirs=NO_INDEX_FILES),
         ours_changed=changed[0],
         theirs_changed=changed[1],
     )

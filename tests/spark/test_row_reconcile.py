@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 from core.commit.branch_commit import BranchCreation, make_branch
-from core.commit.commit_message import CommitMessage
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
 from core.diff.three_way import ThreeWay, Unresolved, settle
-from core.errors import ErrorKind, FormatError, InvalidInput
+from core.errors import FormatError, InvalidInput
 from core.format.data_types import STRING, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
@@ -122,6 +122,7 @@ class MergeBench:
                     partition=place["partition"],
                     bucket=place["bucket"],
                     files=ThreeWay(base=live[0], ours=live[1], theirs=live[2]),
+                    marks=ThreeWay(base=NO_INDEX_FILES, ours=NO_INDEX_FILES, theirs=NO_INDEX_FILES),
                     ours_changed=None if ours_gone else changed[0],
                     theirs_changed=None if theirs_gone else changed[1],
                 )
@@ -464,15 +465,25 @@ def test_rows_that_both_touched_conflict_where_a_policy_says_so(bench: MergeBenc
 
 
 @pytest.mark.parametrize(
-    "options", [{"merge-engine": "first-row"}, {"deletion-vectors.enabled": "true"}]
+    ("options", "row_1"),
+    [
+        ({"merge-engine": "first-row"}, (1, 1, "x")),
+        ({"deletion-vectors.enabled": "true"}, (1, 10, "y")),
+    ],
 )
-def test_tables_whose_readers_skip_level_0_are_refused(
-    session: WarmSession, tmp_path: Path, options: dict[str, str]
+def test_a_bucket_whose_readers_skip_level_0_is_written_anew(
+    session: WarmSession, tmp_path: Path, options: dict[str, str], row_1: tuple[Any, ...]
 ) -> None:
     bench = MergeBench(session, tmp_path, BASE, options=options)
-    with pytest.raises(InvalidInput) as caught:
-        bench.reconcile()
-    assert caught.value.kind is ErrorKind.UNSUPPORTED
+    bench.write("main", [(1, 10, "x"), (7, 7, "ours")])
+    bench.write("dev", [(1, 1, "y"), (8, 8, "theirs")])
+    (work,) = bench.work(theirs_gone=True)
+    found = bench.merge(theirs_gone=True)
+    (message,) = found.messages
+    assert message.deleted_files.num_rows == work.files.ours.num_rows
+    assert set(message.new_files["level"].to_pylist()) == {5}
+    added = [(7, 7, "ours"), (8, 8, "theirs")]
+    assert bench.rows("main") == [row_1, *BASE[1:], *added]
 
 
 def test_no_work_is_no_run(bench: MergeBench) -> None:

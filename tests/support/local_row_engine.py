@@ -1,10 +1,19 @@
-"""A row engine without Spark, for tests of procedures that move metadata."""
+"""Row engines without Spark: for procedures that move metadata, and for merges of rows."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 
+from core.commit.commit_message import CommitMessage
+from core.merge.policy import Policy
+from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
+from core.spark.data_files import WriteTarget
+from core.spark.row_reconcile import BucketReader, MergeTask, reconciled, units_of
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
 
 
 class LocalFiles(NoRowEngine):
@@ -18,3 +27,29 @@ class LocalFiles(NoRowEngine):
             if not Path(file["path"]).is_file() or Path(file["path"]).stat().st_size != file["size"]
         ]
         return pa.Table.from_pylist(problems, schema=FILE_PROBLEMS)
+
+
+class LocalRows(LocalFiles):
+    """Merges rows as the tasks of Spark do, one bucket after the other in this process."""
+
+    def __init__(self, store: FileIO) -> None:
+        self._store = store
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+    ) -> Reconciled[CommitMessage]:
+        """See `RowEngine`."""
+        target = WriteTarget(
+            schema=scope.schema, paths=table.data_paths(), store=self._store, created=datetime.now()
+        )
+        reader = BucketReader(store=self._store, scope=scope)
+        task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
+        found = [{"number": unit.number, **task.do(unit)} for unit in units_of(table, work)]
+        return reconciled(scope, work, found)

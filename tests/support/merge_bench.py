@@ -17,7 +17,7 @@ from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_rewrites import rewrite
-from tests.support.local_row_engine import LocalFiles
+from tests.support.local_row_engine import LocalRows
 
 NAME = "db.t"
 SHARED = {"write-only": "true"}
@@ -177,7 +177,8 @@ class MergeBench:
             operation_id=str(uuid.uuid4()),
             role="operator",
         )
-        return run_call(self.warehouse(), LocalFiles(), call, InlineStages())
+        warehouse = self.warehouse()
+        return run_call(warehouse, LocalRows(warehouse.file_io), call, InlineStages())
 
     # ---- what is asserted ----------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""A bucket of a table with a primary key written anew, with some rows in place of its own.
+
+What level 0 cannot say, because readers do not look there, is said on the top level: one run in
+which each key stands once. Source: Paimon MergeTreeCompactRewriter.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.commit.overwrite_upgrade import top_level
+from core.format.binary_row import decode_row, encode_rows
+from core.format.table_schema import TableSchema
+from core.spark.compaction import CompactedFile, key_sections, with_sequences
+from core.spark.data_files import WriteTarget, write_run
+from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, merge_rows, row_order
+
+
+def rewrite_bucket(
+    target: WriteTarget,
+    partition: bytes,
+    bucket: int,
+    files: Iterable[CompactedFile],
+    read: Callable[[Sequence[CompactedFile]], pa.Table],
+    changes: pa.Table,
+    *,
+    next_sequence: int,
+) -> pa.Table:
+    """Write the rows of a bucket as one run on the top level.
+
+    Files are read by sections of overlapping key ranges, so that memory holds one section.
+
+    Args:
+        target: The table.
+        partition: As BinaryRow bytes.
+        bucket: The number of the bucket.
+        files: All live files of the bucket.
+        read: The rows of some files as they stand there, with SEQUENCE_NUMBER and VALUE_KIND,
+            without those that deletion vectors hide.
+        changes: What takes the place of the rows of its keys: the columns of the table and
+            VALUE_KIND, one row a key; rows that delete leave their key out.
+        next_sequence: The first sequence number that the bucket has not used.
+
+    Returns:
+        Columns of MANIFEST_ENTRY; no row where no row is left.
+    """
+    schema = target.schema
+    inserts = changes.filter(pc.equal(changes[VALUE_KIND], 0))
+    inserts = inserts.take(row_order(inserts, schema))
+    numbers = pa.array(np.arange(next_sequence, next_sequence + inserts.num_rows))
+    inserts = inserts.append_column(SEQUENCE_NUMBER, numbers)
+    gone = _keys(changes, schema)
+
+    def runs() -> Iterator[pa.Table]:
+        sections = list(key_sections(files, schema))
+        for section, new in zip(sections, _shares(inserts, sections, schema), strict=False):
+            rows = read(section)
+            kept = with_sequences(merge_rows(rows, schema), rows, schema)
+            kept = kept.filter(pc.invert(pc.is_in(_keys(kept, schema), value_set=gone)))
+            run = pa.concat_tables([kept, new.select(kept.column_names).cast(kept.schema)])
+            if run.num_rows:
+                yield run.take(row_order(run, schema))
+        if not sections and inserts.num_rows:
+            yield inserts
+
+    file_id = target.new_file_id()
+    return write_run(target, partition, bucket, runs(), level=top_level(schema), file_id=file_id)
+
+
+def _shares(
+    rows: pa.Table, sections: Sequence[Sequence[CompactedFile]], schema: TableSchema
+) -> Iterator[pa.Table]:
+    """Rows by rising keys, cut where the next section begins."""
+    types = schema.key_type.types
+    keys = [decode_row(each, types) for each in _keys(rows, schema).to_pylist()]
+    starts = [
+        min(decode_row(file.entry["min_key"], types) for file in section) for section in sections
+    ]
+    cuts = [0, *(bisect_left(keys, start) for start in starts[1:]), len(keys)]
+    for start, end in pairwise(cuts):
+        yield rows.slice(start, end - start)
+
+
+def _keys(rows: pa.Table, schema: TableSchema) -> pa.Array:
+    return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
