@@ -90,10 +90,10 @@ def partition_map(
         return None
     is_summed = len(chosen) > MOST_CELLS and within is None
     depth = 1 if is_summed else min(2, len(keys))
-    cells = _cells(chosen, depth)
+    cells = _cells(chosen, depth)[:MOST_CELLS]
     xs, ys = _ordered(cell.x for cell in cells), _ordered(cell.y for cell in cells)
     return PartitionMap(
-        cells=cells[:MOST_CELLS],
+        cells=cells,
         xs=xs,
         ys=ys,
         x_title=keys[depth - 1],
