@@ -78,6 +78,7 @@ class WriteTarget:
         paths: Where data files lie; every branch shares them.
         created: What the files say of their creation: local wall clock, as in Paimon.
         write_id: What the names of all files of one write hold, so that they are found again.
+        replaces: Whether the commit replaces partitions, and so leaves a changelog out.
     """
 
     schema: TableSchema
@@ -85,6 +86,7 @@ class WriteTarget:
     store: FileIO
     created: datetime
     write_id: str = ""
+    replaces: bool = False
 
     @property
     def has_keys(self) -> bool:
@@ -259,7 +261,8 @@ def write_bucket(
         laid_out = (_laid_out(chunk, target.schema) for chunk in chunks)
         new_files = folder.write(_gather(laid_out, folder.group_bytes), next_sequence)
         return WrittenFiles(new_files=new_files, changelog_files=MANIFEST_ENTRY.empty_table())
-    keeps_changelog = target.schema.options.read(table_options.CHANGELOG_PRODUCER) == "input"
+    producer = target.schema.options.read(table_options.CHANGELOG_PRODUCER)
+    keeps_changelog = producer == "input" and not target.replaces
     new_files, changelog_files = [], []
     for chunk in _gather(chunks, _BYTES_PER_RUN):
         arrived = _sort(chunk, target.schema, next_sequence)

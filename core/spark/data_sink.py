@@ -8,7 +8,7 @@ import pickle
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 
@@ -88,7 +88,7 @@ class BranchWriter(DataSourceArrowWriter):
             # This very process ends with the call; what started it lives as long as the driver.
             process={**this_process(), "process": os.getppid()},
         )
-        self._target = write_target(store, table, write.write_id)
+        self._target = replace(write_target(store, table, write.write_id), replaces=overwrite)
         self._sequences = next_sequences(table, table.head())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenMessages:

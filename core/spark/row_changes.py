@@ -5,7 +5,7 @@ such rows is written anew without them, or marked by a deletion vector; changed 
 Source: Paimon DeleteFromPaimonTableCommand, UpdatePaimonTableCommand, RowLevelOp.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Final
 
@@ -29,6 +29,7 @@ from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 _DELETE: Final = 3
+_MERGING: Final = (".aggregate-function", ".sequence-group")
 _UPDATED: Final = frozenset({"deduplicate", "partial-update"})
 
 
@@ -59,7 +60,7 @@ def delete_rows(
     schema = _checked(table, store)
     if schema.primary_keys:
         check_deletes(schema)
-        gone = _picked(read_table(session.spark, store, table, table.head()), condition, alias)
+        gone = _picked(read_table(session.spark, store, table), condition, alias)
         gone = gone.withColumn(VALUE_KIND, functions.lit(_DELETE).cast("byte"))
         kind_column = schema.options.get("rowkind.field")
         if kind_column is not None:
@@ -101,13 +102,14 @@ def update_rows(
     _check_update(schema, assignments)
     request = WriteRequest(write_id=write_id)
     if schema.primary_keys:
-        before = read_table(session.spark, store, table, table.head())
+        before = read_table(session.spark, store, table)
         changed = _changed(_picked(before, condition, alias), assignments, schema)
-        if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
+        losing = _losing(assignments, schema)
+        if losing is not None:
             changed = session.run(
                 lambda _: changed.localCheckpoint(), description="update", progress=progress
             )
-            _refuse_new_nulls(session, changed, assignments)
+            _refuse_losing(session, changed, losing)
         rows = changed.select(*map(_quoted, schema.row_type.names))
         return prepare_rows(session, store, table, rows, progress=progress, request=request)
     files = plan_files(table, table.head())
@@ -159,9 +161,17 @@ def _check_update(schema: TableSchema, assignments: Mapping[str, str]) -> None:
             "Rows of a table with 'row-tracking.enabled' cannot be updated here: they would lose "
             "their row ids."
         )
-    aggregated = [key for key in schema.options if key.endswith(".aggregate-function")]
-    if schema.primary_keys and engine == "partial-update" and aggregated:
-        raise unsupported(f"Rows cannot be updated where {aggregated[0]!r} merges what is written.")
+    merging = sorted(key for key in schema.options if key.endswith(_MERGING))
+    if schema.primary_keys and engine == "partial-update" and merging:
+        raise unsupported(f"Rows cannot be updated where {merging[0]!r} merges what is written.")
+    order = schema.options.get("sequence.field.sort-order", "ascending").lower()
+    fields = schema.options.read(table_options.SEQUENCE_FIELD)
+    sequence = sorted(set(fields) & set(assignments))
+    if sequence and order != "ascending":
+        raise unsupported(
+            f"Column {sequence[0]!r} is a 'sequence.field' in descending order, which is not "
+            "updated here."
+        )
     for field in schema.fields:
         if isinstance(field.type, AtomicType) and _loses_in_spark(field.type):
             raise unsupported(
@@ -195,29 +205,46 @@ def _changed(rows: DataFrame, assignments: Mapping[str, str], schema: TableSchem
         for name in schema.row_type.names:
             text = assignments.get(name)
             columns.append(_quoted(name) if text is None else functions.expr(text).alias(name))
-        # What was null before tells where a partial update cannot say so.
-        columns += [_quoted(name).isNull().alias(_was_null(name)) for name in assignments]
+        # By the values from before it is told whether the new ones would show.
+        columns += [_quoted(name).alias(_before(name)) for name in assignments]
         return rows.select(*columns)
     except PySparkException as error:
         raise _wrong(error) from error
 
 
-def _refuse_new_nulls(
-    session: WarmSession, changed: DataFrame, assignments: Mapping[str, str]
-) -> None:
-    """Refuse values that the engine takes for "no change"."""
-    cleared = [_quoted(name).isNull() & ~_quoted(_was_null(name)) for name in assignments]
-    wrong: Column = reduce(lambda one, other: one | other, cleared)
-    found = session.run(lambda _: changed.where(wrong).limit(1).count(), description="update")
+def _losing(assignments: Mapping[str, str], schema: TableSchema) -> Column | None:
+    """Where a changed row would lose against the one that it replaces; None where none can."""
+    if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
+        # For this engine a null says that nothing changes.
+        cleared = [
+            _quoted(name).isNull() & ~_quoted(_before(name)).isNull() for name in assignments
+        ]
+        return reduce(lambda one, other: one | other, cleared)
+    fields = schema.options.read(table_options.SEQUENCE_FIELD)
+    if not set(fields) & set(assignments):
+        return None
+    old = [_before(name) if name in assignments else name for name in fields]
+    return _rank(fields) < _rank(old)
+
+
+def _rank(names: Sequence[str]) -> Column:
+    """A user sequence as readers order it: one that is null comes before all others."""
+    parts = [part for name in names for part in (_quoted(name).isNotNull(), _quoted(name))]
+    return functions.struct(*(part.alias(f"c{number}") for number, part in enumerate(parts)))
+
+
+def _refuse_losing(session: WarmSession, changed: DataFrame, losing: Column) -> None:
+    found = session.run(lambda _: changed.where(losing).limit(1).count(), description="update")
     if found:
         raise unsupported(
-            "A column cannot become null in a table with the merge engine 'partial-update': a null "
-            "leaves the value as it is. Delete the row, or insert another value."
+            "A row would not show its new values: with the merge engine 'partial-update' a null "
+            "leaves a column as it is, and a smaller 'sequence.field' loses. Delete the rows and "
+            "insert them anew."
         )
 
 
-def _was_null(name: str) -> str:
-    return f"{name} was null"
+def _before(name: str) -> str:
+    return f"{name} before"
 
 
 def _quoted(name: str) -> Column:

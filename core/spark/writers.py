@@ -7,7 +7,7 @@ survive, and a shuffle moves few large values instead of many small rows.
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from types import MappingProxyType
@@ -138,7 +138,7 @@ def prepare_rows(
     rows = _prepared(rows, schema, request)
     if isinstance(rows, pa.Table) and rows.num_rows == 0:
         return PreparedRows(messages=(), row_count=0)
-    target = write_target(store, table, request.write_id)
+    target = replace(write_target(store, table, request.write_id), replaces=request.replaces)
     head = table.head()
     index = None
     if schema.bucket_mode is BucketMode.HASH_DYNAMIC:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from core.commit.schema_commit import add_column, change_schema, retype_column
+from core.format.data_types import BIGINT, parse_data_type
 from core.spark.session import WarmSession
 from tests.support.java_child import read_with_java
 from tests.support.warehouses import VERSIONS
@@ -79,6 +81,53 @@ def lives_of_tables(bench: WriteBench) -> None:
         bench.expect(name, [*rows, (7, "newest", "d1"), (500, "n", "d1")])
 
 
+def sequences_and_changelogs(bench: WriteBench) -> None:
+    options = {"bucket": "1", "sequence.field": "id", "changelog-producer": "input"}
+    columns = {"k": "INT NOT NULL", "id": "INT", "v": "STRING"}
+    bench.create("sequenced", columns, primary_keys=("k",), options=options)
+    bench.insert("sequenced", [(1, 5, "new"), (1, 4, "old"), (2, None, "none")])
+    bench.insert("sequenced", [(1, 3, "older"), (2, 0, "first")])
+    bench.update("sequenced", {"id": "id + 1", "v": "upper(v)"}, "k = 2")
+    bench.insert("sequenced", [(3, 1, "gone")])
+    bench.delete("sequenced", "k = 3")
+    snapshots = [*bench.open("sequenced").snapshots.walk()]
+    assert [each.changelog_record_count for each in snapshots] == [1, 1, 1, 2, 3]
+    bench.expect("sequenced", [(1, 5, "new"), (2, 1, "FIRST")])
+    bench.create("replaced", columns, primary_keys=("k",), options=options)
+    bench.overwrite("replaced", [(1, 5, "new")])
+    bench.expect("replaced", [(1, 5, "new")])
+
+
+def altered_tables(bench: WriteBench) -> None:
+    bench.create("altered", {"id": "INT", "v": "STRING"})
+    bench.insert("altered", [(1, "a"), (2, "b"), (3, "c")])
+    change_schema(
+        bench.open("altered"),
+        bench.warehouse.store,
+        [add_column("note", parse_data_type("STRING")), retype_column("id", BIGINT)],
+        now_millis=1,
+    )
+    bench.update("altered", {"note": "concat('about ', v)", "id": "id + 3000000000"}, "id = 2")
+    bench.delete("altered", "note is null and v = 'c'")
+    bench.expect("altered", [(1, "a", None), (3_000_000_002, "b", "about b")])
+
+
+def rolled_files(bench: WriteBench) -> None:
+    options = {"target-file-size": "20 kb", "metadata.stats-mode": "counts"}
+    for name, keys in (("rolled", ()), ("rolled_keyed", ("id",))):
+        bench.create(
+            name,
+            {"id": "BIGINT NOT NULL", "v": "STRING"},
+            primary_keys=keys,
+            options={**options, **({"bucket": "1"} if keys else {})},
+        )
+        rows = [(i, f"value {i * 7919 % 10007}") for i in range(10_000)]
+        assert bench.insert(name, rows).files_added > 1, name
+        bench.insert(name, [(20_000, "x")])
+        bench.compact(name)
+        bench.expect(name, [*rows, (20_000, "x")])
+
+
 def moved_rows(bench: WriteBench) -> None:
     bench.create("moved", _COLUMNS, partition_keys=("day",))
     bench.insert("moved", _ROWS)
@@ -108,6 +157,9 @@ CASES: tuple[Callable[[WriteBench], None], ...] = (
     overwritten_partitions,
     lives_of_tables,
     moved_rows,
+    sequences_and_changelogs,
+    altered_tables,
+    rolled_files,
 )
 
 
