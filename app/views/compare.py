@@ -54,7 +54,8 @@ def show() -> None:
             show_problem(error, headline="The two states cannot be compared.")
         return
     _show(identifier, diff)
-    show_same_as("compare", identifier.table_name, before, after)
+    rows = ["--rows"] if state.value_of("cmp_tab") == Tab.ROWS else []
+    show_same_as("compare", identifier.table_name, before, after, *rows)
 
 
 def _with_compared_rows(identifier: Identifier, diff: StateDiff) -> StateDiff:

@@ -53,10 +53,15 @@ NONE: Final = Bounds(low=0, high=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRows:
-    """Rows of one partition that only the files of one state show."""
+    """Rows of one partition that only the files of one state show.
+
+    Attributes:
+        is_disjoint: Whether no row of the one side can equal one of the other.
+    """
 
     before: int
     after: int
+    is_disjoint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,16 +129,16 @@ def rows_between(
 
 def _rows(places: Sequence[PlaceRows]) -> RowDifference:
     return RowDifference(
-        added=sum((_least_and_most(each.after, each.before) for each in places), NONE),
-        removed=sum((_least_and_most(each.before, each.after) for each in places), NONE),
+        added=sum((_unequal(each.after, each.before, each) for each in places), NONE),
+        removed=sum((_unequal(each.before, each.after, each) for each in places), NONE),
         changed=NONE,
         net=sum(each.after - each.before for each in places),
     )
 
 
-def _least_and_most(own: int, other: int) -> Bounds:
+def _unequal(own: int, other: int, place: PlaceRows) -> Bounds:
     """Of the rows of one side, those that are not equal to one of the other side."""
-    return Bounds(low=max(0, own - other), high=own)
+    return Bounds(low=own if place.is_disjoint else max(0, own - other), high=own)
 
 
 def _parts(places: Sequence[PlaceRows]) -> RowDifference:

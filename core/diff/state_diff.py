@@ -59,6 +59,7 @@ PLACE_DIFF: Final = pa.schema(
 """
 
 _Ints = npt.NDArray[np.int64]
+_SUMMED: Final = ["partition", "rows_before_sum", "rows_after_sum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,8 +258,27 @@ def places_of(files: pa.Table, masks: Iterable[MaskChange]) -> pa.Table:
     return ordered.sort_by([("partition", "ascending"), ("bucket", "ascending")])
 
 
+def contested_partitions(places: pa.Table, masks: Sequence[MaskChange]) -> frozenset[bytes]:
+    """Partitions in which both sides show rows of their own, all of them in their own files.
+
+    Args:
+        places: Columns of PLACE_DIFF.
+        masks: Shared files of which the states hide different rows.
+    """
+    sums = places.group_by("partition", use_threads=False).aggregate(
+        [("rows_before", "sum"), ("rows_after", "sum")]
+    )
+    both = pc.and_(pc.greater(sums["rows_before_sum"], 0), pc.greater(sums["rows_after_sum"], 0))
+    found = frozenset(sums["partition"].filter(both).to_pylist())
+    return found - {mask.key[0] for mask in masks}
+
+
 def row_difference(
-    files: pa.Table, places: pa.Table, masks: Sequence[MaskChange], schema: TableSchema
+    files: pa.Table,
+    places: pa.Table,
+    masks: Sequence[MaskChange],
+    schema: TableSchema,
+    disjoint: frozenset[bytes] = frozenset(),
 ) -> RowDifference:
     """Tell from files alone how many rows came, went and changed.
 
@@ -267,6 +287,7 @@ def row_difference(
         places: Columns of PLACE_DIFF.
         masks: Shared files of which the states hide different rows.
         schema: The table, which says whether rows are merged on read.
+        disjoint: Partitions in which no row of the one side can equal one of the other.
     """
     read = files.filter(files["is_read"])
     # Equal rows of a table without a key lie in one partition, though maybe in other buckets.
@@ -274,9 +295,9 @@ def row_difference(
         [("rows_before", "sum"), ("rows_after", "sum")]
     )
     rows = [
-        PlaceRows(before=before, after=after)
-        for before, after in zip(
-            sums["rows_before_sum"].to_pylist(), sums["rows_after_sum"].to_pylist(), strict=True
+        PlaceRows(before=before, after=after, is_disjoint=partition in disjoint)
+        for partition, before, after in zip(
+            *(sums[name].to_pylist() for name in _SUMMED), strict=True
         )
     ]
     is_after = read["is_after"]

@@ -2,11 +2,12 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.disjoint_rows import cannot_be_equal, columns_to_tell
 from core.diff.logical_log import original_name
 from core.diff.masks import Load, Mask, MaskKey, cardinality, changed_masks, masks_of
 from core.diff.schema_diff import diff_schemas
@@ -14,16 +15,18 @@ from core.diff.state_diff import (
     StateDiff,
     TableState,
     Totals,
+    contested_partitions,
     differing_files,
     places_of,
     row_difference,
     with_masks,
 )
 from core.diff.state_name import StateName, parse_state_name
-from core.errors import ErrorKind, NotFound
+from core.errors import ErrorKind, FormatError, NotFound
 from core.format.deletion_vector import Positions, read_deletion_vectors
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.manifest_entry import FileKind
+from core.format.simple_stats import value_stats
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.procedures.browse_history import shared_schema
@@ -31,6 +34,9 @@ from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
 from core.table.unshared_manifests import unshared_entries
+
+_STATISTICS_READ: Final = 5_000
+"""Files of which both sides have some in one partition, up to which statistics are looked at."""
 
 _SHARED_ENTRIES_READ: Final = 20_000
 """Entries of shared manifests that are read as well, so that their bytes can be told."""
@@ -129,6 +135,10 @@ def diff_states(table: FileStoreTable, before: TableState, after: TableState) ->
         files, _hidden(files, old, load, after=False), _hidden(files, new, load, after=True)
     )
     places = places_of(files, masks)
+    contested = frozenset[bytes]()
+    if not after.schema.primary_keys:
+        contested = contested_partitions(places, masks)
+    disjoint = _disjoint(table, (before, after), entries.sides, files, contested)
     totals = _totals(table, snapshots)
     common = shared_schema(table, before.branch, after.branch)
     return StateDiff(
@@ -137,12 +147,68 @@ def diff_states(table: FileStoreTable, before: TableState, after: TableState) ->
         files=files,
         masks=masks,
         places=places,
-        rows=row_difference(files, places, masks, after.schema),
+        rows=row_difference(files, places, masks, after.schema, disjoint),
         schema=diff_schemas(before.schema, after.schema, base=common),
         totals=totals,
         manifests_read=entries.manifests_read,
         manifests_skipped=entries.manifests_skipped,
     )
+
+
+def _disjoint(
+    table: FileStoreTable,
+    states: tuple[TableState, TableState],
+    sides: tuple[pa.Table, ...],
+    files: pa.Table,
+    partitions: frozenset[bytes],
+) -> frozenset[bytes]:
+    """Of some partitions those in which statistics rule out that rows of both sides are equal."""
+    wanted = files.filter(
+        pc.is_in(files["partition"], value_set=pa.array(sorted(partitions), pa.binary()))
+    )
+    if not partitions or wanted.num_rows > _STATISTICS_READ:
+        return frozenset()
+    columns = columns_to_tell(states[0].schema, states[1].schema)
+    try:
+        told = [
+            _statistics(table.on(state.branch), state, sides, wanted, is_after=is_after)
+            for state, is_after in zip(states, (False, True), strict=True)
+        ]
+    except FormatError:
+        # Statistics are a help and no more: without them there are bounds.
+        return frozenset()
+    return frozenset(
+        partition
+        for partition in partitions
+        if all(partition in side for side in told)
+        and cannot_be_equal(told[0][partition], told[1][partition], columns)
+    )
+
+
+_Statistics: TypeAlias = tuple[pa.StructArray, pa.Array]
+
+
+def _statistics(
+    table: FileStoreTable,
+    state: TableState,
+    sides: tuple[pa.Table, ...],
+    files: pa.Table,
+    *,
+    is_after: bool,
+) -> dict[bytes, _Statistics]:
+    """The value statistics of the files that one state has for itself, by partition."""
+    own = files.filter(pc.equal(files["is_after"], is_after))
+    names = own["file_name"].combine_chunks()
+    entries = pa.concat_tables(sides)
+    entries = entries.filter(pc.is_in(entries["file_name"], value_set=names))
+    schemas = {schema.id: schema for schema in table.schemas.all()}
+    stats = value_stats(entries, schemas, state.schema)
+    counts = entries["row_count"].combine_chunks()
+    found: dict[bytes, _Statistics] = {}
+    for partition in own["partition"].unique().to_pylist():
+        here = pc.equal(entries["partition"], partition).combine_chunks()
+        found[partition] = (stats.filter(here), counts.filter(here))
+    return found
 
 
 def _masks(table: FileStoreTable, snapshot: Snapshot | None) -> dict[MaskKey, Mask]:
