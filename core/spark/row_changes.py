@@ -224,13 +224,17 @@ def _losing(assignments: Mapping[str, str], schema: TableSchema) -> Column | Non
     if not set(fields) & set(assignments):
         return None
     old = [_before(name) if name in assignments else name for name in fields]
-    return _rank(fields) < _rank(old)
+    return _comes_before(fields, old)
 
 
-def _rank(names: Sequence[str]) -> Column:
-    """A user sequence as readers order it: one that is null comes before all others."""
-    parts = [part for name in names for part in (_quoted(name).isNotNull(), _quoted(name))]
-    return functions.struct(*(part.alias(f"c{number}") for number, part in enumerate(parts)))
+def _comes_before(names: Sequence[str], others: Sequence[str]) -> Column:
+    """Whether one user sequence is smaller than another; a null comes before all values."""
+    result = functions.lit(False)
+    for name, other in reversed(list(zip(names, others, strict=True))):
+        one, two = _quoted(name), _quoted(other)
+        is_less = two.isNotNull() & (one.isNull() | (one < two))
+        result = is_less | (one.eqNullSafe(two) & result)
+    return result
 
 
 def _refuse_losing(session: WarmSession, changed: DataFrame, losing: Column) -> None:
