@@ -26,6 +26,7 @@ from core.procedures.query import answer_query
 from core.sql.answer import Answer
 from core.sql.parser import parse_statements
 from core.sql.statement import COMPACT, QUERY, Statement
+from core.sql.tables import TableKind
 from core.sql.writes import WriteKind
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _run(
     background: bool,
     as_json: bool,
 ) -> int:
-    if statement.procedure in (*WriteKind, COMPACT):
+    if statement.procedure in (*WriteKind, *TableKind, COMPACT):
         arguments = statement.arguments
         return run_call(
             services, statement.procedure, arguments, background=background, as_json=as_json

@@ -17,10 +17,12 @@ from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
 from core.procedures.settle_rows import compare_rows
 from core.procedures.stages import Stages
+from core.procedures.table_statement import run_table_statement
 from core.procedures.verb import Verb, run_verb
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_statement import run_compact, run_write
 from core.sql.statement import COMPACT, QUERY
+from core.sql.tables import TableKind
 from core.sql.writes import WriteKind
 
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
@@ -40,6 +42,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         QUERY: run_query,
         COMPACT: run_compact,
         **{str(kind): run_write for kind in WriteKind},
+        **{str(kind): run_table_statement for kind in TableKind},
         "recover": recover,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
     }

@@ -7,14 +7,15 @@ which Spark understands otherwise reads nothing but its sources, and starts no c
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]  # no types
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # no types
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.errors.exceptions.captured import convert_exception
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -221,56 +222,53 @@ def _plain_column(field: StructField) -> Column:
 def _told_in_a_sentence(sql: str) -> Iterator[None]:
     """Make errors of the query itself ours; those of tasks and stores stay."""
     try:
-        with _converted():
-            yield
-    except PySparkException as error:
-        if not _is_fault_of_query(error):
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        fault = _fault_of(sql, error)
+        if fault is None:
             raise
-        raise _fault(sql, error) from error
+        raise fault from error
+    except InvalidInput:
+        raise
     except PaimonError as error:
-        cause = error.__cause__
         # A session tells errors of its runs as failures of its own.
-        if isinstance(error, InvalidInput) or not isinstance(cause, PySparkException):
+        cause = error.__cause__
+        is_spark = isinstance(cause, PySparkException | Py4JJavaError)
+        fault = _fault_of(sql, cause) if is_spark else None
+        if fault is None:
             raise
-        if not _is_fault_of_query(cause):
-            raise
-        raise _fault(sql, cause) from error
+        raise fault from error
 
 
-def _is_fault_of_query(error: PySparkException) -> bool:
-    return (error.getSqlState() or "")[:2] in _FAULTS_OF_QUERIES
-
-
-def _fault(sql: str, error: PySparkException) -> InvalidInput:
+def _fault_of(sql: str, error: Any) -> InvalidInput | None:
+    """The same error as one of the query, None where it is none."""
+    told: Any = error
+    if isinstance(error, Py4JJavaError):
+        # PySpark leaves some errors of running queries as Java's, and inside of others.
+        told = error.java_exception
+        while told is not None and not _says_its_state(told):
+            told = told.getCause()
+    if told is None or (told.getSqlState() or "")[:2] not in _FAULTS_OF_QUERIES:
+        return None
+    text = _CODE.sub("", told.getMessage() or str(error))
+    text = _ADVICE.sub("", _STATE.sub("", text))
     return InvalidInput(
-        _sentence(error), kind=ErrorKind.INVALID_ARGUMENT, offset=_offset_in(sql, error)
+        " ".join(text.split()).rstrip(".") + ".",
+        kind=ErrorKind.INVALID_ARGUMENT,
+        offset=_offset_in(sql, told.getQueryContext()),
     )
 
 
-def _offset_in(sql: str, error: PySparkException) -> int:
+def _offset_in(sql: str, contexts: Iterable[Any]) -> int:
     """Where an error stands in a query; its beginning, where Spark speaks of another text."""
-    for each in error.getQueryContext():
-        if each.contextType().name == "SQL" and sql[each.startIndex() :].startswith(each.fragment()):
-            return int(each.startIndex())
+    for each in contexts:
+        start, fragment = int(each.startIndex()), str(each.fragment())
+        if start >= 0 and sql[start:].startswith(fragment):
+            return start
     return 0
 
 
-@contextmanager
-def _converted() -> Iterator[None]:
-    """PySpark leaves some errors of running queries as Java's."""
-    try:
-        yield
-    except Py4JJavaError as error:
-        cause: Any = error.java_exception
-        while cause is not None:
-            found = convert_exception(cause)
-            if found.getCondition() is not None:
-                raise found from error
-            cause = cause.getCause()
-        raise
-
-
-def _sentence(error: PySparkException) -> str:
-    text = _CODE.sub("", error.getMessage() or str(error))
-    text = _ADVICE.sub("", _STATE.sub("", text))
-    return " ".join(text.split()).rstrip(".") + "."
+def _says_its_state(error: Any) -> bool:
+    gateway = SparkContext._gateway
+    is_spark = is_instance_of(gateway, error, "org.apache.spark.SparkThrowable")
+    return bool(is_spark and error.getCondition() and error.getSqlState())

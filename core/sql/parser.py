@@ -14,11 +14,12 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.sql.place import Origins, Place
 from core.sql.query import parse_query
 from core.sql.statement import CALLED, QUERY, Statement, Value
+from core.sql.tables import parse_table_statement
 from core.sql.words import Words
 from core.sql.writes import Target, parse_write
 
-_ROWS: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER"})
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
+_TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 
 
@@ -71,13 +72,12 @@ class _Parser(Words):
             return self.query()
         if any(self.stands(word) for word in _WRITES):
             return self.write()
+        if any(self.stands(words) for words in _TABLES):
+            return self.about_table()
         for words, read in _STATEMENTS.items():
             if self.takes(words):
                 return read(self)
-        shown = next((words for words in sorted(_ROWS) if self.stands(words)), None)
-        if shown is not None:
-            raise self.error(f"{shown} reads or writes rows, which is not served here yet")
-        raise self.unexpected(f"a statement; there are SELECT, {', '.join(_STATEMENTS)}")
+        raise self.unexpected(f"a statement; there are {', '.join(_ALL)}")
 
     def query(self) -> "_Read":
         place, text = self.place(self.at), self.to_end_of_statement()
@@ -87,6 +87,11 @@ class _Parser(Words):
     def write(self) -> "_Read":
         place, text = self.place(self.at), self.to_end_of_statement()
         found = parse_write(text, place)
+        return str(found.kind), self._itself(text, place, found.target), None, False
+
+    def about_table(self) -> "_Read":
+        place, text = self.place(self.at), self.to_end_of_statement()
+        found = parse_table_statement(text, place)
         return str(found.kind), self._itself(text, place, found.target), None, False
 
     def _itself(self, text: str, place: Place, target: Target | None = None) -> dict[str, Value]:
@@ -219,3 +224,4 @@ _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingP
         "CALL": _Parser.call,
     }
 )
+_ALL: Final = ("SELECT", *sorted(_WRITES), *sorted(_TABLES), *_STATEMENTS)

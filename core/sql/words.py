@@ -90,18 +90,24 @@ class Words:
 
     def stands(self, words: str) -> bool:
         """Whether such words come next, unquoted."""
-        wanted = words.split()
-        tokens = self.tokens[self.at : self.at + len(wanted)]
-        return [token.text.upper() for token in tokens] == wanted and not any(
-            token.token_type in _NAMES for token in tokens
-        )
+        return self._length_of(words) > 0
 
     def takes(self, words: str) -> bool:
         """Take such words where they come next."""
-        if not self.stands(words):
-            return False
-        self.at += len(words.split())
-        return True
+        length = self._length_of(words)
+        self.at += length
+        return length > 0
+
+    def _length_of(self, words: str) -> int:
+        """How many tokens such words are, 0 where others come: some tokens are two words."""
+        wanted, at = words.split(), self.at
+        while wanted and at < len(self.tokens):
+            token = self.tokens[at]
+            found = [] if token.token_type in _NAMES else token.text.upper().split()
+            if not found or wanted[: len(found)] != found:
+                return 0
+            wanted, at = wanted[len(found) :], at + 1
+        return 0 if wanted else at - self.at
 
     def expect(self, words: str) -> None:
         """Take such words."""

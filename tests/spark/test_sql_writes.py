@@ -81,7 +81,7 @@ def test_rows_come_change_and_go_on_the_branch_of_the_statement(sql: Statements)
     sql("INSERT INTO db.`keyed$branch_dev` BY NAME SELECT 9 AS id, 7 AS amount")
     said = sql(
         "UPDATE db.keyed AS k SET amount = k.amount + 1, name = 'bo' || k.id\n"
-        "WHERE k.id IN (SELECT min(id) FROM db.`keyed$branch_main`) OR db.keyed.name = 'BOB'",
+        "WHERE k.id IN (SELECT min(id) FROM db.`keyed$branch_main`) OR name = 'BOB'",
         "dev",
     )
     assert said == "2 rows updated in db.keyed: 'dev' is at snapshot 4."

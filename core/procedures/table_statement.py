@@ -1,0 +1,366 @@
+"""CREATE TABLE, DROP TABLE and ALTER TABLE: schemas that are published, folders that move."""
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+from core.commit.column_changes import allow_null, comment_column, move_column, unset_options
+from core.commit.schema_commit import (
+    SchemaChange,
+    add_column,
+    change_schema,
+    create_table,
+    drop_column,
+    rename_column,
+    retype_column,
+    set_options,
+)
+from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, Refused
+from core.format import options as table_options
+from core.format.data_types import ArrayType, DataField, DataType, MapType, MultisetType, RowType
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.options import Options
+from core.format.receipt import Receipt
+from core.format.table_schema import BucketMode, TableSchema
+from core.procedures.call import ProcedureCall
+from core.procedures.permissions import Role, check_role
+from core.procedures.query import place_of
+from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.row_engine import RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.procedures.write_statement import check_unprotected, target_table, told_at
+from core.sql.query import nearest_names
+from core.sql.tables import (
+    AddColumn,
+    AllowNull,
+    Change,
+    CommentColumn,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    RetypeColumn,
+    SetOptions,
+    TableKind,
+    TableStatement,
+    UnsetOptions,
+    parse_table_statement,
+)
+from core.sql.words import wrong
+from core.sql.writes import NamedColumn
+from core.storage.directory_mover import Moved
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+
+DROPPED: Final = ".branch-console/dropped"
+"""Below the warehouse: the folders of dropped tables, until somebody removes them."""
+
+# Of a table with rows [Paimon CoreOptions.IMMUTABLE_OPTIONS, SchemaManager.checkAlterTableOption].
+_FIXED: Final = frozenset(
+    {
+        "aggregation.remove-record-on-delete", "blob-descriptor-field", "blob-field",
+        "blob-view-field", "bucket", "bucket-function.type", "bucket-key",
+        "data-evolution.enabled", "data-file.path-directory", "deletion-vectors.enabled",
+        "dynamic-bucket.initial-buckets", "force-lookup", "ignore-delete",
+        "index-file-in-data-file-dir", "merge-engine", "partial-update.remove-record-on-delete",
+        "partial-update.remove-record-on-sequence-group", "partition", "pk-clustering-override",
+        "primary-key", "row-tracking.enabled", "rowkind.field", "sequence.snapshot-ordering",
+        "type",
+    }
+)  # fmt: skip
+_RESERVED: Final = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID"})
+_NO_KEYS: Final = (ArrayType, MapType, MultisetType, RowType)
+
+
+def run_table_statement(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Run CREATE TABLE, DROP TABLE or ALTER TABLE.
+
+    Arguments of the call: as for a statement that writes rows.
+
+    Raises:
+        InvalidInput: The statement is wrong, or not served for this table or store.
+        NotFound: There is no such table or branch.
+        AlreadyExists: There is such a table.
+        Refused: A branch is protected.
+    """
+
+    def work(_: object) -> Facts:
+        statement = parse_table_statement(call.text("sql"), place_of(call))
+        branch = call.find_text("branch") or MAIN_BRANCH
+        warehouse.check_writable()
+        with told_at(statement.target.place):
+            match statement.kind:
+                case TableKind.CREATE:
+                    note = _create(warehouse, call, statement, branch)
+                case TableKind.DROP:
+                    note = _drop(warehouse, call, statement, branch)
+                case TableKind.ALTER:
+                    note = _alter(warehouse, call, statement, branch)
+                case _:
+                    assert_never(statement.kind)
+        return {"notes": [note]}
+
+    started = warehouse.clock()
+    doing = call.name.replace("_", " ")
+    facts = stages.run(doing, work, message=f"About to {doing}.", publishes=True)
+    return receipt_without_change(
+        call,
+        call.operation_id,
+        texts_of(facts, "notes"),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+
+
+def _create(
+    warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str
+) -> str:
+    check_role(call.role, Role.EDITOR, "create tables")
+    identifier = statement.target.on(branch)
+    _check_database(warehouse, identifier)
+    schema = TableSchema(
+        id=0,
+        fields=statement.columns,
+        highest_field_id=_highest(statement.columns),
+        partition_keys=statement.partition_keys,
+        primary_keys=statement.primary_keys,
+        options=Options(statement.options),
+        comment=statement.comment,
+        time_millis=warehouse.clock(),
+    )
+    check_table(schema)
+    paths = TablePaths(table=_path(warehouse, identifier), branch=identifier.branch)
+    existing = _existing(warehouse, identifier)
+    if existing is not None:
+        if statement.is_lenient:
+            return f"There is a table {existing} already; it stays as it is."
+        raise AlreadyExists(f"There is a table {existing} already. Choose another name.")
+    create_table(warehouse.store, paths, schema)
+    return f"Table {identifier} was created."
+
+
+def check_table(schema: TableSchema) -> None:
+    """Refuse what Paimon makes no table of [SchemaValidation].
+
+    Raises:
+        InvalidInput: With what is wrong.
+    """
+    problem = None
+    for field in schema.fields:
+        if _is_reserved(field.name):
+            problem = f"Column {field.name!r} has a name that Paimon keeps for itself."
+        is_key = field.name in (*schema.primary_keys, *schema.partition_keys)
+        if is_key and isinstance(field.type, _NO_KEYS):
+            problem = f"Column {field.name!r} is {field.type} and cannot be a key."
+    if len(set(schema.primary_keys)) < len(schema.primary_keys):
+        problem = "A column is in the primary key twice."
+    mode = schema.bucket_mode
+    buckets = schema.num_buckets
+    if buckets == 0 or buckets < -2:
+        problem = f"A table has no {buckets} buckets."
+    elif mode is BucketMode.HASH_FIXED:
+        if not schema.primary_keys and "bucket-key" not in schema.options:
+            problem = "A table with buckets and no primary key needs the option 'bucket-key'."
+        if schema.primary_keys and not set(schema.partition_keys) <= set(schema.primary_keys):
+            problem = "The primary key of a table with buckets must hold its partition keys."
+    elif mode is BucketMode.POSTPONE_MODE and not schema.primary_keys:
+        problem = "A table without a primary key has no postponed buckets."
+    for key in schema.options.read(table_options.BUCKET_KEY) or ():
+        if schema.find_field(key) is None:
+            problem = f"The bucket key {key!r} is no column."
+    if problem is not None:
+        raise InvalidInput(problem)
+
+
+def _drop(warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str) -> str:
+    check_role(call.role, Role.OPERATOR, "drop tables")
+    identifier = statement.target.on(branch)
+    kept = f"{warehouse.file_io.root}/{DROPPED}/{identifier.table_name}-{call.operation_id}"
+    if not identifier.is_main:
+        raise InvalidInput(
+            f"DROP TABLE drops a table with all its branches. Say DROP BRANCH {identifier.branch} "
+            f"ON TABLE {identifier.table_name}, or USE BRANCH main.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    try:
+        table = target_table(warehouse, statement.target, branch)
+    except NotFound:
+        if warehouse.file_io.exists(kept):
+            return _dropped(identifier, kept)  # by the same call, before it was cut off
+        if statement.is_lenient:
+            return f"There is no table {identifier}; nothing was dropped."
+        raise
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        check_unprotected(table.on(name), "dropped")
+    _move(warehouse, table, kept)
+    return _dropped(identifier, kept)
+
+
+def _dropped(identifier: Identifier, kept: str) -> str:
+    return f"Table {identifier} was dropped with all its branches. Its folder is kept as {kept}."
+
+
+def _alter(
+    warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str
+) -> str:
+    check_role(call.role, Role.EDITOR, "alter tables")
+    if statement.to is not None:
+        return _rename(warehouse, statement, branch)
+    table = target_table(warehouse, statement.target, branch)
+    check_unprotected(table, "altered")
+    before = table.schema()
+    changes = [_change_of(change, before) for change in statement.changes]
+    _check_options(table, before, statement.changes)
+    after = change_schema(table, warehouse.store, changes, now_millis=warehouse.clock())
+    if after.id == before.id:
+        return f"{table.identifier} is like that already."
+    return f"{table.identifier} was altered: it has schema {after.id}."
+
+
+def _rename(warehouse: Warehouse, statement: TableStatement, branch: str) -> str:
+    assert statement.to is not None
+    source, target = statement.target.identifier, statement.to.identifier
+    if not (statement.target.on(branch).is_main and target.is_main):
+        raise InvalidInput(
+            "A table is renamed with all its branches. Name it without a branch, on main.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    with told_at(statement.to.place):
+        _check_database(warehouse, target)
+    table = target_table(warehouse, statement.target, branch)
+    existing = _existing(warehouse, target)
+    if existing is not None:
+        raise AlreadyExists(
+            f"{statement.to.place}: There is a table {existing} already. Choose another name."
+        )
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        check_unprotected(table.on(name), "renamed")
+    _move(warehouse, table, _path(warehouse, target))
+    return f"Table {source} is called {target} now."
+
+
+def _change_of(change: Change, schema: TableSchema) -> SchemaChange:
+    match change:
+        case AddColumn():
+            if _has_row(change.type):
+                what = "a column with rows in it is not added"
+                raise wrong(change.column.place, what, ErrorKind.UNSUPPORTED)
+            if change.after is not None and schema.find_field(change.after) is None:
+                raise wrong(change.column.place, f"there is no column {change.after!r}")
+            if _is_reserved(change.column.name):
+                raise wrong(change.column.place, "Paimon keeps that name for itself")
+            return add_column(
+                change.column.name,
+                change.type,
+                comment=change.comment,
+                after=change.after,
+                first=change.first,
+            )
+        case DropColumn():
+            return drop_column(_known(change.column, schema))
+        case RenameColumn():
+            return rename_column(_known(change.column, schema), change.to)
+        case RetypeColumn():
+            return retype_column(_known(change.column, schema), change.type)
+        case CommentColumn():
+            return comment_column(_known(change.column, schema), change.comment)
+        case AllowNull():
+            return allow_null(_known(change.column, schema))
+        case MoveColumn():
+            return move_column(_known(change.column, schema), change.after)
+        case SetOptions():
+            return set_options(dict(change.options))
+        case UnsetOptions():
+            return unset_options(change.keys)
+        case _:
+            assert_never(change)
+
+
+def _is_reserved(name: str) -> bool:
+    return name in _RESERVED or name.startswith("_KEY_")
+
+
+def _known(column: NamedColumn, schema: TableSchema) -> str:
+    if schema.find_field(column.name) is not None:
+        return column.name
+    near = nearest_names(column.name, schema.row_type.names)
+    hint = f"; is it {' or '.join(near)}" if near else ""
+    raise wrong(column.place, f"the table has no column {column.name!r}{hint}")
+
+
+def _check_options(table: FileStoreTable, schema: TableSchema, changes: Iterable[Change]) -> None:
+    """Refuse to change what the rows that exist were written by."""
+    touched: dict[str, str | None] = {}
+    for change in changes:
+        if isinstance(change, SetOptions):
+            touched |= change.options
+        elif isinstance(change, UnsetOptions):
+            touched |= dict.fromkeys(change.keys)
+    for key, value in touched.items():
+        is_changed = schema.options.get(key) != value
+        if key in _FIXED and is_changed and (table.head() is not None or "-key" in key):
+            raise Refused(
+                f"The option {key!r} cannot change any more: rows were written by it. Make another "
+                "table.",
+                kind=ErrorKind.INVALID_OPTION,
+            )
+
+
+def _check_database(warehouse: Warehouse, identifier: Identifier) -> None:
+    known = warehouse.catalog.databases()
+    if identifier.database not in known:
+        near = nearest_names(identifier.database, known)
+        hint = f" Is it {' or '.join(near)}?" if near else ""
+        raise NotFound(
+            f"There is no database {identifier.database!r}.{hint}",
+            kind=ErrorKind.DATABASE_NOT_FOUND,
+        )
+
+
+def _existing(warehouse: Warehouse, identifier: Identifier) -> Identifier | None:
+    """The table that has the name already, on that branch or on main."""
+    for branch in dict.fromkeys((identifier.branch, MAIN_BRANCH)):
+        try:
+            return warehouse.table(identifier.on_branch(branch)).identifier
+        except NotFound:
+            continue
+    return None
+
+
+def _move(warehouse: Warehouse, table: FileStoreTable, to: str) -> None:
+    match warehouse.store.mover.move(table.paths.table, to):
+        case Moved.DONE:
+            return
+        case Moved.TAKEN:
+            raise AlreadyExists(f"Something has the name {to} already. Choose another one.")
+        case Moved.UNSUPPORTED:
+            raise InvalidInput(
+                "This store cannot give a folder another name in one step, so that a table is "
+                "neither dropped nor renamed in it.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _path(warehouse: Warehouse, identifier: Identifier) -> str:
+    return f"{warehouse.file_io.root}/{identifier.database}.db/{identifier.table}"
+
+
+def _highest(fields: Iterable[DataField]) -> int:
+    """The highest id of columns and of fields inside of them."""
+    return max((max(field.id, _highest_in(field.type)) for field in fields), default=-1)
+
+
+def _highest_in(data_type: DataType) -> int:
+    match data_type:
+        case RowType(fields=fields):
+            return _highest(fields)
+        case ArrayType(element=element) | MultisetType(element=element):
+            return _highest_in(element)
+        case MapType(key=key, value=value):
+            return max(_highest_in(key), _highest_in(value))
+    return -1
+
+
+def _has_row(data_type: DataType) -> bool:
+    return isinstance(data_type, RowType) or _highest_in(data_type) >= 0
