@@ -18,7 +18,15 @@ from core.format import options as table_options
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.spark.field_aggregators import FieldAggregator, Value, field_aggregator
-from core.spark.key_groups import INSERTS, REPLAYABLE, KeyGroups, Mask, find_kernel, last_non_null
+from core.spark.key_groups import (
+    INSERTS,
+    REPLAYABLE,
+    Ints,
+    KeyGroups,
+    Mask,
+    find_kernel,
+    last_non_null,
+)
 from core.spark.partial_update import SequenceGroups, fold_rows
 
 SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
@@ -40,7 +48,7 @@ def check_mergeable(schema: TableSchema) -> None:
         InvalidInput: The merge engine, or a function of it, is not served.
     """
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine not in _ENGINES:
+    if engine not in {*PICKING, *_MERGING}:
         raise _unsupported(f"The merge engine {engine!r} is not known.")
     if engine == "aggregation":
         for name in _value_columns(schema):
@@ -92,13 +100,20 @@ def merge_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
     """
     names = [name for name in schema.row_type.names if name in rows.column_names]
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine in {"deduplicate", "first-row"} and _is_set(schema.options, *_IGNORE_DELETE):
+    if engine in PICKING and _is_set(schema.options, *_IGNORE_DELETE):
         rows = live_rows(rows)
     if not rows.num_rows:
         return rows.select(names)
-    ordered = rows.take(row_order(rows, schema, SEQUENCE_NUMBER)).combine_chunks()
-    groups = KeyGroups.of(ordered, schema.trimmed_primary_keys, VALUE_KIND)
-    return _ENGINES[engine](ordered, groups, schema).select(names)
+    order = row_order(rows, schema, SEQUENCE_NUMBER)
+    keys = rows.select([*schema.trimmed_primary_keys, VALUE_KIND]).take(order).combine_chunks()
+    groups = KeyGroups.of(keys, schema.trimmed_primary_keys, VALUE_KIND)
+    if engine in PICKING:
+        # The other columns are taken once, of the rows that stay.
+        picked = PICKING[engine](groups)
+        stays = order.take(pa.array(picked[groups.is_insert[picked]]))
+        return rows.select(names).take(stays)
+    ordered = rows.take(order).combine_chunks()
+    return _MERGING[engine](ordered, groups, schema).select(names)
 
 
 def live_rows(rows: pa.Table) -> pa.Table:
@@ -121,14 +136,6 @@ def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
     columns |= {name: rows[name] for name in last}
     sort_keys += [(name, "ascending") for name in last]
     return pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
-
-
-def _deduplicate(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
-    return live_rows(ordered.take(pa.array(groups.lasts)))
-
-
-def _first_row(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -> pa.Table:
-    return live_rows(ordered.take(pa.array(groups.starts)))
 
 
 # --- aggregation --------------------------------------------------------------------------------
@@ -246,15 +253,13 @@ def _by_sequence_group(
     return merged.filter(pa.array(is_live))
 
 
-_ENGINES: Final[Mapping[str, Callable[[pa.Table, KeyGroups, TableSchema], pa.Table]]] = (
-    MappingProxyType(
-        {
-            "deduplicate": _deduplicate,
-            "first-row": _first_row,
-            "partial-update": _partial_update,
-            "aggregation": _aggregate,
-        }
-    )
+PICKING: Final[Mapping[str, Callable[[KeyGroups], Ints]]] = MappingProxyType(
+    {"deduplicate": lambda groups: groups.lasts, "first-row": lambda groups: groups.starts}
+)
+"""Engines whose merged row is one of the rows of its key."""
+
+_MERGING: Final[Mapping[str, Callable[[pa.Table, KeyGroups, TableSchema], pa.Table]]] = (
+    MappingProxyType({"partial-update": _partial_update, "aggregation": _aggregate})
 )
 
 

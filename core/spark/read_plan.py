@@ -24,6 +24,7 @@ from core.format.table_schema import BucketMode, TableSchema
 from core.merge.predicate import Condition
 from core.spark.data_reader import DataFile, DeletedRows, check_formats
 from core.spark.file_pruning import may_hold_rows, prune_files
+from core.spark.merge_on_read import PICKING
 from core.storage.file_io import FileIO
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
@@ -31,8 +32,6 @@ from core.table.file_store_table import FileStoreTable
 _BYTES_PER_TASK: Final = 64 << 20
 # Opening a file takes as long as reading some of it: `source.split.open-file-cost`.
 _BYTES_TO_OPEN: Final = 4 << 20
-# Engines whose merged row is one of the rows that were merged.
-_PICKING: Final = frozenset({"deduplicate", "first-row"})
 _READ: Final = [
     *("partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"),
     *("external_path", "first_row_id", "max_sequence_number"),
@@ -128,7 +127,7 @@ def plan_read(
             place_files(store, table, snapshot, files), may_hold, strict=True
         )
     ]
-    picks = schema.options.read(table_options.MERGE_ENGINE) in _PICKING
+    picks = schema.options.read(table_options.MERGE_ENGINE) in PICKING
     units: list[ReadUnit] = []
     for bucket in by_bucket(placed):
         if not merges:

@@ -13,6 +13,7 @@ from tests.benchmarks import (
     commit_one_row,
     commit_storm,
     live_files,
+    read_rows,
     write_rows,
 )
 from tests.benchmarks.contest import (
@@ -118,6 +119,27 @@ def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, commit_storm.expected(storm))
     assert wrong == ()
     assert len(sample.warm) == storm.processes * storm.commits == sample.answer["snapshots"]
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "need"),
+    [
+        (read_rows.CASES["tiny"][0], read_rows.SPARK, lambda: None),
+        (read_rows.CASES["tiny"][1], OURS, lambda: None),
+        (read_rows.CASES["tiny"][1], read_rows.PYPAIMON, need_pypaimon),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_read_the_same_rows(
+    tmp_path: Path, case: read_rows.Case, name: str, need: Callable[[], object]
+) -> None:
+    need()
+    read_rows.make_warehouse(tmp_path / "warehouse", case)
+    contestants, _ = read_rows.find_contestants(case)
+    chosen = [each for each in contestants if each.name == name]
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
+    assert wrong == ()
+    assert sample.answer == case.expected
 
 
 def _sample(name: str, cold: float, files: int = 1) -> Sample:
