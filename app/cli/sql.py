@@ -24,10 +24,8 @@ from core.errors import ErrorKind, InvalidInput
 from core.procedures.call import Argument
 from core.procedures.query import answer_query
 from core.sql.answer import Answer
-from core.sql.parser import parse_statements
-from core.sql.statement import COMPACT, QUERY, Statement
-from core.sql.tables import TableKind
-from core.sql.writes import WriteKind
+from core.sql.parser import WRITING, parse_statements
+from core.sql.statement import QUERY, Statement
 
 if TYPE_CHECKING:
     from core.jobs.worker import WarmRows
@@ -146,7 +144,7 @@ def _run(
     background: bool,
     as_json: bool,
 ) -> int:
-    if statement.procedure in (*WriteKind, *TableKind, COMPACT):
+    if statement.procedure in WRITING:
         arguments = statement.arguments
         return run_call(
             services, statement.procedure, arguments, background=background, as_json=as_json

@@ -11,7 +11,7 @@ from app.models.wording import age, code, duration, plain, shortened
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
-from app.widgets.confirm import idempotency_key
+from app.widgets.confirm import idempotency_key, lacks_role, start_once
 from app.widgets.job_status import show_progress, state_badge
 from app.widgets.location import show_location
 from app.widgets.problem import guarded, show_problem
@@ -19,16 +19,18 @@ from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.sql_answer import show_answer
 from app.widgets.table_picker import here, is_open_warehouse
-from core.errors import NotFound, PaimonError
-from core.format.identifier import MAIN_BRANCH
+from core.errors import InvalidInput, NotFound, PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.jobs.progress import JobState, JobView
-from core.sql.query import parse_query
-from core.sql.statement import QUERY
+from core.procedures.permissions import Role
+from core.sql.parser import WRITING, parse_statements
+from core.sql.statement import QUERY, Statement
 
 _EDITOR_HEIGHT = 150
 _HISTORY = 20
 _JOBS_LOOKED_AT = 200
 _WORKER_STARTS_MILLIS = 60_000
+_ASKED = "sql-asked"
 _STATE = Column(label="State", weight=1.2)
 _TEXT = Column(label="Statement", weight=5.6)
 _BRANCH = Column(label="Branch", weight=1.4)
@@ -91,8 +93,12 @@ def _show_editor(place: Location, job: JobView | None) -> str:
                 "Cancel", key="sql-cancel", icon=":material/cancel:", on_click=_cancel,
                 args=(job.id,),
             )  # fmt: skip
-        if st.button("Run", key="sql-run", type="primary", icon=":material/play_arrow:"):
-            _run(text, branch, place)
+        is_run = st.button("Run", key="sql-run", type="primary", icon=":material/play_arrow:")
+    statement = text.strip().rstrip(";").rstrip()
+    if is_run:
+        _run(statement, branch, place)
+    elif state.value_of(_ASKED) == (statement, branch):
+        _ask_before_writing(statement, branch, place)
     return text
 
 
@@ -124,18 +130,51 @@ def _change_branch(key: str) -> None:
 
 def _run(text: str, branch: str, place: Location) -> None:
     """Check the statement here, so that a slip is told at once, and start its job."""
-    statement = text.strip().rstrip(";").rstrip()
-    if not statement:
+    if not text:
         st.info("Write a statement first.")
         return
     try:
-        parse_query(statement)
-        key = idempotency_key(QUERY, f"{branch} {statement}")
-        job_id = get_services().start(QUERY, {"sql": statement, "branch": branch}, key)
+        statement = _statement(text, branch)
+        if statement.procedure in WRITING:
+            state.put(_ASKED, (text, branch))
+            _ask_before_writing(text, branch, place)
+            return
+        if statement.procedure != QUERY:
+            st.info(
+                "This statement is about branches. Their pages tell its consequences first; on the "
+                "command line it runs as it stands."
+            )
+            return
+        key = idempotency_key(QUERY, f"{branch} {text}")
+        job_id = get_services().start(QUERY, {"sql": text, "branch": branch}, key)
     except PaimonError as error:
         show_problem(error, headline="The statement was not run.")
         return
-    state.go_to(PageName.SQL, place, q=text_for_address(statement), id=job_id)
+    state.go_to(PageName.SQL, place, q=text_for_address(text), id=job_id)
+
+
+def _statement(text: str, branch: str) -> Statement:
+    found = parse_statements(text, branch)
+    if len(found) != 1:
+        raise InvalidInput("One statement is run at a time here.")
+    return found[0]
+
+
+def _ask_before_writing(text: str, branch: str, place: Location) -> None:
+    """Draw the question, which names the table and the branch that would change."""
+    statement = _statement(text, branch)
+    table = Identifier.parse(str(statement.arguments["table"]))
+    doing = statement.procedure.replace("_", " ")
+    st.warning(
+        f"**This changes {code(table.table_name)} on {code(table.branch)}.** It runs as a job and "
+        "makes a new snapshot or schema; a wrong statement leaves everything as it is.",
+        icon=":material/edit:",
+    )
+    lacks = lacks_role(Role.EDITOR)
+    label = f"{doing.capitalize()} of {plain(table.table_name)} on {plain(table.branch)}"
+    if st.button(label, key="sql-write", disabled=lacks is not None, help=lacks):
+        state.put(_ASKED, None)
+        start_once(statement.procedure, statement.arguments, place, subject=f"{branch} {text}")
 
 
 def _cancel(job_id: str) -> None:

@@ -61,6 +61,31 @@ def test_run_starts_a_job_with_the_statement_and_the_branch(services: PretendSer
     assert (query["q"], query["id"], query["branch"]) == (SQL, call.operation_id, "dev")
 
 
+def test_what_writes_asks_once_and_names_the_branch(services: PretendServices) -> None:
+    text = "DELETE FROM air.flights WHERE flight = 7"
+    page = Console(services).open("sql", q=text, branch="dev").click("sql-run")
+    assert "**This changes `air.flights` on `dev`.**" in page.text
+    assert services.sent == []
+    page.click("sql-write")
+    (call,) = services.sent
+    assert call.name == "delete_rows"
+    assert (call.arguments["sql"], call.arguments["table"]) == (text, "air.flights$branch_dev")
+    assert page.at.query_params["id"] == call.operation_id
+
+
+def test_a_viewer_reads_and_does_not_write(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path, "viewer"))
+    page = Console(services).open("sql", q="DROP TABLE air.flights").click("sql-run")
+    assert page.at.button(key="sql-write").disabled
+
+
+def test_statements_about_branches_lead_to_their_pages(services: PretendServices) -> None:
+    text = "MERGE BRANCH dev ON TABLE air.flights"
+    page = Console(services).open("sql", q=text).click("sql-run")
+    assert "This statement is about branches." in page.text
+    assert services.sent == []
+
+
 def test_a_second_click_is_the_same_run_until_that_has_ended(services: PretendServices) -> None:
     console = Console(services)
     for _ in range(2):
