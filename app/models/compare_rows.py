@@ -104,8 +104,10 @@ def is_wide(found: RowDiffIndex) -> bool:
 def summary(found: RowDiffIndex) -> str:
     """Tell how many rows differ; Markdown."""
     rows = found.difference
-    numbers = zip((rows.added, rows.removed, rows.changed), RowKind, strict=True)
-    return f"**{', '.join(f'{count(number.high)} {kind}' for number, kind in numbers)}**"
+    # Without a key no row is another one that changed.
+    numbers = (rows.added, rows.removed, *((rows.changed,) if found.keys else ()))
+    parts = (f"{count(each.high)} {kind}" for each, kind in zip(numbers, RowKind, strict=False))
+    return f"**{', '.join(parts)}**"
 
 
 def changed_words(found: RowDiffIndex) -> str | None:

@@ -16,7 +16,7 @@ from app.models.compare_rows import (
     shown_columns,
     summary,
 )
-from app.models.wording import code, count, plain, plural, size
+from app.models.wording import code, plain, plural, size
 from app.services import get_services
 from app.widgets import rows
 from app.widgets.confirm import idempotency_key
@@ -155,8 +155,8 @@ def _show_found(kept: KeptDiff) -> None:
             _coloured(frame, lines), hide_index=True, row_height=rows.TABLE_ROW,
             height=rows.table_height(len(lines), 15), placeholder="",
             column_config={" ": st.column_config.TextColumn(width=30, alignment="center")},
-            alt=f"{plural(number, 'row')} that differ: "
-            + ", ".join(f"{count(found.count(RowFilter(kind=kind)))} {kind}" for kind in RowKind),
+            alt=f"{plural(number, 'row')} of "
+            + summary(found).strip("*"),
         )  # fmt: skip
         st.caption(
             "`before → after` where a cell changed \u2003 `NULL` no value \u2003 `·` a blank at an "

@@ -166,7 +166,7 @@ def test_rows_without_a_key_are_counted(console: Console) -> None:
     place = {"db": "fixtures", "table": "vectors_append", "cmp_a": "main@1", "cmp_b": "main"}
     page = console.open("compare", **place, cmp_tab="rows")
     assert "Copies" in page.at.dataframe[0].value
-    assert "0 changed" in page.text
+    assert "changed**" not in page.text
 
 
 def _keep(console: Console, before: str, after: str, table: str = "key_partitioned") -> None:

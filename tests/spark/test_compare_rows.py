@@ -15,9 +15,18 @@ import pytest
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.diff.row_diff import AFTER, BEFORE, CHANGED, COPIES_AFTER, COPIES_BEFORE, KIND, RowKind
+from core.diff.row_diff import (
+    AFTER,
+    BEFORE,
+    CHANGED,
+    COPIES_AFTER,
+    COPIES_BEFORE,
+    KIND,
+    RowKind,
+    plan_row_diff,
+)
 from core.diff.row_diff_index import RowFilter
-from core.errors import ErrorKind, InvalidInput
+from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
 from core.format.data_types import INT, STRING, ArrayType, DataType, parse_data_type
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -212,6 +221,38 @@ def test_tables_that_cannot_be_read_here_are_refused_by_name(
         bench.run("compare_states", a="main", b="dev")
     assert refused.value.kind is ErrorKind.UNSUPPORTED
     assert list(bench.kept.folder.glob("*")) == []
+
+
+def test_a_file_that_is_missing_is_told_and_nothing_is_kept(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path, keys=["id"], options={"bucket": "1"})
+    bench.write("main", _some(random.Random(1), range(1, 6)))
+    bench.run("create_branch", branch="dev")
+    bench.write("dev", _some(random.Random(2), range(3, 9)))
+    diff = compare_states(bench.warehouse, Identifier.parse("db.t"), "main", "dev")
+    (name,) = diff.files["file_name"].to_pylist()
+    (lost,) = (tmp_path / "warehouse").rglob(name)
+    lost.unlink()
+    with pytest.raises(FormatError, match=name):
+        bench.run("compare_states", a="main", b="dev")
+    assert list(bench.kept.folder.glob("*")) == []
+
+
+def test_a_comparison_that_is_stopped_keeps_nothing(session: WarmSession, tmp_path: Path) -> None:
+    bench = Bench(session, tmp_path)
+    bench.write("main", _some(random.Random(1), range(1, 6)))
+    bench.run("create_branch", branch="dev")
+    bench.write("dev", _some(random.Random(2), range(3, 9)))
+    table = bench.on("main")
+    diff = compare_states(bench.warehouse, Identifier.parse("db.t"), "main", "dev")
+
+    def stop(done: int, total: int | None) -> None:
+        raise PaimonError("stopped", kind=ErrorKind.CANCELLED)
+
+    with pytest.raises(PaimonError, match="stopped"):
+        bench.engine.compare_states(table, plan_row_diff(diff), "name", {}, stop)
+    assert bench.kept.find("name") is None
 
 
 def _some(rng: random.Random, numbers: Iterable[int]) -> list[Row]:
