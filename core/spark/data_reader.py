@@ -3,11 +3,12 @@
 Runs in tasks. Source: Paimon FormatReaderMapping, SchemaEvolutionUtil, ApplyDeletionVectorReader.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -82,7 +83,20 @@ def read_data_file(
     *,
     with_system: bool,
 ) -> pa.Table:
-    """Read the rows of a data file.
+    """Read the rows of a data file as a whole; see `read_pieces`."""
+    pieces = read_pieces(store, file, schemas, fields, with_system=with_system)
+    return pa.concat_tables(list(pieces))
+
+
+def read_pieces(
+    store: FileReader,
+    file: DataFile,
+    schemas: Mapping[int, TableSchema],
+    fields: tuple[DataField, ...],
+    *,
+    with_system: bool,
+) -> Iterator[pa.Table]:
+    """Read the rows of a data file piece by piece, so that a large one needs little memory.
 
     Args:
         store: The store of the file.
@@ -91,8 +105,8 @@ def read_data_file(
         fields: The columns to return; those that the file lacks are null.
         with_system: Whether `_SEQUENCE_NUMBER` and `_VALUE_KIND` come along.
 
-    Returns:
-        The columns in the Arrow types of `fields`, in the order of the file.
+    Yields:
+        At least one table: the columns in the Arrow types of `fields`, in the order of the file.
 
     Raises:
         FormatError: The file is missing or cannot be read.
@@ -103,34 +117,44 @@ def read_data_file(
     tracked = {field.id: field for field in ROW_TRACKING_FIELDS}
     by_id = {**tracked, **written}
     there = [by_id[field.id] for field in fields if field.id in by_id]
+    gone = None if file.deleted is None else _deleted_positions(store, file, file.deleted)
+    start = 0
     try:
-        content = _read_columns(store, file, [*system, *there])
+        for content in _read_columns(store, file, [*system, *there]):
+            columns: dict[str, pa.Array | pa.ChunkedArray] = {
+                field.name: content[field.name].cast(to_arrow(field.type)) for field in system
+            }
+            for field in fields:
+                column = _column(content, by_id.get(field.id), field)
+                if field.id in tracked:
+                    column = _tracked(column, field, file, start)
+                columns[field.name] = column
+            rows = pa.table(columns) if columns else content.select([])
+            yield rows if gone is None else rows.filter(_kept(gone, start, rows.num_rows))
+            start += content.num_rows
     except NotFound as error:
         raise _broken(file, "it is missing") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, str(error).splitlines()[0].rstrip(".")) from error
-    columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        field.name: content[field.name].cast(to_arrow(field.type)) for field in system
-    }
-    for field in fields:
-        source = by_id.get(field.id)
-        if source is None or source.name not in content.column_names:
-            column = pa.nulls(content.num_rows, to_arrow(field.type))
-        else:
-            column = evolve(content[source.name], source.type, field.type)
-        columns[field.name] = _tracked(column, field, file) if field.id in tracked else column
-    rows = pa.table(columns) if columns else content.select([])
-    return rows if file.deleted is None else _without_deleted(store, rows, file, file.deleted)
 
 
-def _tracked(column: pa.Array, field: DataField, file: DataFile) -> pa.Array:
+def _column(content: pa.Table, source: DataField | None, field: DataField) -> pa.ChunkedArray:
+    if source is None or source.name not in content.column_names:
+        kind = to_arrow(field.type)
+        return pa.chunked_array([pa.nulls(content.num_rows, kind)], kind)
+    return evolve(content[source.name], source.type, field.type)
+
+
+def _tracked(
+    column: pa.ChunkedArray, field: DataField, file: DataFile, start: int
+) -> pa.ChunkedArray:
     """Row ids and sequence numbers, where the rows have none of their own."""
     if field.name != ROW_ID:
         return pc.fill_null(column, pa.scalar(file.sequence_number, pa.int64()))
     if file.first_row_id is None:
         return column
-    positions = np.arange(len(column), dtype=np.int64) + file.first_row_id
-    return pc.coalesce(column, pa.array(positions))
+    first = file.first_row_id + start
+    return pc.coalesce(column, pa.array(np.arange(first, first + len(column), dtype=np.int64)))
 
 
 def check_formats(paths: Iterable[str]) -> None:
@@ -188,34 +212,46 @@ def _offsets(array: pa.Array) -> pa.Array:
     return pa.array(array.offsets.to_numpy(), pa.int32())
 
 
-def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) -> pa.Table:
+def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) -> Iterator[pa.Table]:
     names = [field.name for field in fields]
     if file.path.endswith(".avro"):
-        return read_avro_rows(store.read(file.path), fields)
+        yield read_avro_rows(store.read(file.path), fields)
+        return
     source = open_source(store, file.path, file.size)
     if file.path.endswith(".parquet"):
         with pq.ParquetFile(source) as opened:
             there = [name for name in names if name in opened.schema_arrow.names]
-            return opened.read(columns=there, use_threads=False)
-    if file.path.endswith(".orc"):
-        opened = orc.ORCFile(source)
-        there = [name for name in names if name in opened.schema.names]
-        return opened.read(columns=there)
-    raise _unserved(file.path)
+            for number in range(opened.num_row_groups):
+                yield opened.read_row_group(number, columns=there, use_threads=False)
+            if not opened.num_row_groups:
+                yield opened.read(columns=there)
+        return
+    if not file.path.endswith(".orc"):
+        raise _unserved(file.path)
+    stripes = orc.ORCFile(source)
+    there = [name for name in names if name in stripes.schema.names]
+    for number in range(stripes.nstripes):
+        yield pa.Table.from_batches([stripes.read_stripe(number, columns=there)])
+    if not stripes.nstripes:
+        yield stripes.read(columns=there)
 
 
-def _without_deleted(
-    store: FileReader, rows: pa.Table, file: DataFile, deleted: DeletedRows
-) -> pa.Table:
+def _deleted_positions(
+    store: FileReader, file: DataFile, deleted: DeletedRows
+) -> npt.NDArray[np.int64]:
     name = file.path.rsplit("/", 1)[-1]
     try:
         data = store.read(deleted.index_path)
     except PaimonError as error:
         raise _broken(file, f"its deletion vector cannot be read: {error.message}") from error
     gone = read_deletion_vectors(data, [deleted.range], deleted.index_path)[name]
-    keep = np.ones(rows.num_rows, dtype=bool)
-    keep[np.fromiter(gone, dtype=np.int64, count=len(gone))] = False
-    return rows.filter(pa.array(keep))
+    return np.fromiter(gone, dtype=np.int64, count=len(gone))
+
+
+def _kept(gone: npt.NDArray[np.int64], start: int, count: int) -> pa.Array:
+    keep = np.ones(count, dtype=bool)
+    keep[gone[(gone >= start) & (gone < start + count)] - start] = False
+    return pa.array(keep)
 
 
 def _unserved(path: str) -> InvalidInput:

@@ -21,7 +21,7 @@ from core.format.data_types import DataField, arrow_schema, to_arrow
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
-from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file
+from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
 from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
 from core.spark.read_plan import ReadPlan, ReadUnit, plan_read
@@ -61,7 +61,7 @@ class ReadTask:
         if unit.is_merged:
             tables: Iterable[pa.Table] = (self._merged(unit),)
         else:
-            tables = (self._unmerged(file) for file in unit.files)
+            tables = chain.from_iterable(map(self._unmerged, unit.files))
         for rows in tables:
             wanted = self._filtered(rows).select([field.name for field in self.fields])
             yield from wanted.cast(layout, safe=False).to_batches(max_chunksize=_BATCH_ROWS)
@@ -72,8 +72,8 @@ class ReadTask:
         if unit.is_merged:
             return self._filtered(self._merged(unit)).select(names)
         empty = pa.schema([(each.name, to_arrow(each.type)) for each in self.fields]).empty_table()
-        tables = (self._filtered(self._unmerged(file)).select(names) for file in unit.files)
-        return pa.concat_tables([empty, *tables])
+        tables = chain.from_iterable(map(self._unmerged, unit.files))
+        return pa.concat_tables([empty, *(self._filtered(rows).select(names) for rows in tables)])
 
     def _merged(self, unit: ReadUnit) -> pa.Table:
         # What decides between rows of a key is read with them, and left out afterwards.
@@ -86,11 +86,11 @@ class ReadTask:
             self.schema,
         )
 
-    def _unmerged(self, file: DataFile) -> pa.Table:
+    def _unmerged(self, file: DataFile) -> Iterator[pa.Table]:
         has_keys = bool(self.schema.primary_keys)
         fields = self._fields(self._names)
-        rows = read_data_file(self.store, file, self.schemas, fields, with_system=has_keys)
-        return live_rows(rows) if has_keys else rows
+        for rows in read_pieces(self.store, file, self.schemas, fields, with_system=has_keys):
+            yield live_rows(rows) if has_keys else rows
 
     @property
     def _names(self) -> tuple[str, ...]:

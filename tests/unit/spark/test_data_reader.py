@@ -1,0 +1,75 @@
+"""Data files piece by piece: deleted rows and row ids count over the whole file."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.data_types import INT, STRING, DataField
+from core.format.deletion_vector import write_deletion_vectors
+from core.spark.data_reader import (
+    ROW_TRACKING_FIELDS,
+    DataFile,
+    DeletedRows,
+    check_formats,
+    read_data_file,
+    read_pieces,
+)
+from core.storage.file_io import FileIO
+from tests.support.table_files import a_schema
+
+SCHEMAS = {0: a_schema(0)}
+FIELDS = SCHEMAS[0].fields
+ROWS = pa.table({"id": pa.array(range(10), pa.int32()), "name": [f"n{n}" for n in range(10)]})
+
+
+def a_file(folder: Path, name: str = "data-1.parquet", **more: object) -> DataFile:
+    path = folder / name
+    return DataFile(path=str(path), size=path.stat().st_size, schema_id=0, **more)  # type: ignore[arg-type]
+
+
+def test_a_large_file_comes_in_pieces_without_its_deleted_rows(tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "data-1.parquet", row_group_size=4)
+    data, ranges = write_deletion_vectors({"data-1.parquet": [0, 3, 4, 9]})
+    (tmp_path / "index-1").write_bytes(data)
+    deleted = DeletedRows(index_path=str(tmp_path / "index-1"), range=ranges[0])
+    file = a_file(tmp_path, deleted=deleted, first_row_id=100, sequence_number=7)
+    store = FileIO.for_url(str(tmp_path))
+    pieces = list(
+        read_pieces(store, file, SCHEMAS, (*FIELDS, *ROW_TRACKING_FIELDS), with_system=False)
+    )
+    assert [piece["id"].to_pylist() for piece in pieces] == [[1, 2], [5, 6, 7], [8]]
+    whole = pa.concat_tables(pieces)
+    assert whole["_ROW_ID"].to_pylist() == [101, 102, 105, 106, 107, 108]
+    assert set(whole["_SEQUENCE_NUMBER"].to_pylist()) == {7}
+
+
+@pytest.mark.parametrize("name", ["data-1.parquet", "data-1.orc"])
+def test_a_file_without_rows_has_its_columns(tmp_path: Path, name: str) -> None:
+    write = pq.write_table if name.endswith("parquet") else orc.write_table
+    write(ROWS.slice(0, 0), str(tmp_path / name))
+    added = DataField(id=9, name="later", type=STRING)
+    store = FileIO.for_url(str(tmp_path))
+    found = read_data_file(
+        store, a_file(tmp_path, name), SCHEMAS, (*FIELDS, added), with_system=False
+    )
+    assert found.num_rows == 0
+    assert found.schema.names == ["id", "name", "later"]
+
+
+def test_a_value_that_does_not_fit_todays_type_is_told_with_its_file(tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "data-1.parquet")
+    wanted = (DataField(id=1, name="name", type=INT),)
+    with pytest.raises(FormatError, match=r"data-1\.parquet cannot be read") as raised:
+        read_data_file(
+            FileIO.for_url(str(tmp_path)), a_file(tmp_path), SCHEMAS, wanted, with_system=False
+        )
+    assert raised.value.kind is ErrorKind.BROKEN_FILE
+
+
+def test_other_formats_are_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"data-1\.csv\.gz is of a format"):
+        check_formats(["data-1.avro", "data-1.csv.gz"])
