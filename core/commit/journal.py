@@ -174,10 +174,11 @@ class Journal:
 
     def forget(self, operation_id: str, steps: Sequence[str] = ()) -> None:
         """Remove the intent and steps of an operation of which nothing is left to be done."""
-        names = [("step", f"{operation_id}-{step}") for step in steps]
-        # The intent goes first: without it, steps mean nothing to anybody.
+        # For good and first: an intent that came back without its steps would be read as one
+        # that had not got so far.
+        self._store.remover.remove([self._path("intent", operation_id)])
         self._store.remover.discard(
-            [self._path(kind, name) for kind, name in [("intent", operation_id), *names]]
+            [self._path("step", f"{operation_id}-{step}") for step in steps]
         )
 
     def finish(self, operation_id: str, end: End) -> End:

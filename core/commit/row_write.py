@@ -7,6 +7,7 @@ small file that says so.
 """
 
 import hashlib
+import json
 import logging
 import os
 import platform
@@ -14,7 +15,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from core.commit.commit_check import check_features
@@ -34,6 +36,7 @@ PROCEDURE: Final = "write_rows"
 """What the journal calls every write of rows."""
 
 _PUBLISH: Final = "publish"
+_RESULT: Final = "result"
 _WRITE_ID: Final = "writeId"
 _HOST: Final = "host"
 _PROCESS: Final = "process"
@@ -69,12 +72,14 @@ class RowCommit:
         partitions: The encoded partitions that an overwrite replaces, as
             `FileStoreCommit.overwrite` takes them.
         expected_head: The only head that this may stand on; None where any will do.
+        summary: Figures of the write that are to be remembered.
     """
 
     messages: tuple[CommitMessage, ...]
     overwrites: bool = False
     partitions: tuple[bytes, ...] | None = None
     expected_head: SnapshotIdentity | None = None
+    summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_json(self, seen_id: int) -> str:
         """Encode for the journal, with the head before the first try."""
@@ -86,6 +91,7 @@ class RowCommit:
                     "overwrites": self.overwrites,
                     "partitions": None if partitions is None else [p.hex() for p in partitions],
                     "expectedHead": identity_to(self.expected_head),
+                    "summary": dict(self.summary),
                     "seenId": seen_id,
                 }
             )
@@ -101,6 +107,7 @@ class RowCommit:
             overwrites=raw.get("overwrites", bool),
             partitions=None if partitions is None else tuple(map(bytes.fromhex, partitions)),
             expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
+            summary=raw.find("summary", dict) or {},
         )
         return commit, raw.get("seenId", int)
 
@@ -136,28 +143,21 @@ class RowWrite:
     ) -> "RowWrite":
         """Write the journal entry that comes before the first file.
 
-        An earlier run of the operation that was cut off before its commit is taken back.
-
         Args:
             table: The table on the branch to be written.
             store: Its store.
-            operation_id: Names the write; an operation that has ended does not begin again.
+            operation_id: Names the write; see `resume` for one that may have begun before.
             actor: Who writes; the commit user.
             statement: What was asked for.
             clock: Milliseconds since the epoch.
             process: Who writes, from `this_process`; this process if left out.
 
         Raises:
-            CommitConflict: The operation was taken back by `recover`.
             NotAllowed: The table has a feature whose commits are not made here.
         """
         check_features(table, table.schema())
-        journal = Journal(store, table.paths)
-        known = journal.find(operation_id)
-        if known is not None:
-            cls(table, store, known, clock).abandon(waits=False)
         now_millis = clock()
-        intent = journal.begin(
+        intent = Journal(store, table.paths).begin(
             Intent(
                 operation_id=operation_id,
                 procedure=PROCEDURE,
@@ -185,27 +185,43 @@ class RowWrite:
         seen_id = 0 if head is None else head.id
         content = commit.to_json(seen_id).encode()
         self._journal.mark(self._intent.operation_id, _PUBLISH, content)
-        ended = self._journal.end_of(self._intent.operation_id)
-        if ended is not None:
-            raise CommitConflict(
-                ended.message or f"Operation {self._intent.operation_id} was taken back.",
-                kind=ErrorKind.INTERRUPTED,
-            )
+        _raise_if_ended(self._journal, self._intent.operation_id)
         return land(self._table, self._store, self._intent, commit, self._clock, seen_id=None)
 
-    def finish(self, message: str | None = None) -> None:
-        """Note the end of a write that stands, with what is to be remembered of it."""
+    def finish(self, figures: Mapping[str, int | None] | None = None) -> None:
+        """End a write that stands, and keep what is to be told of it if it is asked for again."""
         operation_id = self._intent.operation_id
-        if message is not None:
-            end = End(ending=Ending.DONE, time_millis=self._clock(), message=message)
-            self._journal.finish(operation_id, end)
+        if figures:
+            content = json.dumps(dict(figures)).encode()
+            self._journal.mark(operation_id, _RESULT, content)
         self._journal.forget(operation_id, (_PUBLISH,))
 
     @staticmethod
-    def remembered(table: FileStoreTable, store: CommitStore, operation_id: str) -> str | None:
-        """Return what `finish` was told of an operation that stands; None where it does not."""
-        end = Journal(store, table.paths).end_of(operation_id)
-        return end.message if end is not None and end.ending is Ending.DONE else None
+    def resume(
+        table: FileStoreTable, store: CommitStore, operation_id: str, clock: Callable[[], int]
+    ) -> Mapping[str, int | None] | None:
+        """Look what became of an operation that may have run before.
+
+        Where its commit had begun it is finished; where it had not, its files are removed.
+
+        Returns:
+            The figures of the write where it stands; None where it is to be made.
+
+        Raises:
+            CommitConflict: Its commit cannot stand any more, or `recover` took the write back.
+        """
+        journal = Journal(store, table.paths)
+        known = journal.find(operation_id)
+        if known is not None and journal.has_reached(operation_id, _PUBLISH):
+            recover_write(table, store, known, clock)
+        elif known is not None and not journal.has_reached(operation_id, _RESULT):
+            RowWrite(table, store, known, clock).abandon(waits=False)
+        result = journal.find_step(operation_id, _RESULT)
+        if result is not None:
+            found: Mapping[str, int | None] = json.loads(result)
+            return found
+        _raise_if_ended(journal, operation_id)
+        return None
 
     def abandon(self, *, waits: bool = True) -> None:
         """Remove what was written; no snapshot names it.
@@ -250,6 +266,15 @@ class RowWrite:
             return self._journal.has_reached(self._intent.operation_id, _PUBLISH)
         except PaimonError:
             return True
+
+
+def _raise_if_ended(journal: Journal, operation_id: str) -> None:
+    ended = journal.end_of(operation_id)
+    if ended is not None:
+        raise CommitConflict(
+            ended.message or f"Operation {operation_id} was taken back.",
+            kind=ErrorKind.INTERRUPTED,
+        )
 
 
 def this_process() -> dict[str, object]:
@@ -311,7 +336,11 @@ def recover_write(
     done = journal.finish(
         intent.operation_id, End(ending=Ending.DONE, time_millis=clock(), message=message)
     )
-    write.finish()
+    write.finish(
+        {"snapshot_id": None if snapshot is None else snapshot.id, **commit.summary}
+        if commit.summary
+        else None
+    )
     return done
 
 

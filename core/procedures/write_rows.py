@@ -1,9 +1,8 @@
 """INSERT, INSERT OVERWRITE, DELETE, UPDATE and compaction, from the first file to the snapshot."""
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -292,13 +291,19 @@ def _shown(
         return prepared, commit
 
     written = _run(warehouse, table, call, noting)
-    if not waits or schema.options.read(table_options.WRITE_ONLY) or not touched:
+    if not waits or schema.options.read(table_options.WRITE_ONLY) or written.snapshot_id is None:
         return written
     again = replace(call, operation_id=f"{call.operation_id}-compact")
     for _ in range(_COMPACTION_TRIES):
         try:
             compacted = compact_table(
-                warehouse, writer, table, again, buckets=touched, progress=progress
+                # Of a write that was resumed the buckets are not known.
+                warehouse,
+                writer,
+                table,
+                again,
+                buckets=touched or None,
+                progress=progress,
             )
         except CommitConflict as error:
             # The rows stand; only who reads them has to wait for a later compaction.
@@ -313,9 +318,9 @@ def _run(
 ) -> Written:
     warehouse.check_writable()
     check_role(call.role, Role.EDITOR, "write rows")
-    known = RowWrite.remembered(table, warehouse.store, call.operation_id)
+    known = RowWrite.resume(table, warehouse.store, call.operation_id, warehouse.clock)
     if known is not None:
-        return Written(**json.loads(known))
+        return _written(known)
     write = RowWrite.begin(
         table,
         warehouse.store,
@@ -327,20 +332,27 @@ def _run(
     snapshot: Snapshot | None = None
     with write.guarded():
         prepared, commit = prepare(write.write_id)
+        figures = {
+            "rows": prepared.row_count,
+            "files_added": _count(prepared.messages, "new_files", "compact_after"),
+            "files_removed": _count(prepared.messages, "deleted_files", "compact_before"),
+        }
         if commit.overwrites or commit.messages:
-            snapshot = write.publish(commit)
-    written = Written(
-        snapshot_id=None if snapshot is None else snapshot.id,
-        rows=prepared.row_count,
-        files_added=_count(prepared.messages, "new_files", "compact_after"),
-        files_removed=(
-            _replaced_files(table, snapshot)
-            if commit.overwrites
-            else _count(prepared.messages, "deleted_files", "compact_before")
-        ),
+            snapshot = write.publish(replace(commit, summary=figures))
+    if commit.overwrites:
+        figures["files_removed"] = _replaced_files(table, snapshot)
+    found = {"snapshot_id": None if snapshot is None else snapshot.id, **figures}
+    write.finish(found)
+    return _written(found)
+
+
+def _written(figures: Mapping[str, int | None]) -> Written:
+    return Written(
+        snapshot_id=figures.get("snapshot_id"),
+        rows=figures.get("rows") or 0,
+        files_added=figures.get("files_added") or 0,
+        files_removed=figures.get("files_removed") or 0,
     )
-    write.finish(json.dumps(asdict(written)))
-    return written
 
 
 def _replaced_files(table: FileStoreTable, snapshot: Snapshot | None) -> int:

@@ -68,15 +68,17 @@ def test_recovery_ends_what_a_kill_cut_off(
     (found,) = recover_table(bench.warehouse, bench.open("t"))
     assert (found.operation_id, found.ending, found.error) == (OPERATION, ending, None)
     assert leftovers(bench) == set()
+    assert bench.named_files("t") <= bench.files("t")
     assert recover_table(bench.warehouse, bench.open("t")) == ()
     snapshots = list(bench.open("t").snapshots.walk())
     assert len(snapshots) == (ending is Ending.DONE)
     assert sum(each.total_record_count or 0 for each in snapshots) == 3 * len(snapshots)
 
 
-def test_an_operation_that_was_cut_off_begins_again(bench: WriteBench) -> None:
+@pytest.mark.parametrize("place", ["files", "entry", "snapshot"])
+def test_an_operation_that_was_cut_off_is_made_once(bench: WriteBench, place: str) -> None:
     bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
-    kill_a_write(bench, "files")
+    kill_a_write(bench, place)
     table = bench.open("t")
 
     def write() -> Written:
@@ -85,8 +87,9 @@ def test_an_operation_that_was_cut_off_begins_again(bench: WriteBench) -> None:
         return insert_rows(bench.warehouse, writer, table, rows, call)
 
     written = write()
-    assert written.snapshot_id == 1
+    assert (written.snapshot_id, written.rows) == (1, 3)
     assert leftovers(bench) == set()
+    assert bench.named_files("t") <= bench.files("t")
     # A job that lost its answer asks again.
     assert write() == written
     assert len(list(table.snapshots.walk())) == 1
