@@ -6,7 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from core.commit.row_write import PreparedRows
-from core.spark.compaction import compact
+from core.format import options as table_options
+from core.spark.compaction import check_compactable, compact
 from core.spark.row_changes import delete_rows, update_rows
 from core.spark.session import Progress, WarmSession
 from core.spark.writers import WriteRequest, prepare_rows
@@ -39,6 +40,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write rows as data files; see `core.procedures.row_writer.RowWriter`."""
+        _check_shown(table)
         request = WriteRequest(
             write_id=write_id, by_position=by_position, constants=constants, replaces=replaces
         )
@@ -56,6 +58,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write what deletes the rows for which a condition is true."""
+        _check_shown(table)
         return delete_rows(
             self._session,
             self._store,
@@ -77,6 +80,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write what gives columns new values, in the rows for which a condition is true."""
+        _check_shown(table)
         return update_rows(
             self._session,
             self._store,
@@ -100,3 +104,11 @@ class SparkRowWriter:
         return compact(
             self._session, self._store, table, buckets, write_id=write_id, progress=progress
         )
+
+
+def _check_shown(table: FileStoreTable) -> None:
+    """Refuse rows that only a compaction would show, where it is not made here."""
+    schema = table.schema()
+    waits = bool(schema.primary_keys) and schema.skips_level_0
+    if waits and not schema.options.read(table_options.WRITE_ONLY):
+        check_compactable(schema)

@@ -54,6 +54,7 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
     "postponed": {"bucket": "-2"},
     "orc": {"bucket": "1", "file.format": "orc"},
     "looking": {"bucket": "1", "changelog-producer": "lookup"},
+    "waiting": {"bucket": "1", "merge-engine": "first-row", "changelog-producer": "lookup"},
     "append_tracked": {"row-tracking.enabled": "true"},
 }
 
@@ -144,6 +145,7 @@ def test_numbers_become_text_and_are_rounded_as_in_spark(bench: WriteBench) -> N
         ("postponed", lambda b, t: b.insert(t, [_PLAIN]), "postpone"),
         ("crossing", lambda b, t: b.insert(t, [_PLAIN]), "dynamic across partitions"),
         ("orc", lambda b, t: b.insert(t, [_PLAIN]), "orc"),
+        ("waiting", lambda b, t: b.insert(t, [_PLAIN]), "changelog-producer"),
         ("looking", lambda b, t: b.compact(t), "changelog-producer"),
         ("append_tracked", lambda b, t: b.delete(t, "id = 1"), "row-tracking"),
         ("append_tracked", lambda b, t: b.compact(t), "row-tracking"),

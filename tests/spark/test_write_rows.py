@@ -93,6 +93,11 @@ def sequences_and_changelogs(bench: WriteBench) -> None:
     snapshots = [*bench.open("sequenced").snapshots.walk()]
     assert [each.changelog_record_count for each in snapshots] == [1, 1, 1, 2, 3]
     bench.expect("sequenced", [(1, 5, "new"), (2, 1, "FIRST")])
+    first = {"bucket": "1", "merge-engine": "first-row"}
+    bench.create("first", columns, primary_keys=("k",), options=first)
+    bench.insert("first", [(1, 1, "first"), (1, 2, "second")])
+    bench.insert("first", [(1, 3, "third"), (2, 1, "other")])
+    bench.expect("first", [(1, 1, "first"), (2, 1, "other")])
     bench.create("replaced", columns, primary_keys=("k",), options=options)
     bench.overwrite("replaced", [(1, 5, "new")])
     bench.expect("replaced", [(1, 5, "new")])
