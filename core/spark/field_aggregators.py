@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pyroaring import BitMap
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.data_types import (
@@ -26,6 +25,7 @@ from core.format.data_types import (
     TypeRoot,
 )
 from core.format.options import Options
+from core.format.roaring_bitmap import union_bitmaps
 
 Value: TypeAlias = Any
 _Pairs: TypeAlias = list[tuple[Value, Value]]
@@ -344,9 +344,7 @@ class _NestedPartialUpdate(FieldAggregator):
 
 class _Bitmap32(_OfBoth):
     def _both(self, merged: bytes, value: bytes) -> bytes:
-        found = BitMap.deserialize(merged) | BitMap.deserialize(value)
-        found.run_optimize()
-        return bytes(found.serialize())
+        return union_bitmaps(merged, value)
 
 
 _AGGREGATORS: Final[Mapping[str, type[FieldAggregator]]] = MappingProxyType(
