@@ -1,23 +1,30 @@
 """What a query reads: its tables opened, each at the state that it asks for."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import pyarrow as pa
 
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.format.data_types import AtomicType, DataType, TypeRoot
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.table_schema import TableSchema
+from core.merge.predicate import Compare, Condition, IsIn, Join, Literal, Name
 from core.procedures.browse_tables import list_table_names
 from core.procedures.row_engine import QuerySource
 from core.procedures.warehouse import Warehouse
 from core.sql.answer import StateRead
+from core.sql.pushdown import Comparison
 from core.sql.query import Query, RewrittenQuery, TableReference, nearest_names
 from core.table.file_store_table import FileStoreTable
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
 from core.table.table_state import TableState
+
+_BITS: Final = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,11 +88,15 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
     views: dict[_State, str] = {}
     written: dict[str, str] = {}
     sources: dict[str, _Source] = {}
+    states = [reference.state for reference in query.references]
     for reference in query.references:
         if reference.state not in views:
             view = views[reference.state] = f"q{own}_{len(views)}"
             written[view] = reference.written
-            sources[view] = _source(warehouse, query, reference, branch)
+            # Who reads a state twice wants other rows each time.
+            is_once = states.count(reference.state) == 1
+            compared = query.comparisons.get(reference.start, ()) if is_once else ()
+            sources[view] = _source(warehouse, query, reference, branch, compared)
     return OpenedQuery(
         rewritten=query.over([views[each.state] for each in query.references]),
         contents={view: source.content for view, source in sources.items()},
@@ -98,7 +109,42 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
 _State = tuple[Identifier, bool, str | None, int | None]
 
 
-def _source(warehouse: Warehouse, query: Query, reference: TableReference, branch: str) -> _Source:
+def condition_of(schema: TableSchema, comparisons: Iterable[Comparison]) -> Condition | None:
+    """Return what a reader can leave rows out by; None where that is nothing.
+
+    A comparison counts where value and column are of one kind, so that Spark casts neither.
+    """
+    found: list[Condition] = []
+    for each in comparisons:
+        named = [f for f in schema.fields if f.name.lower() == each.column.lower()]
+        if len(named) != 1 or not all(_is_of(named[0].type, value) for value in each.values):
+            continue
+        name = Name(side=None, column=named[0].name)
+        values = tuple(Literal(value=value) for value in each.values)
+        found.append(
+            IsIn(operand=name, values=values)
+            if each.sign == "in"
+            else Compare(sign=each.sign, left=name, right=values[0])
+        )
+    return Join(word="and", conditions=tuple(found)) if len(found) > 1 else next(iter(found), None)
+
+
+def _is_of(kind: DataType, value: str | int) -> bool:
+    if not isinstance(kind, AtomicType):
+        return False
+    if isinstance(value, str):
+        return kind.root is TypeRoot.VARCHAR
+    bits = _BITS.get(kind.root)
+    return bits is not None and abs(value) < 2 ** (bits - 1)
+
+
+def _source(
+    warehouse: Warehouse,
+    query: Query,
+    reference: TableReference,
+    branch: str,
+    comparisons: Iterable[Comparison],
+) -> _Source:
     try:
         table, note = _open(warehouse, reference, branch)
         if reference.identifier.system_table is not None:
@@ -116,8 +162,11 @@ def _source(warehouse: Warehouse, query: Query, reference: TableReference, branc
             f"{reference.place}: {error.message}", kind=error.kind, **error.facts
         ) from error
     return _Source(
-        content=TableState(
-            table=table, snapshot=snapshot, columns=query.columns_of(schema.row_type.names)
+        content=(
+            TableState(
+                table=table, snapshot=snapshot, columns=query.columns_of(schema.row_type.names)
+            ),
+            condition_of(schema, comparisons),
         ),
         read=StateRead(
             table=reference.identifier.table_name,

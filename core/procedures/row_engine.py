@@ -10,6 +10,7 @@ from core.commit.commit_message import CommitMessage
 from core.diff.row_diff import RowDiffWork
 from core.errors import ErrorKind, NotAllowed
 from core.merge.policy import Policy
+from core.merge.predicate import Condition
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.sql.answer import Answer
 from core.table.file_store_table import FileStoreTable
@@ -18,8 +19,8 @@ from core.table.table_state import TableState
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
 
-QuerySource: TypeAlias = TableState | pa.Table
-"""What a query reads: a state of a table, or rows that are there."""
+QuerySource: TypeAlias = tuple[TableState, Condition | None] | pa.Table
+"""What a query reads: a state of a table, of which it may need only some rows; or rows."""
 
 FILES_TO_VERIFY: Final = pa.schema(
     [

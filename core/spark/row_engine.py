@@ -1,6 +1,6 @@
 """The row engine that procedures are given: Spark tasks over one warehouse's store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import pyarrow as pa
@@ -12,13 +12,12 @@ from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.row_writer import SparkRowWriter
 from core.spark.session import Progress, WarmSession
-from core.spark.sql_engine import query_frame, run_query
+from core.spark.sql_engine import Sources, query_frame, run_query
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
 from core.sql.answer import Answer
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import TableState
 
 
 class SparkRowEngine(SparkRowWriter):
@@ -108,7 +107,7 @@ class SparkRowEngine(SparkRowWriter):
     def query(
         self,
         sql: str,
-        sources: Mapping[str, TableState | pa.Table],
+        sources: Sources,
         limit: int,
         progress: Progress,
     ) -> tuple[pa.Table, str]:
@@ -122,9 +121,7 @@ class SparkRowEngine(SparkRowWriter):
         """
         return run_query(self._session, self._store, sql, sources, limit, progress=progress)
 
-    def opened(
-        self, sql: str, sources: Mapping[str, TableState | pa.Table]
-    ) -> AbstractContextManager[DataFrame]:
+    def opened(self, sql: str, sources: Sources) -> AbstractContextManager[DataFrame]:
         """Open a query as a frame; its rows, and the views of the sources, are there within."""
         return query_frame(self._session.spark, self._store, sql, sources)
 

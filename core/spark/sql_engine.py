@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]  # no types
@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 )
 
 from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.merge.predicate import Condition
 from core.spark.readers import read_table
 from core.spark.session import Progress, WarmSession
 from core.sql.answer import single_names
@@ -34,7 +35,8 @@ from core.sql.query import FORBIDDEN_FUNCTIONS
 from core.storage.file_io import FileIO
 from core.table.table_state import TableState
 
-Sources = Mapping[str, TableState | pa.Table]
+Source: TypeAlias = tuple[TableState, Condition | None] | pa.Table
+Sources: TypeAlias = Mapping[str, Source]
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
 _RELATIONS: Final = "org.apache.spark.sql.catalyst.plans.logical."
@@ -134,9 +136,12 @@ def _open(
     spark: SparkSession, store: FileIO, sql: str, sources: Sources, *, all_columns: bool = False
 ) -> DataFrame:
     for name, source in sources.items():
-        if isinstance(source, TableState):
-            columns = None if all_columns else source.columns
-            frame = read_table(spark, store, source.table, source.snapshot, columns=columns)
+        if isinstance(source, tuple):
+            state, condition = source
+            columns = None if all_columns else state.columns
+            frame = read_table(
+                spark, store, state.table, state.snapshot, columns=columns, filters=condition
+            )
         else:
             layout = from_arrow_schema(source.schema, prefer_timestamp_ntz=True)
             frame = spark.createDataFrame(source, schema=layout)

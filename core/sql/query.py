@@ -7,7 +7,7 @@ Spark's business. Words and tables are found by sqlglot; what Spark could read d
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -21,6 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.sql.place import Origins, Place
+from core.sql.pushdown import Comparison, comparisons_in
 
 _MAX_LENGTH: Final = 100_000
 # They call any method of the JVM.
@@ -132,6 +133,7 @@ class Query:
         references: The tables in it, in their order.
         words: All words of it, lower case: a column that it uses is among them.
         takes_all_columns: Whether columns are used without being named.
+        comparisons: What holds for each row that is used of a table, by where it is named.
     """
 
     text: str
@@ -139,6 +141,7 @@ class Query:
     references: tuple[TableReference, ...]
     words: frozenset[str]
     takes_all_columns: bool
+    comparisons: Mapping[int, tuple[Comparison, ...]]
     _cuts: tuple[tuple[int, int], ...]
     _dropped: tuple[tuple[int, int], ...]
 
@@ -220,9 +223,13 @@ class _Reader:
             references=references,
             words=frozenset(token.text.lower() for token in self._tokens),
             takes_all_columns=_takes_all_columns(tree),
+            comparisons={} if self._has_pipes() else comparisons_in(tree),
             _cuts=tuple(sorted({(token.start, token.end + 1) for token in self._tokens})),
             _dropped=tuple(_database_prefixes(tree, references)),
         )
+
+    def _has_pipes(self) -> bool:
+        return any(token.token_type is TokenType.PIPE_GT for token in self._tokens)
 
     def _check_words(self) -> None:
         for token in self._tokens:

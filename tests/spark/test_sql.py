@@ -92,6 +92,29 @@ def test_versions_times_and_columns_travel(sql: Sql) -> None:
     assert same.column_names == ["id", "name", "id (2)"]
 
 
+def test_what_readers_leave_out_is_not_asked_for(sql: Sql) -> None:
+    keyed, parted = "fixtures.key_levels", "fixtures.append_partitioned"
+    found = sql.rows(
+        f"SELECT * FROM {keyed} WHERE id >= 100 AND 103 > id AND name <> 'x' "
+        f"UNION ALL SELECT * FROM {keyed} VERSION AS OF 'compacted' k WHERE k.id IN (1, 2, -7)"
+    )
+    assert Counter(found[:3]) == Counter(r for r in sql.paimon(keyed) if 100 <= r[0] < 103)
+    assert {row[0] for row in found[3:]} == {1, 2}
+    for condition, wanted in (
+        ("day = '2024-01-02' AND region = 'us'", lambda r: r[:2] == ("2024-01-02", "us")),
+        (
+            "day BETWEEN '2024-01-01' AND '2024-01-02'",
+            lambda r: r[0] in ("2024-01-01", "2024-01-02"),
+        ),
+        ("day = '' OR id = 2", lambda r: r[0] == "" or r[2] == 2),
+        ("(ID = 4)", lambda r: r[2] == 4),
+        ("id = 99999999999", lambda r: False),
+        ("id = '4'", lambda r: r[2] == 4),
+    ):
+        rows = sql.rows(f"SELECT * FROM {parted} WHERE {condition}")
+        assert Counter(rows) == Counter(filter(wanted, sql.paimon(parted))), condition
+
+
 def test_system_tables_are_tables(sql: Sql) -> None:
     name = "fixtures.branches_diverged"
     found = sql.rows("SELECT branch_name FROM fixtures.`branches_diverged$branches` ORDER BY 1")
