@@ -1,0 +1,108 @@
+"""What is read of a query before anybody runs it."""
+
+import pytest
+
+from core.errors import InvalidInput
+from core.sql.query import nearest_names, parse_query
+from core.sql.writes import parse_write
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("SELECT f.a, air.f.b FROM air.f VERSION AS OF 7", "SELECT f.a, f.b FROM v0 AS `f`"),
+        (
+            "SELECT date_format(a, 'HH:mm:ss.SSS') /* c */ FROM a.`b$branch_c` x -- \\\n",
+            "SELECT date_format(a, 'HH:mm:ss.SSS') FROM v0 x",
+        ),
+        (
+            "WITH c AS (FROM a.b SELECT c) SELECT count(*) FROM c, d.e TABLESAMPLE (9 ROWS)",
+            "WITH c AS (FROM v0 AS `b` SELECT c) SELECT count(*) FROM c, "
+            "v1 TABLESAMPLE (9 ROWS) AS `e`",
+        ),
+        ("SELECT 'it''s', R'\\', 10L FROM a.b b", "SELECT 'it''s', R'\\', 10L FROM v0 b"),
+    ],
+)
+def test_only_tables_change(text: str, over: str) -> None:
+    query = parse_query(text)
+    assert query.over([f"v{n}" for n in range(len(query.references))]).text == over
+
+
+def test_places_lead_back_to_the_text() -> None:
+    text = "SELECT\n  x.a, -- of x\n  nope FROM air.flights VERSION AS OF 'v' x"
+    rewritten = parse_query(text).over(["a_rather_long_view"])
+    assert str(rewritten.place_of(rewritten.text.index("nope"))) == "Line 3, column 3"
+    assert str(rewritten.place_of(rewritten.text.index("a_rather"))) == "Line 3, column 13"
+    inside = rewritten.within("SELECT * FROM (", ")")
+    assert str(inside.place_of(inside.text.index("nope"))) == "Line 3, column 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("SELECT a FROM d.t WHERE B > 1", ("a", "B")),
+        ("SELECT count(*) FROM d.t", ("a",)),
+        ("SELECT a.* FROM d.t a", ("a", "B", "c")),
+        ("SELECT a FROM d.t NATURAL JOIN d.u", ("a", "B", "c")),
+        ("SELECT a FROM d.t PIVOT (sum(B) FOR x IN (1))", ("a", "B", "c")),
+        ("SELECT 1 FROM d.t JOIN d.u USING (c)", ("c",)),
+    ],
+)
+def test_columns_that_no_word_names_are_left_out(text: str, columns: tuple[str, ...]) -> None:
+    assert parse_query(text).columns_of(["a", "B", "c"]) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("SELECT a FROM d.t x WHERE 1 < x.a AND b IN ('p', 'q')", "a > 1, b in p q"),
+        ("SELECT a FROM d.t WHERE (c BETWEEN -1 AND 3) AND d <> 2", "c <= 3, c >= -1"),
+        ("SELECT a FROM d.t WHERE a = 1 OR b = 2", ""),
+        ("SELECT a FROM d.t WHERE NOT (a = 1) AND b NOT IN (1)", ""),
+        ("SELECT a FROM d.t JOIN d.u WHERE a = 1", ""),
+        ("SELECT a FROM d.t TABLESAMPLE (3 ROWS) WHERE a = 1", ""),
+        ("SELECT x FROM d.t AS t(x) WHERE x = 1", ""),
+        ("SELECT a FROM d.t WHERE a = 'it\\'s' AND b = 1.5", ""),
+        ("FROM d.t |> LIMIT 3 |> WHERE a = 1", ""),
+    ],
+)
+def test_rows_are_left_out_where_all_conditions_are_plain(text: str, asked: str) -> None:
+    found = [each for part in parse_query(text).comparisons.values() for each in part]
+    told = ", ".join(f"{f.column} {f.sign} {' '.join(map(str, f.values))}" for f in found)
+    assert told == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT * FROM flights", "Line 1, column 15: 'flights' names no table"),
+        ("SELECT 1;\nSELECT 2", "One statement"),
+        ("SELECT (((", "Line 1, column"),
+        ("SELECT :x FROM d.t", "there are no parameters"),
+        ("SELECT 1 WHERE " + "(" * 3_000 + "1" + ")" * 3_000, "nested too deeply"),
+        ("SELECT " + "x" * 100_001, "characters"),
+        ("SELECT 'open", "cannot be cut into words"),
+    ],
+)
+def test_what_cannot_be_read_is_told(text: str, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        parse_query(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM d.t WHERE a = 1) OR (1 = 1",
+        "DELETE FROM d.t WHERE a = 1 UNION SELECT 1 FROM d.u",
+        "UPDATE d.t SET a = 1), (2",
+        "UPDATE d.t SET a = 1 FROM d.u",
+        "INSERT INTO d.t SELECT 1 INTO x",
+    ],
+)
+def test_a_condition_is_nothing_but_a_condition(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse_write(text)
+
+
+def test_near_names_are_found() -> None:
+    assert nearest_names("air.fligts", ["air.flights", "shop.orders"]) == ("air.flights",)
