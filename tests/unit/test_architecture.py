@@ -23,7 +23,7 @@ HOMES = {
     "py4j": ("core.spark",),
     "datafusion": ("core.table",),
     "fastavro": ("core.format",),
-    "pyroaring": ("core.format",),
+    "pyroaring": ("core.format", "core.diff", "core.spark"),
     "dbos": ("core.jobs",),
     "sqlalchemy": ("core.jobs", "core.storage"),
     "sqlglot": ("core.sql", "core.quality"),
