@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,9 @@ from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
 from core.format.index_manifest import IndexType
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
+
+_FILLED: Final = ("kind", "identity", "manifest", "position")
+_GIVEN: Final = [name for name in MANIFEST_ENTRY.names if name not in _FILLED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,11 +139,8 @@ def without_duplicates(changes: Changes, live: pa.Table) -> Changes:
 
 def entries(deleted: Sequence[pa.Table], added: Sequence[pa.Table]) -> pa.Table:
     """Files as entries: those that go, then those that come, with the columns of MANIFEST_ENTRY."""
-    parts = [
-        *(_with_kind(table, FileKind.DELETE) for table in deleted if table.num_rows),
-        *(_with_kind(table, FileKind.ADD) for table in added if table.num_rows),
-    ]
-    return pa.concat_tables(parts) if parts else NO_FILES
+    parts = [_with_kind(deleted, FileKind.DELETE), _with_kind(added, FileKind.ADD)]
+    return pa.concat_tables([NO_FILES, *(part for part in parts if part.num_rows)])
 
 
 def count_rows(delta: pa.Table) -> int:
@@ -171,8 +172,12 @@ def combined_index(current: pa.Table, changes: Changes, *, is_bucketed: bool) ->
     return pa.concat_tables([current.filter(pa.array(keep, pa.bool_())), changes.new_index])
 
 
-def _with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
+def _with_kind(tables: Sequence[pa.Table], kind: FileKind) -> pa.Table:
     """Return entries of one kind, with the columns that a writer need not fill."""
+    parts = [table.select(_GIVEN) for table in tables if table.num_rows]
+    if not parts:
+        return NO_FILES
+    files = pa.concat_tables(parts)
     count = files.num_rows
     filled = {
         "kind": pa.array(np.full(count, int(kind), dtype=np.int32)),
@@ -180,14 +185,8 @@ def _with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
         "manifest": pa.array([""] * count, pa.string()),
         "position": pa.array(np.arange(count, dtype=np.int32)),
     }
-    columns = [filled.get(field.name) for field in MANIFEST_ENTRY]
-    return pa.table(
-        [
-            files[field.name] if column is None else column
-            for field, column in zip(MANIFEST_ENTRY, columns, strict=True)
-        ],
-        schema=MANIFEST_ENTRY,
-    )
+    columns = [filled[name] if name in filled else files[name] for name in MANIFEST_ENTRY.names]
+    return pa.table(columns, schema=MANIFEST_ENTRY)
 
 
 def _index(tables: Sequence[pa.Table]) -> pa.Table:

@@ -38,6 +38,7 @@ from core.procedures.merge_rows import (
 )
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
 from core.procedures.operation import Operation
+from core.procedures.preview_merge import remembered_plan
 from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.take_over import finish_take_over
 from core.table.file_store_table import FileStoreTable
@@ -91,7 +92,10 @@ def finish_merge(operation: Operation) -> Receipt:
     ours = _snapshot(target, raw, "ours")
     theirs = _snapshot(source, raw, "theirs")
     schemas = [TableSchema.from_json(text) for text in raw.texts("schemas")]
-    plan = plan_merge(sides_of(target, spec, ours, theirs), _rules(raw))
+    rules = _rules(raw)
+    plan = remembered_plan(target, spec, rules, ours, theirs)
+    if plan is None:
+        plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
     moves = plan.moves
     if moves is None or _digest(moves) != raw.get("moves", str):
         raise CommitConflict(

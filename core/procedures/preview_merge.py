@@ -60,7 +60,7 @@ def plan_of(
     A run decides several times over; for the same heads and schemas the answer is remembered.
     """
     source = _source(target, spec)
-    key = (target.paths.table, spec, rules, _state(target), _state(source))
+    key = _key(target, source, spec, rules)
     known = _REMEMBERED.get(key)
     if known is None:
         known = _decide(target, source, spec, rules, now_millis)
@@ -70,6 +70,23 @@ def plan_of(
         while len(_REMEMBERED) > _MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
     return known
+
+
+def remembered_plan(
+    target: FileStoreTable, spec: MergeSpec, rules: MergeRules, ours: Snapshot, theirs: Snapshot
+) -> MergePlan | None:
+    """Return what was decided before on these snapshots, where both are heads still."""
+    known = _REMEMBERED.get(_key(target, target.on(spec.source), spec, rules))
+    if known is None or known.ours is None or known.theirs is None:
+        return None
+    is_it = known.ours.identity.same_as(ours.identity)
+    return known if is_it and known.theirs.identity.same_as(theirs.identity) else None
+
+
+def _key(
+    target: FileStoreTable, source: FileStoreTable, spec: MergeSpec, rules: MergeRules
+) -> tuple[object, ...]:
+    return (target.paths.table, spec, rules, _state(target), _state(source))
 
 
 def _state(table: FileStoreTable) -> tuple[str, str]:
