@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from app.cli.arguments import open_services
+from core.jobs.results import KeptAnswers
+from core.sql.answer import Answer
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 
@@ -47,3 +51,29 @@ def test_what_is_wrong_is_one_line_with_its_place(console: CommandLine) -> None:
     found = console("sql", "MERGE BRANCH dev\nINTO main")
     assert found.code == 2
     assert "Line 2, column 1" in found.error
+
+
+def test_a_table_that_is_not_there_is_told_before_spark_starts(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    found = console("sql", "USE BRANCH main;\n SELECT * FROM db.tt")
+    assert found.code == 3
+    assert "Line 2, column 16: There is no table db.tt. Is it db.t?" in found.err
+    assert console("sql", "SELECT * FROM db.t; SELECT 1", "--json").code == 2
+    assert console("sql", "DELETE FROM db.t WHERE (a = 1").code == 2
+    assert console("sql", "SELECT reflect('a', 'b')").code == 2
+
+
+def test_the_rows_of_a_job_are_printed_later(console: CommandLine, bench: BranchBench) -> None:
+    job_id = "0f3a"
+    missing = console("answer", job_id)
+    assert (missing.code, "Run it again" in missing.error) == (3, True)
+    folder = open_services(str(console.warehouse)).job_settings.answers_path
+    rows = pa.table({"id": [1, 2, 3]})
+    answer = Answer(rows=rows, has_more=True, plan="", notes=("main is read.",))
+    KeptAnswers(folder=folder).keep(job_id, answer)
+    assert console.json("answer", job_id)["rows"] == [{"id": 1}, {"id": 2}, {"id": 3}]
+    some = console("answer", job_id, "--limit", "2")
+    assert [line.strip() for line in some.lines[:3]] == ["id", "1", "2"]
+    assert "more rows" in some.out
+    assert some.err == "main is read.\n"
