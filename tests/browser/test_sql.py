@@ -1,0 +1,76 @@
+"""A query from the editor to its rows, files and history; cancelled; shown, never run as HTML."""
+
+import io
+
+import pyarrow.parquet as pq
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+from tests.browser.visits import Visit
+
+_JOB_MILLIS = 240_000
+QUERY = (
+    "SELECT carrier, count(*) AS flights, round(avg(dep_delay), 2) AS delay,\n"
+    "  '<img src=x onerror=alert(1)>' AS html\n"
+    "FROM air.flights\nGROUP BY carrier ORDER BY flights DESC"
+)
+
+
+def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
+    visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    seen = visit(demo_console).open("sql", branch="fix-delays")
+    assert "SELECT * FROM air." in seen.text()
+    seen.page.get_by_role("textbox", name="Statement").fill(QUERY)
+    seen.page.get_by_role("button", name="Run").click()
+    seen.page.wait_for_url("**/sql?**id=**")
+    page = seen.page.locator(".st-key-page")
+    expect(page).to_contain_text("16 rows in", timeout=_JOB_MILLIS)
+    seen.settle()
+    assert "air.flights on fix-delays at snapshot" in seen.text()
+    assert seen.query["q"] == QUERY
+    seen.assert_fits()
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Parquet", exact=True).click()
+    rows = pq.read_table(io.BytesIO(download.value.path().read_bytes()))
+    assert rows.column_names == ["carrier", "flights", "delay", "html"]
+    assert rows["html"][0].as_py() == "<img src=x onerror=alert(1)>"
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="CSV", exact=True).click()
+    assert download.value.path().read_text().startswith('"carrier","flights","delay","html"\n"UA",')
+
+    # Whoever gets the address sees the same, at night too; nothing runs again.
+    for scheme in ("light", "dark"):
+        other = visit(demo_console, scheme=scheme).open("sql", **seen.query)
+        assert "16 rows in" in other.text()
+        expect(other.page.get_by_role("textbox", name="Statement")).to_have_value(QUERY)
+        other.keep_picture(f"sql-{scheme}", update=update_screenshots)
+    seen.page.get_by_role("tab", name="Plan").click()
+    expect(page).to_contain_text("== Physical Plan ==")
+
+    _run(seen, "SELECT carier FROM air.flights")
+    expect(page).to_contain_text("Line 1, column 8", timeout=_JOB_MILLIS)
+    expect(page).to_contain_text("`carrier`")
+
+
+def test_a_long_query_is_cancelled(visit: NewVisit, demo_console: RunningConsole) -> None:
+    seen = visit(demo_console).open("sql")
+    slow = "SELECT count(*) FROM range(100000000000) a JOIN range(100000) b ON a.id % 7 = b.id % 11"
+    _run(seen, slow)
+    cancel = seen.page.get_by_role("button", name="Cancel")
+    expect(seen.page.locator(".st-key-page")).to_contain_text("Runs for", timeout=_JOB_MILLIS)
+    cancel.click()
+    page = seen.page.locator(".st-key-page")
+    expect(page).to_contain_text("The query was cancelled.", timeout=_JOB_MILLIS)
+    # The worker is free for the next one.
+    _run(seen, "SELECT 40 + 2 AS answer")
+    expect(page).to_contain_text("1 row in", timeout=_JOB_MILLIS)
+    seen.settle()
+
+
+def _run(seen: Visit, text: str) -> None:
+    before = seen.page.url
+    seen.page.get_by_role("textbox", name="Statement").fill(text)
+    seen.page.get_by_role("button", name="Run").click()
+    seen.page.wait_for_url(lambda url: url != before)
