@@ -6,10 +6,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap, BitMap64
 
 from core.diff.logical_log import original_name
-from core.format.deletion_vector import DeletionVectorRange, Positions
+from core.format.deletion_vector import DeletionVectorRange, Positions, differing_positions
 from core.format.index_manifest import IndexType
 
 
@@ -78,18 +77,10 @@ def changed_masks(
         if old is None or new is None:
             sides = (cardinality(old, load), cardinality(new, load))
         else:
-            sides = _differing(load(old), load(new))
+            sides = differing_positions(load(old), load(new))
         if any(sides):
             found.append(MaskChange(key=key, before_only=sides[0], after_only=sides[1]))
     return tuple(found)
-
-
-def _differing(before: Positions, after: Positions) -> tuple[int, int]:
-    if isinstance(before, BitMap) and isinstance(after, BitMap):
-        return len(before - after), len(after - before)
-    # An option decides which of the two kinds is written, and it may have changed.
-    old, new = (each if isinstance(each, BitMap64) else BitMap64(each) for each in (before, after))
-    return len(old - new), len(new - old)
 
 
 def cardinality(mask: Mask | None, load: Load) -> int:

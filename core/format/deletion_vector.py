@@ -38,6 +38,15 @@ class DeletionVectorRange:
     cardinality: int | None = None
 
 
+def differing_positions(before: Positions, after: Positions) -> tuple[int, int]:
+    """Count the positions that only the one of two vectors holds, and those only the other does."""
+    if isinstance(before, BitMap) and isinstance(after, BitMap):
+        return len(before - after), len(after - before)
+    # An option decides which of the two kinds is written, and it may have changed.
+    old, new = (each if isinstance(each, BitMap64) else BitMap64(each) for each in (before, after))
+    return len(old - new), len(new - old)
+
+
 def read_deletion_vectors(
     data: bytes, ranges: Iterable[DeletionVectorRange], path: str
 ) -> dict[str, Positions]:
