@@ -20,20 +20,21 @@ from core.commit.overwrite_upgrade import top_level
 from core.commit.row_write import PreparedRows
 from core.errors import PaimonError
 from core.format import options as table_options
-from core.format.binary_row import decode_row, encode_rows
+from core.format.binary_row import encode_rows
 from core.format.manifest_entry import MANIFEST_ENTRY, FileSource
+from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import unsupported
 from core.spark.data_files import WriteTarget, check_writable, write_bucket, write_run
-from core.spark.data_reader import DataFile, DeletedRows, check_formats, read_data_file
-from core.spark.deletion_marks import deletion_vectors, drop_marks
+from core.spark.data_reader import DataFile, read_data_file
+from core.spark.deletion_marks import drop_marks
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, merge_rows, row_order
+from core.spark.read_plan import PlacedFile, place_files, sections
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.writers import check_store, identity_of, write_target
 from core.storage.file_io import FileIO
-from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
 _UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
@@ -84,8 +85,8 @@ class CompactTask:
         """Write the rows of a unit anew; returns columns of MANIFEST_ENTRY."""
         target, file_id = self.target, self.target.new_file_id()
         if target.has_keys:
-            sections = key_sections(unit.files, target.schema)
-            runs = (self._merged(section) for section in sections)
+            together = key_sections(unit.files, target.schema)
+            runs = (self._merged(section) for section in together)
             return write_run(
                 target, unit.partition, unit.bucket, runs, level=self.level, file_id=file_id
             )
@@ -146,7 +147,7 @@ def compact(
     head = table.head()
     if head is None:
         return PreparedRows(messages=(), row_count=0)
-    units = plan_compaction(table, buckets)
+    units = plan_compaction(store, table, head, buckets)
     if not units:
         return PreparedRows(messages=(), row_count=0)
     target = write_target(store, table, write_id)
@@ -171,7 +172,7 @@ def compact(
             raise pickle.loads(row["error"])
         written[row["number"]] = from_bytes(row["files"])
     marks = schema.options.read(table_options.DELETION_VECTORS_ENABLED)
-    messages = _messages(table, units, written, target)
+    messages = _messages(table, head, units, written, target)
     is_guarded = marks and schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
     return PreparedRows(
         messages=messages,
@@ -205,22 +206,23 @@ def check_compactable(schema: TableSchema) -> None:
 
 
 def plan_compaction(
-    table: FileStoreTable, buckets: Collection[tuple[bytes, int]] | None = None
+    store: FileIO,
+    table: FileStoreTable,
+    head: Snapshot,
+    buckets: Collection[tuple[bytes, int]] | None = None,
 ) -> tuple[CompactUnit, ...]:
     """Decide which files of which buckets are written anew together."""
-    head, schema = table.head(), table.schema()
-    if head is None:
-        return ()
+    schema = table.schema()
     files = table.live_files(
         head, partitions=None if buckets is None else {place for place, _ in buckets}
     )
-    paths = data_file_paths(table, files).to_pylist()
-    vectors = deletion_vectors(table, head)
     found: dict[tuple[bytes, int], list[CompactedFile]] = defaultdict(list)
-    for entry, path in zip(files.to_pylist(), paths, strict=True):
-        place = (entry["partition"], entry["bucket"])
+    for placed, entry in zip(
+        place_files(store, table, head, files), files.to_pylist(), strict=True
+    ):
+        place = (placed.partition, placed.bucket)
         if buckets is None or place in buckets:
-            found[place].append(_file(entry, path, vectors.get((*place, entry["file_name"]))))
+            found[place].append(CompactedFile(data=placed.data, entry=entry))
     groups = [
         (place, group)
         for place, of_bucket in sorted(found.items())
@@ -230,7 +232,6 @@ def plan_compaction(
             else _append_groups(of_bucket, schema)
         )
     ]
-    check_formats(file.data.path for _, group in groups for file in group)
     return tuple(
         CompactUnit(number=number, partition=place[0], bucket=place[1], files=tuple(group))
         for number, (place, group) in enumerate(groups)
@@ -241,21 +242,19 @@ def key_sections(
     files: Iterable[CompactedFile], schema: TableSchema
 ) -> Iterator[list[CompactedFile]]:
     """Files whose key ranges overlap, directly or through others, by rising keys."""
-    types = schema.key_type.types
-    ranged = [
-        (decode_row(each.entry["min_key"], types), decode_row(each.entry["max_key"], types), each)
-        for each in files
+    by_path = {file.data.path: file for file in files}
+    placed = [
+        PlacedFile(
+            data=file.data,
+            partition=file.entry["partition"],
+            bucket=file.entry["bucket"],
+            min_key=file.entry["min_key"],
+            max_key=file.entry["max_key"],
+        )
+        for file in by_path.values()
     ]
-    section: list[CompactedFile] = []
-    end: tuple[Any, ...] | None = None
-    for low, high, file in sorted(ranged, key=lambda each: each[0]):
-        if end is not None and low > end:
-            yield section
-            section, end = [], None
-        section.append(file)
-        end = high if end is None else max(end, high)
-    if section:
-        yield section
+    for section in sections(placed, schema):
+        yield [by_path[file.data.path] for file in section]
 
 
 def with_sequences(merged: pa.Table, rows: pa.Table, schema: TableSchema) -> pa.Table:
@@ -279,13 +278,6 @@ def with_sequences(merged: pa.Table, rows: pa.Table, schema: TableSchema) -> pa.
         at = pc.index_in(encode_rows(merged.select(keys), types), value_set=codes.dictionary)
         numbers = pa.array(newest).take(at)
     return merged.append_column(SEQUENCE_NUMBER, numbers).append_column(VALUE_KIND, kinds)
-
-
-def _file(entry: dict[str, Any], path: str, deleted: DeletedRows | None) -> CompactedFile:
-    data = DataFile(
-        path=path, size=entry["file_size"], schema_id=entry["schema_id"], deleted=deleted
-    )
-    return CompactedFile(data=data, entry=entry)
 
 
 def _keyed_groups(files: list[CompactedFile], schema: TableSchema) -> Iterator[list[CompactedFile]]:
@@ -351,13 +343,12 @@ def _compacting(
 
 def _messages(
     table: FileStoreTable,
+    head: Snapshot,
     units: Collection[CompactUnit],
     written: Mapping[int, pa.Table],
     target: WriteTarget,
 ) -> tuple[CommitMessage, ...]:
     """A message a unit; the vectors of a bucket go with the first unit that reads from it."""
-    head = table.head()
-    assert head is not None
     gone: dict[tuple[bytes, int], list[str]] = defaultdict(list)
     for unit in units:
         for file in unit.files:

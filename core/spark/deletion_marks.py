@@ -36,13 +36,6 @@ def vector_entries(table: FileStoreTable, head: Snapshot) -> pa.Table:
     return entries.filter(pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS)))
 
 
-def deletion_vectors(
-    table: FileStoreTable, head: Snapshot
-) -> dict[tuple[bytes, int, str], DeletedRows]:
-    """Where the vector of each data file stands, by partition, bucket and name."""
-    return deleted_rows(table, vector_entries(table, head))
-
-
 def deleted_rows(
     table: FileStoreTable, entries: pa.Table
 ) -> dict[tuple[bytes, int, str], DeletedRows]:

@@ -7,7 +7,7 @@ without them, or to be marked by a deletion vector.
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -24,16 +24,18 @@ from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode
+from core.merge.predicate import Condition
 from core.spark.conform import unsupported
 from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.data_reader import DataFile, DeletedRows, check_formats, read_data_file
-from core.spark.deletion_marks import Positions, deletion_vectors, mark_rows
+from core.spark.data_reader import DataFile, DeletedRows, read_data_file
+from core.spark.deletion_marks import Positions, mark_rows
+from core.spark.file_pruning import may_hold_rows, prune_files
+from core.spark.read_plan import place_files
 from core.spark.readers import spark_layout
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.writers import identity_of, write_target
 from core.storage.file_io import FileIO
-from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
 FILE: Final = "__file"
@@ -65,26 +67,40 @@ class FileUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFiles:
-    """The live files of an append table at a head."""
+    """Live files of an append table at a head: all that may hold what is looked for."""
 
     head: Snapshot | None
     units: tuple[FileUnit, ...]
 
 
-def plan_files(table: FileStoreTable, head: Snapshot | None) -> PlannedFiles:
-    """Number the live files of an append table; raises FormatError or InvalidInput."""
+def plan_files(
+    store: FileIO, table: FileStoreTable, head: Snapshot | None, condition: Condition | None = None
+) -> PlannedFiles:
+    """Number the live files of an append table that may hold rows of a condition.
+
+    Raises:
+        FormatError: A manifest is missing or broken.
+        InvalidInput: A file is of a format, or lies in a store, that is not served.
+    """
     if head is None:
         return PlannedFiles(head=None, units=())
     files = table.live_files(head)
-    paths = data_file_paths(table, files).to_pylist()
-    check_formats(paths)
-    vectors = deletion_vectors(table, head)
-    units = []
-    for number, (entry, path) in enumerate(zip(files.to_pylist(), paths, strict=True)):
-        data = DataFile(path=path, size=entry["file_size"], schema_id=entry["schema_id"])
-        deleted = vectors.get((entry["partition"], entry["bucket"], entry["file_name"]))
-        units.append(FileUnit(number=number, data=data, deleted=deleted, entry=entry))
-    return PlannedFiles(head=head, units=tuple(units))
+    if condition is not None:
+        schema, schemas = table.schema(), {each.id: each for each in table.schemas.all()}
+        files = prune_files(files, condition, schema)
+        files = files.filter(pa.array(may_hold_rows(files, condition, schema, schemas)))
+    placed = place_files(store, table, head, files)
+    units = tuple(
+        FileUnit(
+            number=number,
+            # Positions count rows as the file has them.
+            data=replace(file.data, deleted=None),
+            deleted=file.data.deleted,
+            entry=entry,
+        )
+        for number, (file, entry) in enumerate(zip(placed, files.to_pylist(), strict=True))
+    )
+    return PlannedFiles(head=head, units=units)
 
 
 def numbered_rows(

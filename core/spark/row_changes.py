@@ -18,8 +18,10 @@ from core.errors import InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, TypeRoot
 from core.format.table_schema import TableSchema
+from core.merge.predicate import Condition, parse_condition
 from core.spark.conform import ROW_KINDS, unsupported
 from core.spark.data_files import check_deletes, check_writable
+from core.spark.file_pruning import check_condition
 from core.spark.file_rewrite import numbered_rows, plan_files, take_out
 from core.spark.merge_on_read import VALUE_KIND
 from core.spark.readers import check_readable, read_table
@@ -60,14 +62,15 @@ def delete_rows(
     schema = _checked(table, store)
     if schema.primary_keys:
         check_deletes(schema)
-        gone = _picked(read_table(session.spark, store, table), condition, alias)
+        there = read_table(session.spark, store, table, filters=_prunable(condition, schema))
+        gone = _picked(there, condition, alias)
         gone = gone.withColumn(VALUE_KIND, functions.lit(_DELETE).cast("byte"))
         kind_column = schema.options.get("rowkind.field")
         if kind_column is not None:
             gone = gone.withColumn(kind_column, functions.lit(ROW_KINDS[_DELETE]))
         request = WriteRequest(write_id=write_id)
         return prepare_rows(session, store, table, gone, progress=progress, request=request)
-    files = plan_files(table, table.head())
+    files = plan_files(store, table, table.head(), _prunable(condition, schema))
     picked = _picked(numbered_rows(session.spark, store, table, files), condition, alias)
     return take_out(session, store, table, files, picked, write_id=write_id, progress=progress)
 
@@ -102,7 +105,7 @@ def update_rows(
     _check_update(schema, assignments)
     request = WriteRequest(write_id=write_id)
     if schema.primary_keys:
-        before = read_table(session.spark, store, table)
+        before = read_table(session.spark, store, table, filters=_prunable(condition, schema))
         changed = _changed(_picked(before, condition, alias), assignments, schema)
         losing = _losing(assignments, schema)
         if losing is not None:
@@ -112,7 +115,7 @@ def update_rows(
             _refuse_losing(session, changed, losing)
         rows = changed.select(*map(_quoted, schema.row_type.names))
         return prepare_rows(session, store, table, rows, progress=progress, request=request)
-    files = plan_files(table, table.head())
+    files = plan_files(store, table, table.head(), _prunable(condition, schema))
     picked = _picked(numbered_rows(session.spark, store, table, files), condition, alias)
     changed = _changed(picked, assignments, schema)
     # Both halves must speak of the same rows, also where an expression is not deterministic.
@@ -184,6 +187,19 @@ def _loses_in_spark(kind: AtomicType) -> bool:
     is_timestamp = kind.root in (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ)
     is_fine = is_timestamp and (kind.precision or 0) > 6
     return is_fine or kind.root is TypeRoot.VARIANT
+
+
+def _prunable(text: str | None, schema: TableSchema) -> Condition | None:
+    """The condition as far as manifests can be asked about it; None where they cannot."""
+    # Spark reads a backslash in a text as the beginning of another letter.
+    if text is None or "\\" in text:
+        return None
+    try:
+        condition = parse_condition(text)
+        check_condition(condition, schema)
+    except InvalidInput:
+        return None  # Spark knows more than our conditions, and says what is wrong
+    return condition
 
 
 def _picked(rows: DataFrame, condition: str | None, alias: str | None) -> DataFrame:
