@@ -5,6 +5,7 @@ Runs in tasks. Source: Paimon FormatReaderMapping, SchemaEvolutionUtil, ApplyDel
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyarrow import orc
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
 from core.format.data_types import (
     BIGINT,
+    MAX_LENGTH,
     ArrayType,
     AtomicType,
     DataField,
@@ -198,9 +200,42 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
         case MultisetType(), MultisetType():
             keys = _evolve(array.keys, written.element, wanted.element)
             items = array.items.cast(pa.int32())
+        case AtomicType(), AtomicType() if not _casts_as_paimon(written, wanted):
+            raise InvalidInput(
+                f"A column was {written} and is {wanted} now. Its older values cannot be read "
+                "here yet. Read the table with Paimon.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
         case _:
             return array if array.type == target else array.cast(target)
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
+
+
+def _casts_as_paimon(written: AtomicType, wanted: AtomicType) -> bool:
+    """Whether Arrow makes of a value what Paimon makes of it, or fails where that loses some."""
+    if written.root is wanted.root:
+        if wanted.root is TypeRoot.CHAR:
+            return wanted.length == written.length
+        return (wanted.length or 0) >= (written.length or 0)
+    if wanted.root is TypeRoot.VARCHAR:
+        is_long_enough = wanted.length == MAX_LENGTH
+        if written.root is TypeRoot.CHAR:
+            return (wanted.length or 0) >= (written.length or 0)
+        return is_long_enough and written.root in {*_WHOLE, TypeRoot.BOOLEAN}
+    if wanted.root is TypeRoot.VARBINARY:
+        return written.root is TypeRoot.BINARY and (wanted.length or 0) >= (written.length or 0)
+    return (written.root, wanted.root) in _CASTS
+
+
+_WHOLE: Final = (TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT)
+_FLOATS: Final = (TypeRoot.FLOAT, TypeRoot.DOUBLE)
+_CASTS: Final = frozenset(
+    {
+        *product(_WHOLE, (*_WHOLE, *_FLOATS, TypeRoot.DECIMAL)),
+        *product(_FLOATS, _FLOATS),
+        (TypeRoot.DATE, TypeRoot.TIMESTAMP),
+    }
+)
 
 
 def _parts(array: pa.StructArray) -> list[pa.Array]:

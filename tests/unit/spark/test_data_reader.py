@@ -1,5 +1,7 @@
 """Data files piece by piece: deleted rows and row ids count over the whole file."""
 
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,8 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from core.errors import ErrorKind, FormatError, InvalidInput
-from core.format.data_types import INT, STRING, DataField
+from core.errors import FormatError, InvalidInput
+from core.format.data_types import (
+    STRING,
+    AtomicType,
+    DataField,
+    TypeRoot,
+    parse_data_type,
+    to_arrow,
+)
 from core.format.deletion_vector import write_deletion_vectors
 from core.spark.data_reader import (
     ROW_TRACKING_FIELDS,
@@ -61,13 +70,46 @@ def test_a_file_without_rows_has_its_columns(tmp_path: Path, name: str) -> None:
 
 
 def test_a_value_that_does_not_fit_todays_type_is_told_with_its_file(tmp_path: Path) -> None:
-    pq.write_table(ROWS, tmp_path / "data-1.parquet")
-    wanted = (DataField(id=1, name="name", type=INT),)
-    with pytest.raises(FormatError, match=r"data-1\.parquet cannot be read") as raised:
+    pq.write_table(pa.table({"id": pa.array([300], pa.int32())}), tmp_path / "data-1.parquet")
+    wanted = (DataField(id=0, name="id", type=AtomicType(root=TypeRoot.TINYINT)),)
+    with pytest.raises(FormatError, match=r"data-1\.parquet cannot be read: .*300"):
         read_data_file(
             FileIO.for_url(str(tmp_path)), a_file(tmp_path), SCHEMAS, wanted, with_system=False
         )
-    assert raised.value.kind is ErrorKind.BROKEN_FILE
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted", "value"),
+    [
+        ("INT", "BIGINT", 7),
+        ("INT", "DECIMAL(12, 1)", Decimal("7.0")),
+        ("INT", "STRING", "7"),
+        ("INT", "DOUBLE", 7.0),
+        ("INT", "BOOLEAN", None),
+        ("INT", "VARCHAR(3)", None),
+        ("INT", "TIMESTAMP(3)", None),
+        ("STRING", "VARCHAR(2)", None),
+        ("STRING", "INT", None),
+        ("STRING", "CHAR(9)", None),
+        ("VARCHAR(3)", "STRING", "abc"),
+        ("CHAR(3)", "VARCHAR(5)", "abc"),
+    ],
+)
+def test_values_of_an_older_type_are_read_where_it_is_known_what_paimon_makes_of_them(
+    tmp_path: Path, written: str, wanted: str, value: object
+) -> None:
+    of_type = parse_data_type(written)
+    schemas = {0: a_schema(0, (("c", of_type),))}
+    rows = pa.table({"c": pa.array([7 if written == "INT" else "abc"]).cast(to_arrow(of_type))})
+    pq.write_table(rows, tmp_path / "data-1.parquet")
+    fields = (DataField(id=0, name="c", type=parse_data_type(wanted)),)
+    store = FileIO.for_url(str(tmp_path))
+    if value is None:
+        with pytest.raises(InvalidInput, match=re.escape(f"and is {wanted}")):
+            read_data_file(store, a_file(tmp_path), schemas, fields, with_system=False)
+    else:
+        found = read_data_file(store, a_file(tmp_path), schemas, fields, with_system=False)
+        assert found["c"].to_pylist() == [value]
 
 
 def test_other_formats_are_refused_by_name() -> None:
