@@ -10,7 +10,8 @@ from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiffs
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
-from core.spark.row_compare import plan_units, task_of
+from core.spark.compare_units import plan_units
+from core.spark.row_compare import task_of
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
