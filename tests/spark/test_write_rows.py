@@ -1,11 +1,13 @@
 """Statements that write, read back by both versions of Paimon."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.commit.schema_commit import add_column, change_schema, retype_column
+from core.errors import PaimonError
 from core.format.data_types import BIGINT, parse_data_type
 from core.spark.session import WarmSession
 from tests.support.java_child import read_with_java
@@ -191,6 +193,23 @@ def test_every_file_that_lies_there_is_named(written: WriteBench) -> None:
     for path in sorted((written.folder / "db.db").iterdir()):
         lost = written.files(path.name) - written.named_files(path.name)
         assert lost == set(), path.name
+
+
+def test_files_that_cannot_hold_such_rows_are_not_read(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = WriteBench(folder=tmp_path, session=session)
+    bench.create("t", _COLUMNS, partition_keys=("day",))
+    bench.insert("t", _ROWS)
+    bench.insert("t", [(i + 100, n, d) for i, n, d in _ROWS])
+    for path in (tmp_path / "db.db" / "t" / "day=d2" / "bucket-0").iterdir():
+        path.write_bytes(b"broken")
+    deleted = bench.delete("t", "id = 101 and day = 'd1'")
+    assert (deleted.rows, deleted.files_removed, deleted.files_added) == (1, 1, 1)
+    updated = bench.update("t", {"name": "'z'"}, "day = 'd0' and id > 120")
+    assert (updated.rows, updated.files_removed, updated.files_added) == (3, 1, 2)
+    with pytest.raises(PaimonError, match="cannot be read"):
+        bench.delete("t", "upper(name) = 'N2'")
 
 
 def _sorted(rows: Any) -> list[str]:
