@@ -26,7 +26,7 @@ from core.spark.read_plan import (
     PlacedFile,
     ReadUnit,
     by_bucket,
-    pieces,
+    in_tasks,
     place_files,
     sections,
     visible_files,
@@ -47,6 +47,11 @@ class ChangedSection:
 
     before: ReadUnit
     after: ReadUnit
+
+    @property
+    def cost(self) -> int:
+        """Bytes of all files, with what opening them takes."""
+        return self.before.cost + self.after.cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +155,7 @@ def plan_changes(
     return ChangesRead(
         whole=ReadTask(store=store, schema=schema, schemas=schemas, fields=fields),
         fields=(_KIND_FIELD, *wanted),
-        tasks=tuple((part,) for part in parts),
+        tasks=in_tasks(parts),
     )
 
 
@@ -175,7 +180,7 @@ def _appended(
             case _:
                 pass  # the same rows in other files
     placed = place_files(store, table, None, pa.concat_tables(added))
-    return [unit for bucket in by_bucket(placed) for unit in pieces(bucket)]
+    return [ReadUnit(files=(file.data,), is_merged=False) for file in placed]
 
 
 def _changed_sections(
@@ -203,7 +208,7 @@ def _changed_sections(
                         after=_unit([after[path] for path in paths if path in after], schema),
                     )
                 )
-    return sorted(found, key=lambda each: -(each.before.size + each.after.size))
+    return found
 
 
 def _state(

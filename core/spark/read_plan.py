@@ -7,7 +7,7 @@ AppendOnlySplitGenerator, DataTableBatchScan.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
 _BYTES_PER_TASK: Final = 64 << 20
+_LEAST_TASKS: Final = 8
 # Opening a file takes as long as reading some of it: `source.split.open-file-cost`.
 _BYTES_TO_OPEN: Final = 4 << 20
 _READ: Final = [
@@ -38,17 +39,23 @@ _READ: Final = [
 ]
 
 
+class HasCost(Protocol):
+    """Something that a task reads."""
+
+    @property
+    def cost(self) -> int:
+        """Bytes to read, with what opening files takes."""
+
+
+Part = TypeVar("Part", bound=HasCost)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadUnit:
     """Files that are read together; `is_merged` where they share keys."""
 
     files: tuple[DataFile, ...]
     is_merged: bool
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
 
     @property
     def cost(self) -> int:
@@ -61,7 +68,7 @@ class ReadPlan:
     """What a read opens.
 
     Attributes:
-        units: The largest first.
+        units: In no order.
         live_files: How many files readers of the whole state would open.
     """
 
@@ -74,16 +81,24 @@ class ReadPlan:
         return sum(len(unit.files) for unit in self.units)
 
     def tasks(self) -> tuple[tuple[ReadUnit, ...], ...]:
-        """The units in groups, each large enough to be worth a task."""
-        tasks: list[list[ReadUnit]] = []
-        room = 0
-        for unit in self.units:
-            if unit.cost > room:
-                tasks.append([])
-                room = _BYTES_PER_TASK
-            tasks[-1].append(unit)
-            room -= unit.cost
-        return tuple(tuple(task) for task in tasks)
+        """The units in groups, each worth a task."""
+        return in_tasks(self.units)
+
+
+def in_tasks(parts: Iterable[Part]) -> tuple[tuple[Part, ...], ...]:
+    """Group what is read so that tasks are neither tiny nor, where there is much, few."""
+    largest_first = sorted(parts, key=lambda part: -part.cost)
+    share = sum(part.cost for part in largest_first) // _LEAST_TASKS
+    limit = max(_BYTES_TO_OPEN, min(_BYTES_PER_TASK, share))
+    tasks: list[list[Part]] = []
+    room = 0
+    for part in largest_first:
+        if part.cost > room:
+            tasks.append([])
+            room = limit
+        tasks[-1].append(part)
+        room -= part.cost
+    return tuple(tuple(task) for task in tasks)
 
 
 def plan_read(
@@ -129,17 +144,16 @@ def plan_read(
     ]
     picks = schema.options.read(table_options.MERGE_ENGINE) in PICKING
     units: list[ReadUnit] = []
-    for bucket in by_bucket(placed):
-        if not merges:
-            units += pieces(bucket)
-            continue
+    if not merges:
+        units += (ReadUnit(files=(file.data,), is_merged=False) for file in placed)
+    for bucket in by_bucket(placed) if merges else ():
         for section in sections(bucket, schema):
             is_merged = len(section) > 1
             # What a merge makes of rows may be in none of them, so that none tells of it.
             if any(file.may_hold for file in section) or (is_merged and not picks):
                 found = tuple(file.data for file in section)
                 units.append(ReadUnit(files=found, is_merged=is_merged))
-    return ReadPlan(units=tuple(sorted(units, key=lambda unit: -unit.size)), live_files=live)
+    return ReadPlan(units=tuple(units), live_files=live)
 
 
 def visible_files(table: FileStoreTable, snapshot: Snapshot, schema: TableSchema) -> pa.Table:
@@ -250,18 +264,6 @@ def sections(files: Iterable[PlacedFile], schema: TableSchema) -> Iterator[list[
 def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
     # Null comes before all values, as in Paimon.
     return tuple((value is not None, value) for value in decode_row(key, types))
-
-
-def pieces(files: Iterable[PlacedFile]) -> Iterator[ReadUnit]:
-    """Files that share no key, as many as make a task worth starting."""
-    held: list[DataFile] = []
-    for file in files:
-        if held and sum(each.size for each in held) + file.data.size > _BYTES_PER_TASK:
-            yield ReadUnit(files=tuple(held), is_merged=False)
-            held = []
-        held.append(file.data)
-    if held:
-        yield ReadUnit(files=tuple(held), is_merged=False)
 
 
 def _deletion_vectors(
