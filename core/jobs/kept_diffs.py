@@ -104,20 +104,14 @@ class KeptDiffs:
         try:
             with pq.ParquetFile(path) as file:
                 about = json.loads((file.metadata.metadata or {})[_ABOUT])
+            return (
+                KeptDiff(path=path, index=_index(about)) if about["version"] == _VERSION else None
+            )
         except FileNotFoundError:
             return None
-        except (pa.ArrowException, OSError, ValueError, KeyError):
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
             # Of another release, or broken: it is made anew.
             return None
-        if about.get("version") != _VERSION:
-            return None
-        index = RowDiffIndex(
-            columns=tuple(about["columns"]),
-            keys=tuple(about["keys"]),
-            groups=tuple(RowGroup(**each) for each in about["groups"]),
-            facts=about["facts"],
-        )
-        return KeptDiff(path=path, index=index)
 
     def counts(self, name: str) -> dict[str, int]:
         """Return how many rows of which kind were kept."""
@@ -170,6 +164,15 @@ class KeptDiffs:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{''.join(each for each in name if each.isalnum())}.parquet"
+
+
+def _index(about: Mapping[str, Any]) -> RowDiffIndex:
+    return RowDiffIndex(
+        columns=tuple(about["columns"]),
+        keys=tuple(about["keys"]),
+        groups=tuple(RowGroup(**each) for each in about["groups"]),
+        facts=about["facts"],
+    )
 
 
 def _in_order(

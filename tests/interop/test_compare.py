@@ -74,9 +74,9 @@ def _tables(warehouse: Warehouse) -> Iterator[Identifier]:
 
 
 def _pairs(table: FileStoreTable) -> Iterator[tuple[str, str]]:
-    """Each snapshot with the next, the first with the last both ways, and each pair of heads."""
+    """Some snapshots with the next, the first with the last both ways, and each pair of heads."""
     ids = table.snapshots.ids()
-    yield from ((f"main@{one}", f"main@{other}") for one, other in pairwise(ids))
+    yield from ((f"main@{one}", f"main@{other}") for one, other in pairwise(ids[:4]))
     if len(ids) > 2:
         yield f"main@{ids[0]}", f"main@{ids[-1]}"
         yield f"main@{ids[-1]}", f"main@{ids[0]}"
