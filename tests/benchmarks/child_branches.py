@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.branch_operations import CALLS, FORWARD, OURS, TAG
 
@@ -80,28 +81,12 @@ def _ours(warehouse: Path) -> Mapping[str, Act]:
 
 
 def _java(warehouse: Path, version: str) -> Mapping[str, Act]:
-    import jpype  # noqa: PLC0415  # only where a JVM is wanted
+    from tests.benchmarks.java_catalog import open_table, start_java  # noqa: PLC0415
 
-    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
-    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
+    catalog = start_java(warehouse, version)
 
-    jpype.startJVM(
-        "-Xmx4g",
-        "-Dslf4j.internal.verbosity=ERROR",
-        jvmpath=str(find_jvm()),
-        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
-    )
-
-    def java(name: str) -> object:
-        return jpype.JClass(f"org.apache.paimon.{name}")
-
-    options = jpype.JClass("java.util.HashMap")()
-    options.put("warehouse", str(warehouse))
-    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
-    catalog = java("catalog.CatalogFactory").createCatalog(context)
-
-    def table(name: str) -> object:
-        return catalog.getTable(java("catalog.Identifier").create("db", name))
+    def table(name: str) -> Any:
+        return open_table(catalog, f"db.{name}")
 
     return {
         FORWARD: lambda n: table(f"t{n}").fastForward("dev"),

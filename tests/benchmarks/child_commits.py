@@ -72,31 +72,16 @@ def _ours(warehouse: Path, count: int, seed: int) -> Callable[[int], object]:
 def _java(warehouse: str, version: str, count: int, seed: int) -> Callable[[int], object]:
     import jpype  # noqa: PLC0415  # only where a JVM is wanted
 
-    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
-    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
+    from tests.benchmarks.java_catalog import open_table, paimon, start_java  # noqa: PLC0415
 
-    jpype.startJVM(
-        "-Xmx1g",
-        "-Dslf4j.internal.verbosity=ERROR",
-        jvmpath=str(find_jvm()),
-        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
-    )
-
-    def java(name: str) -> object:
-        return jpype.JClass(f"org.apache.paimon.{name}")
-
-    options = jpype.JClass("java.util.HashMap")()
-    options.put("warehouse", warehouse)
-    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
-    catalog = java("catalog.CatalogFactory").createCatalog(context)
-    table = catalog.getTable(java("catalog.Identifier").fromString(TABLE))
+    table = open_table(start_java(warehouse, version, heap="-Xmx1g"), TABLE)
 
     def prepare(number: int) -> object:
         write = table.newBatchWriteBuilder().newWrite()
-        row = java("data.GenericRow")(4)
+        row = paimon("data.GenericRow")(4)
         row.setField(0, jpype.JClass("java.lang.Integer")(0))
         row.setField(1, jpype.JClass("java.lang.Long")(seed * count + number))
-        row.setField(2, java("data.BinaryString").fromString("benchmark"))
+        row.setField(2, paimon("data.BinaryString").fromString("benchmark"))
         row.setField(3, jpype.JClass("java.lang.Long")(number))
         write.write(row)
         messages = write.prepareCommit()

@@ -5,6 +5,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from tests.benchmarks.contest import OURS
 from tests.benchmarks.synthetic import BRANCH, TABLE
@@ -49,34 +50,18 @@ def _ours(folder: str) -> Callable[[], Mapping[str, int]]:
 def _java(folder: str, version: str) -> Callable[[], Mapping[str, int]]:
     import jpype  # noqa: PLC0415  # only where a JVM is wanted
 
-    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
-    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
+    from tests.benchmarks.java_catalog import open_table, paimon, start_java  # noqa: PLC0415
 
-    jpype.startJVM(
-        "-Xmx4g",
-        "-Dslf4j.internal.verbosity=ERROR",
-        jvmpath=str(find_jvm()),
-        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
-    )
+    catalog = start_java(folder, version)
 
-    def java(name: str) -> object:
-        return jpype.JClass(f"org.apache.paimon.{name}")
-
-    options = jpype.JClass("java.util.HashMap")()
-    options.put("warehouse", folder)
-    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
-    catalog = java("catalog.CatalogFactory").createCatalog(context)
-    database, name = TABLE.split(".")
-
-    def plan(table: str) -> object:
-        identifier = java("catalog.Identifier").create(database, table)
-        entries = catalog.getTable(identifier).store().newScan().plan().files()
+    def plan(table: str) -> Any:
+        entries = open_table(catalog, table).store().newScan().plan().files()
         # All of it happens inside the JVM: calls from here, one a file, would be charged to it.
-        return jpype.JClass("java.util.HashSet")(java("manifest.SimpleFileEntry").from_(entries))
+        return jpype.JClass("java.util.HashSet")(paimon("manifest.SimpleFileEntry").from_(entries))
 
     def diff() -> Mapping[str, int]:
-        files = plan(f"{name}$branch_{BRANCH}")
-        files.removeAll(plan(name))
+        files = plan(f"{TABLE}$branch_{BRANCH}")
+        files.removeAll(plan(TABLE))
         return {"changed": int(files.size())}
 
     return diff

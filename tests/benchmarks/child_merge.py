@@ -82,27 +82,9 @@ def _ours(warehouse: Path) -> Callable[[str], object]:
 
 
 def _java(warehouse: Path, version: str) -> Callable[[str], object]:
-    import jpype  # noqa: PLC0415  # only where a JVM is wanted
+    from tests.benchmarks.java_catalog import open_table, start_java  # noqa: PLC0415
 
-    from tests.support.java_vm import hadoop_jars  # noqa: PLC0415
-    from tests.support.requirements import find_jar, find_jvm  # noqa: PLC0415
-
-    jpype.startJVM(
-        "-Xmx4g",
-        "-Dslf4j.internal.verbosity=ERROR",
-        jvmpath=str(find_jvm()),
-        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
-    )
-
-    def java(name: str) -> object:
-        return jpype.JClass(f"org.apache.paimon.{name}")
-
-    options = jpype.JClass("java.util.HashMap")()
-    options.put("warehouse", str(warehouse))
-    options.put("cache-enabled", "false")
-    context = java("catalog.CatalogContext").create(java("options.Options").fromMap(options))
-    catalog = java("catalog.CatalogFactory").createCatalog(context)
-    table = catalog.getTable(java("catalog.Identifier").create("db", "t"))
+    table = open_table(start_java(warehouse, version, cache_enabled="false"), TABLE)
     return lambda branch: table.mergeBranch(branch, "main")
 
 

@@ -89,8 +89,7 @@ def open_table(folder: Path) -> FileStoreTable:
 def add_files(folder: Path, table: FileStoreTable, names: Sequence[str]) -> None:
     """Commit files of one row to a branch, spread over ten partitions."""
     files = pa.concat_tables(
-        new_file(f"data-{name}.parquet", partition=number % 10)
-        for number, name in enumerate(names)
+        new_file(f"data-{name}.parquet", partition=number % 10) for number, name in enumerate(names)
     )
     messages = [
         CommitMessage(
