@@ -44,7 +44,7 @@ def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[Comparison, ...]]:
     for select in tree.find_all(exp.Select):
         source, where = select.args.get("from_"), select.args.get("where")
         table = source.this if source is not None else None
-        if where is None or not _is_alone(select, table):
+        if where is None or not isinstance(table, exp.Table) or not _is_alone(select, table):
             continue
         names = {"", table.alias_or_name.lower()}
         asked = tuple(_comparisons(where.this, names))
@@ -53,9 +53,9 @@ def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[Comparison, ...]]:
     return MappingProxyType(found)
 
 
-def _is_alone(select: exp.Expr, table: object) -> bool:
+def _is_alone(select: exp.Expr, table: exp.Table) -> bool:
     """Whether a SELECT reads one table, whose rows go to its WHERE as they are."""
-    if not isinstance(table, exp.Table) or table.args.get("db") is None:
+    if table.args.get("db") is None:
         return False
     between = ("joins", "laterals", "pivots", "sample", "match")
     if any(table.args.get(each) or select.args.get(each) for each in between):
