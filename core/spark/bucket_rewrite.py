@@ -13,19 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.commit.overwrite_upgrade import top_level
-from core.format.binary_row import decode_row, encode_rows
+from core.format.binary_row import decode_row
 from core.format.table_schema import TableSchema
-from core.spark.compaction import CompactedFile, key_sections, with_sequences
+from core.spark.bucket_sides import key_bytes
+from core.spark.compaction import with_sequences
 from core.spark.data_files import WriteTarget, write_run
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, merge_rows, row_order
+from core.spark.read_plan import PlacedFile, sections
 
 
 def rewrite_bucket(
     target: WriteTarget,
     partition: bytes,
     bucket: int,
-    files: Iterable[CompactedFile],
-    read: Callable[[Sequence[CompactedFile]], pa.Table],
+    files: Iterable[PlacedFile],
+    read: Callable[[Sequence[PlacedFile]], pa.Table],
     changes: pa.Table,
     *,
     next_sequence: int,
@@ -53,18 +55,18 @@ def rewrite_bucket(
     inserts = inserts.take(row_order(inserts, schema))
     numbers = pa.array(np.arange(next_sequence, next_sequence + inserts.num_rows))
     inserts = inserts.append_column(SEQUENCE_NUMBER, numbers)
-    gone = _keys(changes, schema)
+    gone = key_bytes(changes, schema)
 
     def runs() -> Iterator[pa.Table]:
-        sections = list(key_sections(files, schema))
-        for section, new in zip(sections, _shares(inserts, sections, schema), strict=False):
+        found = list(sections(files, schema))
+        for section, new in zip(found, _shares(inserts, found, schema), strict=False):
             rows = read(section)
             kept = with_sequences(merge_rows(rows, schema), rows, schema)
-            kept = kept.filter(pc.invert(pc.is_in(_keys(kept, schema), value_set=gone)))
+            kept = kept.filter(pc.invert(pc.is_in(key_bytes(kept, schema), value_set=gone)))
             run = pa.concat_tables([kept, new.select(kept.column_names).cast(kept.schema)])
             if run.num_rows:
                 yield run.take(row_order(run, schema))
-        if not sections and inserts.num_rows:
+        if not found and inserts.num_rows:
             yield inserts
 
     file_id = target.new_file_id()
@@ -72,18 +74,12 @@ def rewrite_bucket(
 
 
 def _shares(
-    rows: pa.Table, sections: Sequence[Sequence[CompactedFile]], schema: TableSchema
+    rows: pa.Table, ranges: Sequence[Sequence[PlacedFile]], schema: TableSchema
 ) -> Iterator[pa.Table]:
     """Rows by rising keys, cut where the next section begins."""
     types = schema.key_type.types
-    keys = [decode_row(each, types) for each in _keys(rows, schema).to_pylist()]
-    starts = [
-        min(decode_row(file.entry["min_key"], types) for file in section) for section in sections
-    ]
+    keys = [decode_row(each, types) for each in key_bytes(rows, schema).to_pylist()]
+    starts = [min(decode_row(file.min_key, types) for file in each) for each in ranges]
     cuts = [0, *(bisect_left(keys, start) for start in starts[1:]), len(keys)]
     for start, end in pairwise(cuts):
         yield rows.slice(start, end - start)
-
-
-def _keys(rows: pa.Table, schema: TableSchema) -> pa.Array:
-    return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)

@@ -9,18 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import NO_FILES, CommitMessage
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.format.binary_row import decode_row, decode_rows, encode_rows
-from core.format.data_types import arrow_schema
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.policy import Policy
@@ -35,7 +33,15 @@ from core.merge.row_work import (
 )
 from core.spark import merge_on_read
 from core.spark.bucket_rewrite import rewrite_bucket
-from core.spark.compaction import CompactedFile
+from core.spark.bucket_sides import (
+    BucketReader,
+    BucketRows,
+    BucketUnit,
+    common_keys,
+    key_bytes,
+    of_keys,
+    units_of,
+)
 from core.spark.conform import conform
 from core.spark.data_files import (
     WriteTarget,
@@ -43,14 +49,11 @@ from core.spark.data_files import (
     check_writable,
     write_bucket,
 )
-from core.spark.data_reader import DataFile, check_formats, read_data_file
-from core.spark.deletion_marks import deleted_rows
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.storage.file_io import FileIO
-from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
 _UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
@@ -70,8 +73,6 @@ _FOUND_DDL: Final = (
 )
 _INSERT: Final = 0
 _DELETE: Final = 3
-
-_Key: TypeAlias = tuple[Any, ...]
 
 
 def find_changed_keys(
@@ -187,75 +188,6 @@ def _message(work: RowWork, row: Mapping[str, Any], schema: TableSchema) -> Comm
     return replace(message, deleted_files=work.files.ours, deleted_index_files=work.marks.ours)
 
 
-# --- units --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BucketUnit:
-    """What one task does; `ours_changed` and `theirs_changed` as in RowWork."""
-
-    number: int
-    partition: bytes
-    bucket: int
-    files: ThreeWay[tuple[CompactedFile, ...]]
-    ours_changed: tuple[CompactedFile, ...] | None
-    theirs_changed: tuple[CompactedFile, ...] | None
-    next_sequence: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the files of both heads."""
-        return sum(file.data.size for file in (*self.files.ours, *self.files.theirs))
-
-
-def units_of(table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
-    """Say what tasks do, a bucket each, in the order of `work`."""
-    return [_unit(table, number, each) for number, each in enumerate(work)]
-
-
-def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
-    def files(entries: pa.Table, marks: pa.Table = NO_INDEX_FILES) -> tuple[CompactedFile, ...]:
-        return _files(table, entries, marks)
-
-    changed = (work.ours_changed, work.theirs_changed)
-    known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
-    sequences = pa.concat_tables([each.select(["max_sequence_number"]) for each in known])
-    newest = pc.max(sequences["max_sequence_number"]).as_py()
-    return BucketUnit(
-        number=number,
-        partition=work.partition,
-        bucket=work.bucket,
-        files=ThreeWay(
-            base=files(work.files.base, work.marks.base),
-            ours=files(work.files.ours, work.marks.ours),
-            theirs=files(work.files.theirs, work.marks.theirs),
-        ),
-        ours_changed=None if work.ours_changed is None else files(work.ours_changed),
-        theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
-        next_sequence=0 if newest is None else newest + 1,
-    )
-
-
-def _files(table: FileStoreTable, entries: pa.Table, marks: pa.Table) -> tuple[CompactedFile, ...]:
-    paths = data_file_paths(table, entries).to_pylist()
-    check_formats(paths)
-    names = ["partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"]
-    rows = entries.select(names).to_pylist()
-    vectors = deleted_rows(table, marks)
-    return tuple(
-        CompactedFile(
-            data=DataFile(
-                path=path,
-                size=row["file_size"],
-                schema_id=row["schema_id"],
-                deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
-            ),
-            entry={name: row[name] for name in ("min_key", "max_key")},
-        )
-        for path, row in zip(paths, rows, strict=True)
-    )
-
-
 def _run(
     session: WarmSession,
     task: "KeyTask | MergeTask",
@@ -314,7 +246,7 @@ class KeyTask:
             "bucket": unit.bucket,
             "ours": len(ours),
             "theirs": len(theirs),
-            "both": len(_common(ours, theirs)),
+            "both": len(common_keys(ours, theirs)),
         }
         return {"counts": to_bytes(pa.Table.from_pylist([counts], schema=CHANGED_KEYS))}
 
@@ -331,7 +263,7 @@ class MergeTask:
     def do(self, unit: BucketUnit) -> dict[str, Any]:
         """Find the columns of _FOUND for a bucket."""
         theirs = self.reader.theirs_keys(unit)
-        both = _common(self.reader.ours_keys(unit), theirs)
+        both = common_keys(self.reader.ours_keys(unit), theirs)
         found = [self._merge(unit, both, self.policy)]
         if unit.theirs_changed is None:
             # Nothing of theirs is replayed, so what only they changed is written as well. It
@@ -388,9 +320,9 @@ class MergeTask:
         conflicts = [merged.conflicts]
         if len(hidden):
             at_hidden = ThreeWay(
-                base=_only(sides.base, hidden, schema),
-                ours=_only(sides.ours, hidden, schema),
-                theirs=_only(sides.theirs, hidden, schema),
+                base=of_keys(sides.base, hidden, schema),
+                ours=of_keys(sides.ours, hidden, schema),
+                theirs=of_keys(sides.theirs, hidden, schema),
             )
             conflicts.append(row_merge.hidden_conflicts(at_hidden, schema, table=scope.table))
         found = pa.concat_tables(conflicts)
@@ -416,10 +348,10 @@ def _rows_to_write(
     """Rows to upsert, and rows to delete with the values that readers would see of them."""
     kind = pa.field(VALUE_KIND, pa.int8())
     parts = [merged.upserts.append_column(kind, _kinds(merged.upserts.num_rows, _INSERT))]
-    wanted = _keys(merged.deletes, schema)
+    wanted = key_bytes(merged.deletes, schema)
     for replay in replays:
-        seen = _only(replay, wanted, schema)
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=_keys(seen, schema))))
+        seen = of_keys(replay, wanted, schema)
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=key_bytes(seen, schema))))
         gone = seen.append_column(kind, _kinds(seen.num_rows, _DELETE))
         parts.append(gone.select(parts[0].column_names).cast(parts[0].schema))
     return pa.concat_tables(parts)
@@ -429,7 +361,7 @@ def _settled_rows(merged: row_merge.RowMerge, ours: pa.Table, schema: TableSchem
     """Rows that take the place of the target's own, and those of its own that go."""
     kind = pa.field(VALUE_KIND, pa.int8())
     come = merged.results.append_column(kind, _kinds(merged.results.num_rows, _INSERT))
-    gone = _only(ours, _keys(merged.deletes, schema), schema)
+    gone = of_keys(ours, key_bytes(merged.deletes, schema), schema)
     gone = gone.append_column(kind, _kinds(gone.num_rows, _DELETE))
     return conform(
         pa.concat_tables([come, gone.select(come.column_names).cast(come.schema)]), schema
@@ -441,7 +373,7 @@ def _kinds(count: int, kind: int) -> pa.Array:
 
 
 def _hidden_keys(
-    read: "_Rows", rows: pa.Table, merged: row_merge.RowMerge, sequence: int
+    read: "BucketRows", rows: pa.Table, merged: row_merge.RowMerge, sequence: int
 ) -> pa.Array:
     """The keys of which readers would see something else than the result, though it is written."""
     schema = read.schema
@@ -449,10 +381,10 @@ def _hidden_keys(
     layout = read.ours.schema
     after = pa.concat_tables([read.ours, read.replayed, written.select(layout.names).cast(layout)])
     seen = merge_on_read.merge_rows(after, schema)
-    there = _only(seen, _keys(merged.results, schema), schema)
+    there = of_keys(seen, key_bytes(merged.results, schema), schema)
     wrong = row_merge.changed_keys(there, merged.results, schema, nearly=True)
-    left_over = _only(seen, _keys(merged.deletes, schema), schema)
-    return pa.concat_arrays([_keys(wrong, schema), _keys(left_over, schema)])
+    left_over = of_keys(seen, key_bytes(merged.deletes, schema), schema)
+    return pa.concat_arrays([key_bytes(wrong, schema), key_bytes(left_over, schema)])
 
 
 def _verdict_rows(unit: BucketUnit, verdicts: Iterable[Mapping[RowVerdict, int]]) -> pa.Table:
@@ -481,175 +413,3 @@ def _packed_files(files: WrittenFiles | None) -> dict[str, bytes | None]:
         "new_files": to_bytes(files.new_files),
         "changelog_files": to_bytes(files.changelog_files),
     }
-
-
-# --- rows ---------------------------------------------------------------------------------------
-# Keys are trimmed primary keys as BinaryRow bytes: within a bucket they say it all.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rows:
-    """The rows of some keys as they stand in the files of each side, and in those replayed."""
-
-    schema: TableSchema
-    base: pa.Table
-    ours: pa.Table
-    theirs: pa.Table
-    replayed: pa.Table
-
-    def sides(self) -> ThreeWay[pa.Table]:
-        """What readers find on each side."""
-        base, ours, theirs = (
-            merge_on_read.merge_rows(each, self.schema)
-            for each in (self.base, self.ours, self.theirs)
-        )
-        return ThreeWay(base=base, ours=ours, theirs=theirs)
-
-    def replays(self) -> tuple[pa.Table, ...]:
-        """What readers find after replay of theirs.
-
-        Both branches count sequence numbers on from the base, so rows of both may have one number.
-        Which of them readers see is then not known: both ways are given.
-        """
-        orders = ((self.ours, self.replayed), (self.replayed, self.ours))
-        return tuple(
-            merge_on_read.merge_rows(pa.concat_tables(order), self.schema) for order in orders
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BucketReader:
-    """Reads buckets of one merge."""
-
-    store: FileIO
-    scope: RowScope
-
-    def ours_keys(self, unit: BucketUnit) -> pa.Array:
-        """The keys that the target changed."""
-        return self._changed(unit, unit.ours_changed, unit.files.ours, self.scope.schemas.ours)
-
-    def theirs_keys(self, unit: BucketUnit) -> pa.Array:
-        """The keys that the source changed."""
-        schemas = self.scope.schemas.theirs
-        return self._changed(unit, unit.theirs_changed, unit.files.theirs, schemas)
-
-    def rows(self, unit: BucketUnit, keys: pa.Array) -> _Rows:
-        """The rows of some keys; a file that several sides hold is read once."""
-        schemas, there = self.scope.schemas, {file.data.path for file in unit.files.ours}
-        # A file that came with an earlier merge is not replayed again.
-        replayed = [f for f in unit.theirs_changed or () if f.data.path not in there]
-        ends = _ends(keys, self.scope.schema)
-        found: dict[DataFile, pa.Table] = {}
-
-        def read(files: Iterable[CompactedFile], by_id: Mapping[int, TableSchema]) -> pa.Table:
-            parts = [_layout(self.scope.schema).empty_table()]
-            for file in files:
-                if ends is None or not self._overlaps(file, ends):
-                    continue
-                if file.data not in found:
-                    whole = self._read([file], by_id)
-                    found[file.data] = _only(whole, keys, self.scope.schema)
-                parts.append(found[file.data])
-            return pa.concat_tables(parts)
-
-        return _Rows(
-            schema=self.scope.schema,
-            base=read(unit.files.base, schemas.base),
-            ours=read(unit.files.ours, schemas.ours),
-            theirs=read(unit.files.theirs, schemas.theirs),
-            replayed=read(replayed, schemas.theirs),
-        )
-
-    def ours_rows(self, files: Iterable[CompactedFile]) -> pa.Table:
-        """All rows of some files of the target, as they stand there."""
-        return self._read(files, self.scope.schemas.ours)
-
-    def _changed(
-        self,
-        unit: BucketUnit,
-        changed: tuple[CompactedFile, ...] | None,
-        live: tuple[CompactedFile, ...],
-        schemas: Mapping[int, TableSchema],
-    ) -> pa.Array:
-        schema = self.scope.schema
-        if changed is None:
-            before = self._read(unit.files.base, self.scope.schemas.base)
-            return _touched(before, self._read(live, schemas), schema)
-        parts = [
-            read_data_file(
-                self.store, file.data, schemas, schema.key_type.fields, with_system=False
-            )
-            for file in changed
-        ]
-        keys = [pa.array([], pa.binary()), *(_keys(part, schema) for part in parts)]
-        return pa.concat_arrays(keys).unique()
-
-    def _read(self, files: Iterable[CompactedFile], schemas: Mapping[int, TableSchema]) -> pa.Table:
-        layout, fields = _layout(self.scope.schema), self.scope.schema.fields
-        parts = (
-            read_data_file(self.store, file.data, schemas, fields, with_system=True)
-            for file in files
-        )
-        return pa.concat_tables([layout.empty_table(), *(part.cast(layout) for part in parts)])
-
-    def _overlaps(self, file: CompactedFile, ends: tuple[_Key, _Key]) -> bool:
-        types = self.scope.schema.key_type.types
-        low, high = (decode_row(file.entry[name], types) for name in ("min_key", "max_key"))
-        return low <= ends[1] and ends[0] <= high
-
-
-def _touched(before: pa.Table, after: pa.Table, schema: TableSchema) -> pa.Array:
-    """The keys of rows that were written or deleted between two states of a bucket's files.
-
-    A row that was written again as it was counts: with its new sequence number it would hide what
-    is replayed. Compaction keeps the number of the row that it keeps.
-    """
-    is_known = pc.is_in(_numbered(after, schema), value_set=_numbered(before, schema))
-    written = _keys(after, schema).filter(pc.invert(is_known))
-    old, new = (merge_on_read.merge_rows(rows, schema) for rows in (before, after))
-    changed = row_merge.changed_keys(old, new, schema)
-    return pa.concat_arrays([written, _keys(changed, schema)]).unique()
-
-
-def _numbered(rows: pa.Table, schema: TableSchema) -> pa.Array:
-    """Keys with their sequence numbers."""
-    numbers = rows[SEQUENCE_NUMBER].combine_chunks().cast(pa.string()).cast(pa.binary())
-    return pc.binary_join_element_wise(_keys(rows, schema), numbers, b"")
-
-
-def _layout(schema: TableSchema) -> pa.Schema:
-    """The columns of rows as they stand in files."""
-    columns = [field.remove_metadata() for field in arrow_schema(schema.fields)]
-    return pa.schema(
-        [
-            pa.field(SEQUENCE_NUMBER, pa.int64()),
-            pa.field(VALUE_KIND, pa.int8()),
-            *(column.with_nullable(True) for column in columns),
-        ]
-    )
-
-
-def _keys(rows: pa.Table, schema: TableSchema) -> pa.Array:
-    return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
-
-
-def _only(rows: pa.Table, keys: pa.Array, schema: TableSchema) -> pa.Table:
-    return rows.filter(pc.is_in(_keys(rows, schema), value_set=keys))
-
-
-def _common(left: pa.Array, right: pa.Array) -> pa.Array:
-    return left.filter(pc.is_in(left, value_set=right))
-
-
-def _ends(keys: pa.Array, schema: TableSchema) -> tuple[_Key, _Key] | None:
-    """The first and the last of some keys, None where there are none."""
-    if not len(keys):
-        return None
-    names = schema.trimmed_primary_keys
-    columns = decode_rows(keys, schema.key_type).flatten()
-    order = pc.sort_indices(
-        pa.table(columns, names=list(names)), sort_keys=[(name, "ascending") for name in names]
-    )
-    types = schema.key_type.types
-    first, last = (decode_row(keys[order[at].as_py()].as_py(), types) for at in (0, -1))
-    return first, last

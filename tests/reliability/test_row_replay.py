@@ -22,9 +22,10 @@ from core.format.binary_row import EMPTY_ROW
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.policy import Policy
 from core.merge.row_work import RowScope, RowWork
+from core.spark.bucket_sides import BucketReader, units_of
 from core.spark.conform import conform
 from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.row_reconcile import BucketReader, MergeTask, units_of
+from core.spark.row_reconcile import MergeTask
 from core.spark.table_bytes import from_bytes
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable

@@ -10,8 +10,9 @@ from core.commit.commit_message import CommitMessage
 from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
+from core.spark.bucket_sides import BucketReader, units_of
 from core.spark.data_files import WriteTarget
-from core.spark.row_reconcile import BucketReader, MergeTask, reconciled, units_of
+from core.spark.row_reconcile import MergeTask, reconciled
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 

@@ -1,0 +1,266 @@
+"""The buckets of a merge as their tasks see them: the files of each side, and the rows in them.
+
+Keys are trimmed primary keys as BinaryRow bytes: within a bucket they say it all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.commit.commit_message import NO_INDEX_FILES
+from core.diff.three_way import ThreeWay
+from core.format.binary_row import decode_row, decode_rows, encode_rows
+from core.format.data_types import arrow_schema
+from core.format.table_schema import TableSchema
+from core.merge import row_merge
+from core.merge.row_work import RowScope, RowWork
+from core.spark import merge_on_read
+from core.spark.data_reader import DataFile, check_formats, read_data_file
+from core.spark.deletion_marks import deleted_rows
+from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
+from core.spark.read_plan import PlacedFile
+from core.storage.file_io import FileIO
+from core.table.data_file_paths import data_file_paths
+from core.table.file_store_table import FileStoreTable
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketUnit:
+    """What one task does; `ours_changed` and `theirs_changed` as in RowWork."""
+
+    number: int
+    partition: bytes
+    bucket: int
+    files: ThreeWay[tuple[PlacedFile, ...]]
+    ours_changed: tuple[PlacedFile, ...] | None
+    theirs_changed: tuple[PlacedFile, ...] | None
+    next_sequence: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files of both heads."""
+        return sum(file.data.size for file in (*self.files.ours, *self.files.theirs))
+
+
+def units_of(table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
+    """Say what tasks do, a bucket each, in the order of `work`."""
+    return [_unit(table, number, each) for number, each in enumerate(work)]
+
+
+def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
+    def files(entries: pa.Table, marks: pa.Table = NO_INDEX_FILES) -> tuple[PlacedFile, ...]:
+        return _files(table, entries, marks)
+
+    changed = (work.ours_changed, work.theirs_changed)
+    known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
+    sequences = pa.concat_tables([each.select(["max_sequence_number"]) for each in known])
+    newest = pc.max(sequences["max_sequence_number"]).as_py()
+    return BucketUnit(
+        number=number,
+        partition=work.partition,
+        bucket=work.bucket,
+        files=ThreeWay(
+            base=files(work.files.base, work.marks.base),
+            ours=files(work.files.ours, work.marks.ours),
+            theirs=files(work.files.theirs, work.marks.theirs),
+        ),
+        ours_changed=None if work.ours_changed is None else files(work.ours_changed),
+        theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
+        next_sequence=0 if newest is None else newest + 1,
+    )
+
+
+def _files(table: FileStoreTable, entries: pa.Table, marks: pa.Table) -> tuple[PlacedFile, ...]:
+    paths = data_file_paths(table, entries).to_pylist()
+    check_formats(paths)
+    names = ["partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"]
+    rows = entries.select(names).to_pylist()
+    vectors = deleted_rows(table, marks)
+    return tuple(
+        PlacedFile(
+            data=DataFile(
+                path=path,
+                size=row["file_size"],
+                schema_id=row["schema_id"],
+                deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
+            ),
+            **{name: row[name] for name in ("partition", "bucket", "min_key", "max_key")},
+        )
+        for path, row in zip(paths, rows, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BucketRows:
+    """The rows of some keys as they stand in the files of each side, and in those replayed."""
+
+    schema: TableSchema
+    base: pa.Table
+    ours: pa.Table
+    theirs: pa.Table
+    replayed: pa.Table
+
+    def sides(self) -> ThreeWay[pa.Table]:
+        """What readers find on each side."""
+        base, ours, theirs = (
+            merge_on_read.merge_rows(each, self.schema)
+            for each in (self.base, self.ours, self.theirs)
+        )
+        return ThreeWay(base=base, ours=ours, theirs=theirs)
+
+    def replays(self) -> tuple[pa.Table, ...]:
+        """What readers find after replay of theirs.
+
+        Both branches count sequence numbers on from the base, so rows of both may have one number.
+        Which of them readers see is then not known: both ways are given.
+        """
+        orders = ((self.ours, self.replayed), (self.replayed, self.ours))
+        return tuple(
+            merge_on_read.merge_rows(pa.concat_tables(order), self.schema) for order in orders
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketReader:
+    """Reads buckets of one merge."""
+
+    store: FileIO
+    scope: RowScope
+
+    def ours_keys(self, unit: BucketUnit) -> pa.Array:
+        """The keys that the target changed."""
+        return self._changed(unit, unit.ours_changed, unit.files.ours, self.scope.schemas.ours)
+
+    def theirs_keys(self, unit: BucketUnit) -> pa.Array:
+        """The keys that the source changed."""
+        schemas = self.scope.schemas.theirs
+        return self._changed(unit, unit.theirs_changed, unit.files.theirs, schemas)
+
+    def rows(self, unit: BucketUnit, keys: pa.Array) -> BucketRows:
+        """The rows of some keys; a file that several sides hold is read once."""
+        schemas, there = self.scope.schemas, {file.data.path for file in unit.files.ours}
+        # A file that came with an earlier merge is not replayed again.
+        replayed = [f for f in unit.theirs_changed or () if f.data.path not in there]
+        ends = _ends(keys, self.scope.schema)
+        found: dict[DataFile, pa.Table] = {}
+
+        def read(files: Iterable[PlacedFile], by_id: Mapping[int, TableSchema]) -> pa.Table:
+            parts = [_layout(self.scope.schema).empty_table()]
+            for file in files:
+                if ends is None or not self._overlaps(file, ends):
+                    continue
+                if file.data not in found:
+                    whole = self._read([file], by_id)
+                    found[file.data] = of_keys(whole, keys, self.scope.schema)
+                parts.append(found[file.data])
+            return pa.concat_tables(parts)
+
+        return BucketRows(
+            schema=self.scope.schema,
+            base=read(unit.files.base, schemas.base),
+            ours=read(unit.files.ours, schemas.ours),
+            theirs=read(unit.files.theirs, schemas.theirs),
+            replayed=read(replayed, schemas.theirs),
+        )
+
+    def ours_rows(self, files: Iterable[PlacedFile]) -> pa.Table:
+        """All rows of some files of the target, as they stand there."""
+        return self._read(files, self.scope.schemas.ours)
+
+    def _changed(
+        self,
+        unit: BucketUnit,
+        changed: tuple[PlacedFile, ...] | None,
+        live: tuple[PlacedFile, ...],
+        schemas: Mapping[int, TableSchema],
+    ) -> pa.Array:
+        schema = self.scope.schema
+        if changed is None:
+            before = self._read(unit.files.base, self.scope.schemas.base)
+            return _touched(before, self._read(live, schemas), schema)
+        parts = [
+            read_data_file(
+                self.store, file.data, schemas, schema.key_type.fields, with_system=False
+            )
+            for file in changed
+        ]
+        keys = [pa.array([], pa.binary()), *(key_bytes(part, schema) for part in parts)]
+        return pa.concat_arrays(keys).unique()
+
+    def _read(self, files: Iterable[PlacedFile], schemas: Mapping[int, TableSchema]) -> pa.Table:
+        layout, fields = _layout(self.scope.schema), self.scope.schema.fields
+        parts = (
+            read_data_file(self.store, file.data, schemas, fields, with_system=True)
+            for file in files
+        )
+        return pa.concat_tables([layout.empty_table(), *(part.cast(layout) for part in parts)])
+
+    def _overlaps(self, file: PlacedFile, ends: tuple[_Key, _Key]) -> bool:
+        types = self.scope.schema.key_type.types
+        low, high = (decode_row(each, types) for each in (file.min_key, file.max_key))
+        return low <= ends[1] and ends[0] <= high
+
+
+def _touched(before: pa.Table, after: pa.Table, schema: TableSchema) -> pa.Array:
+    """The keys of rows that were written or deleted between two states of a bucket's files.
+
+    A row that was written again as it was counts: with its new sequence number it would hide what
+    is replayed. Compaction keeps the number of the row that it keeps.
+    """
+    is_known = pc.is_in(_numbered(after, schema), value_set=_numbered(before, schema))
+    written = key_bytes(after, schema).filter(pc.invert(is_known))
+    old, new = (merge_on_read.merge_rows(rows, schema) for rows in (before, after))
+    changed = row_merge.changed_keys(old, new, schema)
+    return pa.concat_arrays([written, key_bytes(changed, schema)]).unique()
+
+
+def _numbered(rows: pa.Table, schema: TableSchema) -> pa.Array:
+    """Keys with their sequence numbers."""
+    numbers = rows[SEQUENCE_NUMBER].combine_chunks().cast(pa.string()).cast(pa.binary())
+    return pc.binary_join_element_wise(key_bytes(rows, schema), numbers, b"")
+
+
+def _layout(schema: TableSchema) -> pa.Schema:
+    """The columns of rows as they stand in files."""
+    columns = [field.remove_metadata() for field in arrow_schema(schema.fields)]
+    return pa.schema(
+        [
+            pa.field(SEQUENCE_NUMBER, pa.int64()),
+            pa.field(VALUE_KIND, pa.int8()),
+            *(column.with_nullable(True) for column in columns),
+        ]
+    )
+
+
+def key_bytes(rows: pa.Table, schema: TableSchema) -> pa.Array:
+    """The keys of rows."""
+    return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
+
+
+def of_keys(rows: pa.Table, keys: pa.Array, schema: TableSchema) -> pa.Table:
+    """The rows of some keys."""
+    return rows.filter(pc.is_in(key_bytes(rows, schema), value_set=keys))
+
+
+def common_keys(left: pa.Array, right: pa.Array) -> pa.Array:
+    """The keys that stand in both."""
+    return left.filter(pc.is_in(left, value_set=right))
+
+
+def _ends(keys: pa.Array, schema: TableSchema) -> tuple[_Key, _Key] | None:
+    """The first and the last of some keys, None where there are none."""
+    if not len(keys):
+        return None
+    names = schema.trimmed_primary_keys
+    columns = decode_rows(keys, schema.key_type).flatten()
+    order = pc.sort_indices(
+        pa.table(columns, names=list(names)), sort_keys=[(name, "ascending") for name in names]
+    )
+    types = schema.key_type.types
+    first, last = (decode_row(keys[order[at].as_py()].as_py(), types) for at in (0, -1))
+    return first, last
