@@ -38,6 +38,15 @@ def merge_keyless_files(
     return merge.result()
 
 
+def _held(side: TableChanges) -> set[str]:
+    """The files that a side got since the root and holds, as they are or in compacted ones."""
+    held = set(side.log.arrived)
+    for each in reversed(side.log.compactions):
+        if not held.isdisjoint(each.after):
+            held |= each.before
+    return held
+
+
 class _KeylessMerge:
     def __init__(
         self, ours: TableChanges, theirs: TableChanges, rules: MergeRules, naming: Naming
@@ -58,7 +67,7 @@ class _KeylessMerge:
         dropped_theirs, dropped_ours = self._both_removed()
         overwritten = self._overwritten()
         dropped_ours |= overwritten
-        incoming = theirs.added - dropped_theirs - ours.log.arrived
+        incoming = theirs.added - dropped_theirs - _held(ours)
         outgoing = (theirs.removed - ours.removed) | dropped_ours
         live, restored, undone = self._find(outgoing)
         self._check_masks()

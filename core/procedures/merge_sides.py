@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ from core.diff.history_move import known_of
 from core.diff.lineage import (
     MERGE_FIELD_IDS,
     MERGE_SCHEMA_ID,
+    MERGE_SOURCE,
     BranchTrace,
     build_lineage,
     field_ids_from,
@@ -19,7 +21,8 @@ from core.diff.lineage import (
 from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
 from core.diff.merge_base import best_common_ancestors
 from core.diff.table_changes import changes_since
-from core.errors import ErrorKind, NotFound
+from core.errors import ErrorKind, FormatError, NotFound
+from core.format.identifier import MAIN_BRANCH
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -261,12 +264,49 @@ def _bases(
         BranchTrace(branch=target.branch, snapshots=(root, *ours)),
         BranchTrace(branch=source.branch, snapshots=(root, *theirs)),
     )
-    lineage = build_lineage(traces, forks={})
+    others = _others(target, root, traces)
+    lineage = build_lineage((*traces, *others), forks={})
     heads = ((ours or (root,))[-1], (theirs or (root,))[-1])
     found = best_common_ancestors(lineage, heads[0].identity, heads[1].identity)
     snapshots = (root, *ours, *theirs)
     bases = [each for each in snapshots if any(each.identity.same_as(one) for one in found)]
     return tuple(bases) or (root,)
+
+
+def _others(
+    target: FileStoreTable, root: Snapshot, traces: Sequence[BranchTrace]
+) -> list[BranchTrace]:
+    """The histories of other branches that either side took in, and of those that these took in.
+
+    What a side got from the other one through a third branch is known by them alone.
+    """
+    known = [each for trace in traces for each in trace.snapshots]
+    found: list[BranchTrace] = []
+    missing = _taken_in(known)
+    named = {each.properties.get(MERGE_SOURCE) for each in known}
+    names = {MAIN_BRANCH, *target.branches.names()} - {trace.branch for trace in traces}
+    # A branch may have another name since it was merged: it was renamed, dropped or replaced.
+    for name in sorted(names, key=lambda each: (each not in named, each)):
+        if not missing:
+            break
+        walk = target.on(name).snapshots.walk()
+        try:
+            line = list(takewhile(lambda one: one.id >= root.id, walk))[::-1]
+        except FormatError:
+            if name in named:
+                raise
+            continue  # some branch that has nothing to do with this
+        if any(_stands_in(each, line) for each in missing):
+            found.append(BranchTrace(branch=name, snapshots=tuple(line)))
+            known += line
+            missing = _taken_in(known)
+    return found
+
+
+def _taken_in(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:
+    """The heads that merges of some snapshots took in and that are not among these."""
+    sources = (merge_source(each) for each in line)
+    return [each for each in sources if each is not None and not _stands_in(each, line)]
 
 
 def _joined(left: LogicalLog, right: LogicalLog) -> LogicalLog:
