@@ -7,9 +7,10 @@ looking at the rows before it.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -122,39 +123,21 @@ class KeptDiffs:
         numbers = (rows.added, rows.removed, rows.changed)
         return {str(kind): each.high for kind, each in zip(RowKind, numbers, strict=True)}
 
-    def keep(
-        self,
-        name: str,
-        tables: Iterator[pa.Table],
-        work: RowDiffWork,
-        facts: Mapping[str, object],
-    ) -> None:
-        """Keep rows as they come, all of them or none, and forget the oldest comparisons.
+    @contextmanager
+    def draft(self, name: str) -> Iterator["DraftDiff"]:
+        """Keep what the block writes if it ends well, else nothing; forget the oldest comparisons.
+
+        A thread that outlives the block can write no more.
 
         Args:
-            name: What `find` finds them by.
-            tables: Columns of `work.layout`.
-            work: What was compared.
-            facts: JSON values.
+            name: What `find` finds the rows by.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        layout, columns = work.layout, [column.name for column in work.columns]
         # Another worker may keep the same rows at the same time.
         unfinished = self.folder / f"{uuid4().hex}.tmp"
         try:
-            with pq.ParquetWriter(unfinished, layout, compression="zstd") as writer:
-                groups = []
-                for rows in _grouped(_in_order(tables, layout, columns)):
-                    writer.write_table(rows, row_group_size=rows.num_rows)
-                    groups.append(_count(rows, columns))
-                about = {
-                    "version": _VERSION,
-                    "columns": columns,
-                    "keys": list(work.keys),
-                    "groups": groups,
-                    "facts": dict(facts),
-                }
-                writer.add_key_value_metadata({_ABOUT: json.dumps(about).encode()})
+            with unfinished.open("xb") as file:
+                yield DraftDiff(file=file)
             unfinished.replace(self._path(name))
         finally:
             unfinished.unlink(missing_ok=True)
@@ -164,6 +147,38 @@ class KeptDiffs:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{''.join(each for each in name if each.isalnum())}.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftDiff:
+    """A comparison that is being written."""
+
+    file: BinaryIO
+
+    def write(
+        self, tables: Iterator[pa.Table], work: RowDiffWork, facts: Mapping[str, object]
+    ) -> None:
+        """Write rows as they come.
+
+        Args:
+            tables: Columns of `work.layout`.
+            work: What was compared.
+            facts: JSON values.
+        """
+        layout, columns = work.layout, [column.name for column in work.columns]
+        with pq.ParquetWriter(self.file, layout, compression="zstd") as writer:
+            groups = []
+            for rows in _grouped(_in_order(tables, layout, columns)):
+                writer.write_table(rows, row_group_size=rows.num_rows)
+                groups.append(_count(rows, columns))
+            about = {
+                "version": _VERSION,
+                "columns": columns,
+                "keys": list(work.keys),
+                "groups": groups,
+                "facts": dict(facts),
+            }
+            writer.add_key_value_metadata({_ABOUT: json.dumps(about).encode()})
 
 
 def _index(about: Mapping[str, Any]) -> RowDiffIndex:

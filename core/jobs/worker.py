@@ -182,14 +182,15 @@ class WarmRows(WarmWriter):
         """Find the rows in which two states differ, and keep them in the folder of comparisons."""
         kept = KeptDiffs(folder=self._settings.diffs_path)
         if kept.find(name) is None:
-            compare_rows(
-                self._open(),
-                self._file_io,
-                table,
-                work,
-                lambda found: kept.keep(name, found, work, facts),
-                progress=progress,
-            )
+            with kept.draft(name) as draft:
+                compare_rows(
+                    self._open(),
+                    self._file_io,
+                    table,
+                    work,
+                    lambda found: draft.write(found, work, facts),
+                    progress=progress,
+                )
         return kept.counts(name)
 
     def cancel(self) -> None:

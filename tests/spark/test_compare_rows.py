@@ -253,6 +253,7 @@ def test_a_comparison_that_is_stopped_keeps_nothing(session: WarmSession, tmp_pa
     with pytest.raises(PaimonError, match="stopped"):
         bench.engine.compare_states(table, plan_row_diff(diff), "name", {}, stop)
     assert bench.kept.find("name") is None
+    assert not list(bench.kept.folder.glob("*"))
 
 
 def _some(rng: random.Random, numbers: Iterable[int]) -> list[Row]:

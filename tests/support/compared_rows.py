@@ -34,4 +34,5 @@ def keep_rows(services: Services, identifier: Identifier, before: str, after: st
     work = plan_row_diff(diff)
     found = compared_rows(warehouse.file_io, warehouse.table(identifier), work)
     kept = KeptDiffs(folder=services.job_settings.diffs_path)
-    kept.keep(row_diff_name(identifier, diff), found, work, {"not_compared": []})
+    with kept.draft(row_diff_name(identifier, diff)) as draft:
+        draft.write(found, work, {"not_compared": []})
