@@ -40,10 +40,10 @@ class Visit:
         self.page.wait_for_function(
             """() => document.querySelector('.st-key-page')
                 && !document.querySelector('[data-testid="stSkeleton"]')
-                && !document.querySelector('[data-stale="true"]')"""
+                && !document.querySelector('[data-stale="true"]')
+                && [...document.querySelectorAll('[data-testid="stPlotlyChart"]')]
+                    .every(chart => chart.querySelector('.main-svg'))"""
         )
-        for chart in self.page.locator('[data-testid="stPlotlyChart"]').all():
-            chart.locator(".main-svg").first.wait_for(state="attached")
         expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
         return self
 
