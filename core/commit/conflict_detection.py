@@ -16,7 +16,7 @@ from core.commit.commit_changes import Changes
 from core.format.avro_encoding import one_array
 from core.format.binary_row import decode_rows
 from core.format.data_types import RowType
-from core.format.index_manifest import IndexType
+from core.format.index_manifest import deletion_vector_entries
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import CommitKind
 
@@ -262,7 +262,7 @@ def _has_duplicates(table: pa.Table) -> bool:
 
 
 def _covered_files(entries: pa.Table) -> set[str]:
-    vectors = entries.filter(pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS)))
+    vectors = deletion_vector_entries(entries)
     return {
         each["data_file"] for ranges in vectors["dv_ranges"].to_pylist() for each in ranges or ()
     }

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from core.commit.conflict_detection import Problem, Rule
 from core.commit.own_commit import CommitId
 from core.format import options as table_options
-from core.format.index_manifest import IndexType
+from core.format.index_manifest import deletion_vector_entries
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
 
@@ -77,5 +77,5 @@ def _touches_index(table: FileStoreTable, snapshot: Snapshot, partitions: frozen
     if before is not None and before.index_manifest == snapshot.index_manifest:
         return False
     index = table.index_entries(snapshot)
-    vectors = index.filter(pc.equal(index["index_type"], str(IndexType.DELETION_VECTORS)))
+    vectors = deletion_vector_entries(index)
     return not partitions.isdisjoint(vectors["partition"].to_pylist())

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.diff.logical_log import original_name
 from core.format.deletion_vector import DeletionVectorRange, Positions, differing_positions
-from core.format.index_manifest import IndexType
+from core.format.index_manifest import deletion_vector_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class MaskChange:
 
 def masks_of(entries: pa.Table) -> dict[MaskKey, Mask]:
     """The deletion vectors of a state, from the columns of INDEX_MANIFEST_ENTRY."""
-    vectors = entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
+    vectors = deletion_vector_entries(entries)
     columns = ["partition", "bucket", "file_name", "external_path", "dv_ranges"]
     return {
         (row["partition"], row["bucket"], original_name(part["data_file"])): Mask(

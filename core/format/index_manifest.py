@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
@@ -78,6 +79,11 @@ _LAYOUT: Final = pa.schema(
         *paimon_fields(INDEX_MANIFEST_ENTRY)[-2:],
     ]
 )
+
+
+def deletion_vector_entries(entries: pa.Table) -> pa.Table:
+    """Those of some index files that hold deletion vectors; columns stay as they are."""
+    return entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
 
 
 def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
-from core.format.index_manifest import IndexType
+from core.format.index_manifest import deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergePlan, MergeSides
@@ -143,9 +142,7 @@ def _work(
 
 
 def _marks(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:
-    entries = table.index_entries(snapshot)
-    of_vectors = pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS))
-    return _at(entries.filter(of_vectors), place)
+    return _at(deletion_vector_entries(table.index_entries(snapshot)), place)
 
 
 def _live(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:

@@ -18,12 +18,10 @@ from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.row_work import RowScope, RowWork
 from core.spark import merge_on_read
-from core.spark.data_reader import DataFile, check_formats, read_data_file
-from core.spark.deletion_marks import deleted_rows
+from core.spark.data_reader import DataFile, read_data_file
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
-from core.spark.read_plan import PlacedFile
+from core.spark.read_plan import PlacedFile, place_marked
 from core.storage.file_io import FileIO
-from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -47,14 +45,14 @@ class BucketUnit:
         return sum(file.data.size for file in (*self.files.ours, *self.files.theirs))
 
 
-def units_of(table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
+def units_of(store: FileIO, table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
     """Say what tasks do, a bucket each, in the order of `work`."""
-    return [_unit(table, number, each) for number, each in enumerate(work)]
+    return [_unit(store, table, number, each) for number, each in enumerate(work)]
 
 
-def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
+def _unit(store: FileIO, table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
     def files(entries: pa.Table, marks: pa.Table = NO_INDEX_FILES) -> tuple[PlacedFile, ...]:
-        return _files(table, entries, marks)
+        return tuple(place_marked(store, table, entries, marks))
 
     changed = (work.ours_changed, work.theirs_changed)
     known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
@@ -72,26 +70,6 @@ def _unit(table: FileStoreTable, number: int, work: RowWork) -> BucketUnit:
         ours_changed=None if work.ours_changed is None else files(work.ours_changed),
         theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
         next_sequence=0 if newest is None else newest + 1,
-    )
-
-
-def _files(table: FileStoreTable, entries: pa.Table, marks: pa.Table) -> tuple[PlacedFile, ...]:
-    paths = data_file_paths(table, entries).to_pylist()
-    check_formats(paths)
-    names = ["partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"]
-    rows = entries.select(names).to_pylist()
-    vectors = deleted_rows(table, marks)
-    return tuple(
-        PlacedFile(
-            data=DataFile(
-                path=path,
-                size=row["file_size"],
-                schema_id=row["schema_id"],
-                deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
-            ),
-            **{name: row[name] for name in ("partition", "bucket", "min_key", "max_key")},
-        )
-        for path, row in zip(paths, rows, strict=True)
     )
 
 

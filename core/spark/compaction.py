@@ -4,21 +4,18 @@ Source: Paimon MergeTreeCompactManager, MergeTreeCompactRewriter, BucketedAppend
 AppendCompactCoordinator.
 """
 
-import pickle
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.commit.overwrite_upgrade import top_level
 from core.commit.row_write import PreparedRows
-from core.errors import PaimonError
 from core.format import options as table_options
 from core.format.binary_row import encode_rows
 from core.format.manifest_entry import MANIFEST_ENTRY, FileSource
@@ -33,19 +30,11 @@ from core.spark.read_plan import PlacedFile, place_files, sections
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.unit_tasks import run_units
 from core.spark.writers import check_store, identity_of, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
-_UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
-_FOUND: Final = pa.schema(
-    [
-        pa.field("number", pa.int32()),
-        pa.field("files", pa.binary()),
-        pa.field("error", pa.binary()),
-    ]
-)
-_FOUND_DDL: Final = "number int, files binary, error binary"
 # As in Paimon, a file that is nearly as large as wanted is left as it is.
 _SMALL_SHARE: Final = 0.7
 
@@ -54,8 +43,13 @@ _SMALL_SHARE: Final = 0.7
 class CompactedFile:
     """A file that a compaction reads; `entry` are its columns of MANIFEST_ENTRY."""
 
-    data: DataFile
+    placed: PlacedFile
     entry: dict[str, Any]
+
+    @property
+    def data(self) -> DataFile:
+        """What is read."""
+        return self.placed.data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +75,14 @@ class CompactTask:
     schemas: Mapping[int, TableSchema]
     level: int
 
-    def compact(self, unit: CompactUnit) -> pa.Table:
-        """Write the rows of a unit anew; returns columns of MANIFEST_ENTRY."""
+    def do(self, unit: CompactUnit) -> dict[str, bytes]:
+        """Write the rows of a unit anew; `files` are packed, with the columns of MANIFEST_ENTRY."""
+        return {"files": to_bytes(self._compact(unit))}
+
+    def _compact(self, unit: CompactUnit) -> pa.Table:
         target, file_id = self.target, self.target.new_file_id()
         if target.has_keys:
-            together = key_sections(unit.files, target.schema)
+            together = sections((file.placed for file in unit.files), target.schema)
             runs = (self._merged(section) for section in together)
             return write_run(
                 target, unit.partition, unit.bucket, runs, level=self.level, file_id=file_id
@@ -95,20 +92,20 @@ class CompactTask:
             target,
             unit.partition,
             unit.bucket,
-            (self._read(file, with_system=False) for file in unit.files),
+            (self._read(file.data, with_system=False) for file in unit.files),
             next_sequence=first,
             file_id=file_id,
             source=FileSource.COMPACT,
         ).new_files
 
-    def _read(self, file: CompactedFile, *, with_system: bool) -> pa.Table:
+    def _read(self, file: DataFile, *, with_system: bool) -> pa.Table:
         fields = self.target.schema.fields
         return read_data_file(
-            self.target.store, file.data, self.schemas, fields, with_system=with_system
+            self.target.store, file, self.schemas, fields, with_system=with_system
         )
 
-    def _merged(self, files: Iterable[CompactedFile]) -> pa.Table:
-        rows = pa.concat_tables([self._read(file, with_system=True) for file in files])
+    def _merged(self, files: Iterable[PlacedFile]) -> pa.Table:
+        rows = pa.concat_tables([self._read(file.data, with_system=True) for file in files])
         return with_sequences(merge_rows(rows, self.target.schema), rows, self.target.schema)
 
 
@@ -156,21 +153,15 @@ def compact(
         schemas={each.id: each for each in table.schemas.all()},
         level=top_level(schema),
     )
-    packed = [pickle.dumps(unit) for unit in sorted(units, key=lambda unit: -unit.size)]
-    frame_rows = pa.table([pa.array(packed, pa.binary())], schema=_UNIT)
-
-    def act(spark: SparkSession) -> pa.Table:
-        frame = spark.createDataFrame(frame_rows).repartition(len(packed))
-        return frame.mapInArrow(_compacting(task), _FOUND_DDL).toArrow()
-
-    results = session.run(
-        act, description=f"compact {table.identifier}", progress=progress
-    ).to_pylist()
-    written: dict[int, pa.Table] = {}
-    for row in results:
-        if row["error"] is not None:
-            raise pickle.loads(row["error"])
-        written[row["number"]] = from_bytes(row["files"])
+    found = run_units(
+        session,
+        units,
+        task.do,
+        ("files",),
+        description=f"compact {table.identifier}",
+        progress=progress,
+    )
+    written = {row["number"]: from_bytes(row["files"]) for row in found}
     marks = schema.options.read(table_options.DELETION_VECTORS_ENABLED)
     messages = _messages(table, head, units, written, target)
     is_guarded = marks and schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
@@ -222,7 +213,7 @@ def plan_compaction(
     ):
         place = (placed.partition, placed.bucket)
         if buckets is None or place in buckets:
-            found[place].append(CompactedFile(data=placed.data, entry=entry))
+            found[place].append(CompactedFile(placed=placed, entry=entry))
     groups = [
         (place, group)
         for place, of_bucket in sorted(found.items())
@@ -236,25 +227,6 @@ def plan_compaction(
         CompactUnit(number=number, partition=place[0], bucket=place[1], files=tuple(group))
         for number, (place, group) in enumerate(groups)
     )
-
-
-def key_sections(
-    files: Iterable[CompactedFile], schema: TableSchema
-) -> Iterator[list[CompactedFile]]:
-    """Files whose key ranges overlap, directly or through others, by rising keys."""
-    by_path = {file.data.path: file for file in files}
-    placed = [
-        PlacedFile(
-            data=file.data,
-            partition=file.entry["partition"],
-            bucket=file.entry["bucket"],
-            min_key=file.entry["min_key"],
-            max_key=file.entry["max_key"],
-        )
-        for file in by_path.values()
-    ]
-    for section in sections(placed, schema):
-        yield [by_path[file.data.path] for file in section]
 
 
 def with_sequences(merged: pa.Table, rows: pa.Table, schema: TableSchema) -> pa.Table:
@@ -321,24 +293,6 @@ def _full_groups(files: list[CompactedFile], wanted: int) -> Iterator[list[Compa
             held = []
     if len(held) > 1 or any(file.data.deleted is not None for file in held):
         yield held
-
-
-def _compacting(
-    task: CompactTask,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for packed in batch["unit"].to_pylist():
-                unit: CompactUnit = pickle.loads(packed)
-                found: dict[str, Any] = {"number": unit.number}
-                try:
-                    found["files"] = to_bytes(task.compact(unit))
-                except PaimonError as error:
-                    # As a result an error keeps its kind; raised, it would end as text.
-                    found["error"] = pickle.dumps(error)
-                yield pa.RecordBatch.from_pylist([found], schema=_FOUND)
-
-    return act
 
 
 def _messages(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from core.commit.commit_message import CommitMessage
@@ -20,34 +19,17 @@ from core.format.deletion_vector import (
     read_deletion_vectors,
     write_deletion_vectors,
 )
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from core.format.index_manifest import (
+    INDEX_MANIFEST_ENTRY,
+    IndexType,
+    deletion_vector_entries,
+)
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode
 from core.spark.data_files import WriteTarget
-from core.spark.data_reader import DeletedRows
 from core.table.file_store_table import FileStoreTable
 
 Positions = npt.NDArray[np.int64]
-
-
-def vector_entries(table: FileStoreTable, head: Snapshot) -> pa.Table:
-    """The index files of deletion vectors, with the columns of INDEX_MANIFEST_ENTRY."""
-    entries = table.index_entries(head)
-    return entries.filter(pc.equal(entries["index_type"], str(IndexType.DELETION_VECTORS)))
-
-
-def deleted_rows(
-    table: FileStoreTable, entries: pa.Table
-) -> dict[tuple[bytes, int, str], DeletedRows]:
-    """Where the vectors of some index files stand; `entries` as `vector_entries` returns them."""
-    return {
-        (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
-            index_path=table.paths.index(entry["file_name"], entry["external_path"]),
-            range=DeletionVectorRange(**part),
-        )
-        for entry in entries.to_pylist()
-        for part in entry["dv_ranges"] or ()
-    }
 
 
 def mark_rows(
@@ -106,7 +88,7 @@ def _changed(
     schema = target.schema
     entries = [
         each
-        for each in vector_entries(table, head).to_pylist()
+        for each in deletion_vector_entries(table.index_entries(head)).to_pylist()
         if (each["partition"], each["bucket"]) == place
     ]
     touched = set(deleted) | dropped

@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.commit.commit_message import NO_INDEX_FILES
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.data_types import DataType
 from core.format.deletion_vector import DeletionVectorRange
-from core.format.index_manifest import IndexType
+from core.format.index_manifest import deletion_vector_entries
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.predicate import Condition
@@ -188,7 +189,7 @@ class PlacedFile:
 def place_files(
     store: FileIO, table: FileStoreTable, snapshot: Snapshot | None, files: pa.Table
 ) -> list[PlacedFile]:
-    """Find where files and their deletion vectors lie.
+    """Find where files and their deletion vectors lie, of one state.
 
     Args:
         store: The store of the table.
@@ -199,7 +200,25 @@ def place_files(
     Raises:
         InvalidInput: A file is of a format, or lies in a store, that is not served.
     """
-    vectors = {} if snapshot is None else _deletion_vectors(store, table, snapshot)
+    marks = NO_INDEX_FILES if snapshot is None else table.index_entries(snapshot)
+    return place_marked(store, table, files, marks)
+
+
+def place_marked(
+    store: FileIO, table: FileStoreTable, files: pa.Table, marks: pa.Table
+) -> list[PlacedFile]:
+    """Find where files and their deletion vectors lie.
+
+    Args:
+        store: The store of the table.
+        table: The table on a branch.
+        files: Columns of MANIFEST_ENTRY.
+        marks: Index files with the vectors that count, as INDEX_MANIFEST_ENTRY.
+
+    Raises:
+        InvalidInput: A file is of a format, or lies in a store, that is not served.
+    """
+    vectors = _deletion_vectors(store, table, marks)
     paths = data_file_paths(table, files).to_pylist()
     check_formats(paths)
     return [
@@ -267,21 +286,14 @@ def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
 
 
 def _deletion_vectors(
-    store: FileIO, table: FileStoreTable, snapshot: Snapshot
+    store: FileIO, table: FileStoreTable, marks: pa.Table
 ) -> dict[tuple[bytes, int, str], DeletedRows]:
-    entries = table.index_entries(snapshot)
-    entries = entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
     return {
         (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
             index_path=_index_path(store, table, entry["file_name"], entry["external_path"]),
-            range=DeletionVectorRange(
-                data_file=part["data_file"],
-                offset=part["offset"],
-                length=part["length"],
-                cardinality=part["cardinality"],
-            ),
+            range=DeletionVectorRange(**part),
         )
-        for entry in entries.to_pylist()
+        for entry in deletion_vector_entries(marks).to_pylist()
         for part in entry["dv_ranges"] or ()
     }
 

@@ -4,9 +4,8 @@ A task reads the rows of these keys on each side as readers would, merges them b
 writes what replaying the source's files would not give. Nothing is visible until it is committed.
 """
 
-import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -14,11 +13,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from core.commit.commit_message import NO_FILES, CommitMessage
 from core.diff.three_way import ThreeWay
-from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.policy import Policy
@@ -53,24 +51,11 @@ from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.unit_tasks import run_units
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
-_UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
-_FOUND: Final = pa.schema(
-    [
-        pa.field("number", pa.int32()),
-        pa.field("counts", pa.binary()),
-        pa.field("conflicts", pa.binary()),
-        pa.field("new_files", pa.binary()),
-        pa.field("changelog_files", pa.binary()),
-        pa.field("error", pa.binary()),
-    ]
-)
-_FOUND_DDL: Final = (
-    "number int, counts binary, conflicts binary, new_files binary, changelog_files binary, "
-    "error binary"
-)
+_FOUND: Final = ("counts", "conflicts", "new_files", "changelog_files")
 _INSERT: Final = 0
 _DELETE: Final = 3
 
@@ -103,7 +88,14 @@ def find_changed_keys(
     """
     _check(scope.schema)
     task = KeyTask(reader=BucketReader(store=store, scope=scope))
-    found = _run(session, task, units_of(table, work), f"changed keys of {scope.table}", progress)
+    found = run_units(
+        session,
+        units_of(store, table, work),
+        task.do,
+        _FOUND,
+        description=f"changed keys of {scope.table}",
+        progress=progress,
+    )
     return pa.concat_tables([CHANGED_KEYS.empty_table(), *(from_bytes(r["counts"]) for r in found)])
 
 
@@ -142,7 +134,14 @@ def reconcile(
     )
     reader = BucketReader(store=store, scope=scope)
     task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
-    found = _run(session, task, units_of(table, work), f"merge rows of {scope.table}", progress)
+    found = run_units(
+        session,
+        units_of(store, table, work),
+        task.do,
+        _FOUND,
+        description=f"merge rows of {scope.table}",
+        progress=progress,
+    )
     return reconciled(scope, work, found)
 
 
@@ -186,47 +185,6 @@ def _message(work: RowWork, row: Mapping[str, Any], schema: TableSchema) -> Comm
         return message
     # The bucket was written anew: all that it held goes.
     return replace(message, deleted_files=work.files.ours, deleted_index_files=work.marks.ours)
-
-
-def _run(
-    session: WarmSession,
-    task: "KeyTask | MergeTask",
-    units: Sequence[BucketUnit],
-    description: str,
-    progress: Progress,
-) -> list[dict[str, Any]]:
-    """What the tasks found, in the order of the units; raises the first error of a task."""
-    if not units:
-        return []
-    largest_first = sorted(units, key=lambda unit: -unit.size)
-    packed = pa.table([pa.array([pickle.dumps(each) for each in largest_first])], schema=_UNIT)
-
-    def act(spark: SparkSession) -> pa.Table:
-        frame = spark.createDataFrame(packed).repartition(len(units))
-        return frame.mapInArrow(_doing(task), _FOUND_DDL).toArrow()
-
-    rows = session.run(act, description=description, progress=progress).to_pylist()
-    for row in rows:
-        if row["error"] is not None:
-            raise pickle.loads(row["error"])
-    return sorted(rows, key=lambda row: row["number"])
-
-
-def _doing(
-    task: "KeyTask | MergeTask",
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for packed in batch["unit"].to_pylist():
-                unit = pickle.loads(packed)
-                try:
-                    found = {"number": unit.number, **task.do(unit)}
-                except PaimonError as error:
-                    # As a result an error keeps its kind; raised, it would end as text.
-                    found = {"number": unit.number, "error": pickle.dumps(error)}
-                yield pa.RecordBatch.from_pylist([found], schema=_FOUND)
-
-    return act
 
 
 # --- tasks --------------------------------------------------------------------------------------

@@ -96,14 +96,14 @@ class History:
     def state(self, files: pa.Table) -> State:
         """What readers find in files, by key."""
         work = _work(MANIFEST_ENTRY.empty_table(), files, files)
-        (unit,) = units_of(self.table, [work])
+        (unit,) = units_of(self.store, self.table, [work])
         keys = self.reader.ours_keys(unit)
         rows = self.reader.rows(unit, keys).sides().ours
         return {row["id"]: (row["a"], row["b"]) for row in rows.to_pylist()}
 
     def merge(self, work: RowWork) -> pa.Table:
         """The files of the target after replay and row work."""
-        (unit,) = units_of(self.table, [work])
+        (unit,) = units_of(self.store, self.table, [work])
         policy = Policy.from_yaml(_POLICY)
         task = MergeTask(reader=self.reader, policy=policy, target=self.target, writes=True)
         found = task.do(unit)

@@ -52,5 +52,7 @@ class LocalRows(LocalFiles):
         )
         reader = BucketReader(store=self._store, scope=scope)
         task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
-        found = [{"number": unit.number, **task.do(unit)} for unit in units_of(table, work)]
+        found = [
+            {"number": unit.number, **task.do(unit)} for unit in units_of(self._store, table, work)
+        ]
         return reconciled(scope, work, found)

@@ -1,0 +1,89 @@
+"""Tasks that do one packed unit after the other, and answer each with a row of packed values."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from core.errors import PaimonError
+from core.spark.session import Progress, WarmSession
+
+
+class HasNumber(Protocol):
+    """A unit of work that can be packed."""
+
+    @property
+    def number(self) -> int:
+        """Its place among all units."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read for it."""
+
+
+Unit = TypeVar("Unit", bound=HasNumber)
+
+
+def run_units(
+    session: WarmSession,
+    units: Sequence[Unit],
+    do: Callable[[Unit], Mapping[str, bytes | None]],
+    columns: Sequence[str],
+    *,
+    description: str,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Do units in tasks of their own, the largest first.
+
+    Args:
+        session: Where the tasks run.
+        units: What is done.
+        do: Does a unit; it travels to the tasks.
+        columns: What it answers with.
+        description: What goes on, as people see it.
+        progress: Called with tasks done and tasks known; what it raises stops the run.
+
+    Returns:
+        A row a unit, in the order of their numbers: `number` and the columns.
+
+    Raises:
+        PaimonError: The first that a unit raised.
+    """
+    if not units:
+        return []
+    packed = [pickle.dumps(each) for each in sorted(units, key=lambda unit: -unit.size)]
+    layout = {
+        "number": pa.int32(),
+        **dict.fromkeys((*columns, "error"), pa.binary()),
+    }
+    written = ", ".join(f"{name} {'int' if name == 'number' else 'binary'}" for name in layout)
+    tasks = _tasks(do, pa.schema(layout))
+
+    def act(spark: SparkSession) -> pa.Table:
+        frame = spark.createDataFrame(pa.table({"unit": pa.array(packed, pa.binary())}))
+        return frame.repartition(len(packed)).mapInArrow(tasks, written).toArrow()
+
+    rows = session.run(act, description=description, progress=progress).to_pylist()
+    for row in rows:
+        if row["error"] is not None:
+            raise pickle.loads(row["error"])
+    return sorted(rows, key=lambda row: row["number"])
+
+
+def _tasks(
+    do: Callable[[Any], Mapping[str, bytes | None]], layout: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def act(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch["unit"].to_pylist():
+                unit = pickle.loads(packed)
+                try:
+                    found = {"number": unit.number, **do(unit)}
+                except PaimonError as error:
+                    # As a result an error keeps its kind; raised, it would end as text.
+                    found = {"number": unit.number, "error": pickle.dumps(error)}
+                yield pa.RecordBatch.from_pylist([found], schema=layout)
+
+    return act
