@@ -9,7 +9,7 @@ from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.compare_states import compare_states
-from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
@@ -44,18 +44,13 @@ def compare_rows_of_states(
         InvalidInput: A text names no state, or the rows cannot be compared.
         NotFound: There is no such branch, snapshot or tag.
     """
-    started = warehouse.clock()
-    facts = stages.run(
+    return receipt_of_stage(
+        warehouse,
+        call,
+        stages,
         "compare rows",
         lambda progress: _compared(warehouse, rows, call, progress),
         message="Reading the files that only one side has, and what they overlap.",
-    )
-    return receipt_without_change(
-        call,
-        str(facts["plan_id"]),
-        texts_of(facts, "notes"),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
     )
 
 

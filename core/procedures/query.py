@@ -6,7 +6,7 @@ from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.query_sources import open_query
-from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
@@ -33,15 +33,7 @@ def run_query(
         more = " and more" if found.has_more else ""
         return {"notes": [f"{count:,} row{'' if count == 1 else 's'}{more}.", *found.notes]}
 
-    started = warehouse.clock()
-    facts = stages.run("read rows", answer, message="Reading rows.")
-    return receipt_without_change(
-        call,
-        call.operation_id,
-        texts_of(facts, "notes"),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
-    )
+    return receipt_of_stage(warehouse, call, stages, "read rows", answer, message="Reading rows.")
 
 
 def answer_query(

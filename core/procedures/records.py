@@ -1,12 +1,15 @@
 """Events and receipts, as the verbs of the lifecycle write them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.call import ProcedureCall
 from core.procedures.operation import Operation
+from core.procedures.row_engine import Progress
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
 
 
 def receipt_of(
@@ -50,6 +53,38 @@ def receipt_without_change(
         notes=notes,
         started_millis=started_millis,
         finished_millis=finished_millis,
+    )
+
+
+def receipt_of_stage(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    stages: Stages,
+    name: str,
+    work: Callable[[Progress], Facts],
+    *,
+    message: str,
+    publishes: bool = False,
+) -> Receipt:
+    """Run the one stage of a call that no ledger holds, and return its receipt.
+
+    Args:
+        warehouse: Tells the time.
+        call: What was asked for.
+        stages: Runs the stage.
+        name: The stage, as people see it.
+        work: Does it; its facts may hold `notes`, and `plan_id` where it planned something.
+        message: A sentence on what goes on.
+        publishes: Whether something changes, so that nothing may be cancelled.
+    """
+    started = warehouse.clock()
+    facts = stages.run(name, work, message=message, publishes=publishes)
+    return receipt_without_change(
+        call,
+        text_of(facts, "plan_id") or call.operation_id,
+        texts_of(facts, "notes"),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
     )
 
 

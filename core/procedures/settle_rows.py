@@ -21,7 +21,7 @@ from core.procedures.merge_rows import (
 )
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
 from core.procedures.preview_merge import planned_merge, policy_of, target_table
-from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
@@ -66,18 +66,13 @@ def compare_rows(
     Takes the arguments of `merge_branch`.
     """
     merge = replace(call, name=str(MergeKind.MERGE))
-    started = warehouse.clock()
-    facts = stages.run(
+    return receipt_of_stage(
+        warehouse,
+        call,
+        stages,
         "compare rows",
         lambda progress: _compared(warehouse, rows, merge, progress),
         message="Comparing rows that both sides may have changed.",
-    )
-    return receipt_without_change(
-        call,
-        str(facts["plan_id"]),
-        texts_of(facts, "notes"),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
     )
 
 

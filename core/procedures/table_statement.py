@@ -24,7 +24,7 @@ from core.format.table_schema import BucketMode, TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.permissions import Role, check_role
 from core.procedures.query import place_of
-from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
@@ -46,7 +46,7 @@ from core.sql.tables import (
     parse_table_statement,
 )
 from core.sql.words import wrong
-from core.sql.writes import NamedColumn
+from core.sql.writes import NamedColumn, unknown_column
 from core.storage.directory_mover import Moved
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
@@ -101,15 +101,9 @@ def run_table_statement(
                     assert_never(statement.kind)
         return {"notes": [note]}
 
-    started = warehouse.clock()
     doing = call.name.replace("_", " ")
-    facts = stages.run(doing, work, message=f"About to {doing}.", publishes=True)
-    return receipt_without_change(
-        call,
-        call.operation_id,
-        texts_of(facts, "notes"),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
+    return receipt_of_stage(
+        warehouse, call, stages, doing, work, message=f"About to {doing}.", publishes=True
     )
 
 
@@ -284,9 +278,7 @@ def _is_reserved(name: str) -> bool:
 def _known(column: NamedColumn, schema: TableSchema) -> str:
     if schema.find_field(column.name) is not None:
         return column.name
-    near = nearest_names(column.name, schema.row_type.names)
-    hint = f"; is it {' or '.join(near)}" if near else ""
-    raise wrong(column.place, f"the table has no column {column.name!r}{hint}")
+    raise unknown_column(column, schema.row_type.names)
 
 
 def _check_options(table: FileStoreTable, schema: TableSchema, changes: Iterable[Change]) -> None:

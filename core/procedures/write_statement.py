@@ -12,7 +12,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.protection import protection_blocks
 from core.procedures.query import place_of
 from core.procedures.query_sources import named_nearest, open_query
-from core.procedures.records import receipt_without_change, texts_of
+from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.row_writer import Rows, RowWriter, row_writer
 from core.procedures.stages import Facts, Stages
@@ -26,10 +26,10 @@ from core.procedures.write_rows import (
     update_rows,
 )
 from core.sql.place import Place
-from core.sql.query import RewrittenQuery, nearest_names
+from core.sql.query import RewrittenQuery
 from core.sql.statement import COMPACT
 from core.sql.words import wrong
-from core.sql.writes import NamedColumn, Target, Write, WriteKind, parse_write
+from core.sql.writes import NamedColumn, Target, Write, WriteKind, parse_write, unknown_column
 from core.table.file_store_table import FileStoreTable
 
 _DONE: Mapping[str, str] = {
@@ -120,20 +120,11 @@ _Done = tuple[Written, FileStoreTable, tuple[str, ...]]
 def _staged(
     warehouse: Warehouse, call: ProcedureCall, stages: Stages, work: Callable[[Progress], _Done]
 ) -> Receipt:
-    started = warehouse.clock()
-
     def write(progress: Progress) -> Facts:
         written, table, notes = work(progress)
         return {"notes": [_sentence(call.name, written, table), *notes]}
 
-    facts = stages.run("write rows", write, message="Writing rows.")
-    return receipt_without_change(
-        call,
-        call.operation_id,
-        texts_of(facts, "notes"),
-        started_millis=started,
-        finished_millis=warehouse.clock(),
-    )
+    return receipt_of_stage(warehouse, call, stages, "write rows", write, message="Writing rows.")
 
 
 def _written(
@@ -203,9 +194,7 @@ def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str,
     for column in named:
         name = known.get(column.name.lower())
         if name is None:
-            near = nearest_names(column.name, known.values())
-            hint = f"; is it {' or '.join(near)}?" if near else ""
-            raise wrong(column.place, f"the table has no column {column.name!r}{hint}".rstrip("?"))
+            raise unknown_column(column, known.values())
         if name in found:
             raise wrong(column.place, f"column {name!r} is there twice")
         found.append(name)

@@ -4,7 +4,7 @@ What such a statement reads is a query, the rows that come or those that a condi
 checked as one before anything is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -16,7 +16,7 @@ from sqlglot import TokenType
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.sql.place import Origins, Place
-from core.sql.query import Query, RewrittenQuery, parse_query
+from core.sql.query import Query, RewrittenQuery, nearest_names, parse_query
 from core.sql.statement import Value
 from core.sql.words import Words, wrong
 
@@ -61,6 +61,13 @@ class NamedColumn:
 
     name: str
     place: Place
+
+
+def unknown_column(column: NamedColumn, known: Iterable[str]) -> InvalidInput:
+    """Return the error for a column that is not there, with what is near."""
+    near = nearest_names(column.name, known)
+    hint = f"; is it {' or '.join(near)}" if near else ""
+    return wrong(column.place, f"the table has no column {column.name!r}{hint}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
