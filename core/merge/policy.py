@@ -22,24 +22,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
 from core.errors import InvalidInput
+from core.format.yaml_part import YamlPart
 from core.merge.conflict import ConflictKind, Take
 from core.merge.predicate import parse_condition
-
-E = TypeVar("E", bound=StrEnum)
 
 EVERY_TABLE: Final = "*"
 _VERSION: Final = "1"
 _NEWEST_BY: Final = "newest by "
 _CONCATENATE_WITH: Final = "concatenate with "
-# The C parser reads 100,000 choices in seconds, the one in Python in minutes.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The one in C writes 100,000 choices in seconds, the one in Python in minutes.
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -185,12 +183,8 @@ class Policy:
         Raises:
             InvalidInput: It is no YAML, or something in it is not known; it names line and field.
         """
-        try:
-            root = yaml.compose(text, Loader=_Loader)
-        except yaml.MarkedYAMLError as error:
-            line = "" if error.problem_mark is None else f" in line {error.problem_mark.line + 1}"
-            raise InvalidInput(f"The policy is no YAML{line}: {error.problem}.") from error
-        return _policy(_Part(root, "the policy")) if root is not None else cls()
+        root = _Part.parse(text)
+        return _policy(root) if root is not None else cls()
 
     def to_yaml(self) -> str:
         """Write a policy file; reading it gives an equal policy."""
@@ -296,58 +290,10 @@ def _choice_object(choice: dict[str, Any]) -> dict[str, Any]:
 # --- reading ------------------------------------------------------------------------------------
 
 
-class _Part:
-    """A part of a policy file that knows where it stands."""
+class _Part(YamlPart):
+    """A part of a policy file."""
 
-    def __init__(self, node: yaml.Node, path: str) -> None:
-        self._node = node
-        self._path = path
-
-    def items(self, *known: str) -> Iterator[tuple[str, "_Part"]]:
-        """The fields of a mapping, each once; those that are not known are errors."""
-        if not isinstance(self._node, yaml.MappingNode):
-            raise self.error("should hold fields with values")
-        seen: set[str] = set()
-        for key, value in self._node.value:
-            name = _Part(key, f"a name in {self._path}").text()
-            part = _Part(value, f"{self._path}.{name}" if self._path != "the policy" else name)
-            if known and name not in known:
-                raise part.error(f"is not known; there may be {', '.join(known)}")
-            if name in seen:
-                raise part.error("stands there twice")
-            seen.add(name)
-            yield name, part
-
-    def fields(self, *known: str) -> dict[str, "_Part"]:
-        """The fields of a mapping by name."""
-        return dict(self.items(*known))
-
-    def parts(self) -> Iterator["_Part"]:
-        """The values of a list."""
-        if not isinstance(self._node, yaml.SequenceNode):
-            raise self.error("should be a list")
-        for number, node in enumerate(self._node.value, 1):
-            yield _Part(node, f"{self._path}[{number}]")
-
-    def find_text(self) -> str | None:
-        """A text as it is written, None for null."""
-        if not isinstance(self._node, yaml.ScalarNode):
-            raise self.error("should be a text")
-        return None if self._node.tag == "tag:yaml.org,2002:null" else str(self._node.value)
-
-    def text(self) -> str:
-        """A text as it is written."""
-        found = self.find_text()
-        if found is None:
-            raise self.error("has no value")
-        return found
-
-    def one_of(self, kinds: type[E]) -> E:
-        """A value of a closed set."""
-        text = self.text()
-        if text not in set(kinds):
-            raise self.error(f"is {text!r}; it may be {', '.join(kinds)}")
-        return kinds(text)
+    what: ClassVar[str] = "the policy"
 
     def settling(self) -> Settling:
         """A way to settle."""
@@ -373,17 +319,6 @@ class _Part:
         if at.tzinfo is None:
             raise self.error("is a time without a zone")
         return round(at.timestamp() * 1000)
-
-    def error(self, what: str) -> InvalidInput:
-        """Say what is wrong here."""
-        line = self._node.start_mark.line + 1
-        return InvalidInput(f"Line {line}: {self._path} {what}.", line=line, field=self._path)
-
-    def get(self, fields: Mapping[str, "_Part"], name: str) -> "_Part":
-        """A field that must be there."""
-        if name not in fields:
-            raise self.error(f"has no {name!r}")
-        return fields[name]
 
 
 def _policy(root: _Part) -> Policy:
