@@ -15,6 +15,7 @@ from core.errors import ErrorKind, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.jobs.progress import JobState
 from core.merge.merge_plan import MergePlan
+from core.merge.row_work import ROWS_OF_SIDES
 
 conflicts = typer.Typer()
 
@@ -66,8 +67,12 @@ def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, 
         "conflicts": 0 if found is None else found.num_rows,
         "open": 0 if found is None else found["take"].null_count,
         "groups": [] if found is None else list(conflict_groups(found)),
-        "rows": [] if found is None else found.slice(0, limit).to_pylist(),
+        "rows": [] if found is None else _rows(found, limit),
     }
+
+
+def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
+    return found.slice(0, limit).drop_columns(ROWS_OF_SIDES).to_pylist()
 
 
 def _print(found: pa.Table | None, limit: int) -> None:

@@ -21,7 +21,7 @@ from core.merge.engine_rules import EngineRules
 from core.merge.policy import Policy, RowRule
 from core.merge.resolution import BASE, OURS, THEIRS, OpenConflicts, Settled, settle_conflicts
 from core.merge.row_text import cell_texts, conflict_ids, key_ids, row_texts
-from core.merge.row_work import RowVerdict, row_conflict_schema
+from core.merge.row_work import ROWS_OF_SIDES, RowVerdict, row_conflict_schema
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -393,8 +393,24 @@ def _conflict_rows(state: _State, each: _SettledColumn, layout: pa.Schema) -> pa
         "result": pc.if_else(pc.is_valid(settled.take), results, pa.scalar(None, pa.string())),
         "decided_by": settled.decided_by,
         "needs_another_look": settled.needs_another_look,
+        **{
+            field.name: _structs(side, pa.array(each.at), field.type)
+            for field, side in zip(
+                (layout.field(name) for name in ROWS_OF_SIDES),
+                (state.rows.base, state.rows.ours, state.rows.theirs),
+                strict=True,
+            )
+        },
     }
     return pa.table(columns, schema=layout)
+
+
+def _structs(side: _Side, at: pa.Array, kind: pa.StructType) -> pa.Array:
+    """Whole rows of a side, null where it has none."""
+    rows = side.rows.take(at)
+    columns = [_one_array(rows[field.name]) for field in kind]
+    is_gone = pc.invert(pa.array(side.is_there).take(at))
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=is_gone)
 
 
 # --- results ------------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ ROW_VERDICTS: Final = pa.schema(
 """How many keys of a bucket got a RowVerdict; verdicts that no key got are left out."""
 
 
+ROWS_OF_SIDES: Final = ("base_row", "ours_row", "theirs_row")
+"""The columns of `row_conflict_schema` that hold whole rows."""
+
+
 def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     """The columns of row conflicts of a table, one row a cell or, where `column` is null, a row.
 
@@ -56,12 +60,15 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     text; of a whole row its columns as JSON. Null is NULL, or of a whole row that it is not there.
     `take` is null while the conflict is open; then `result` is what it was settled to, and
     `decided_by` says by which layer of the policy, or by whom. `needs_another_look` marks a choice
-    that was made on other values and is not applied.
+    that was made on other values and is not applied. `base_row`, `ours_row` and `theirs_row` are
+    structs of all columns, null where the row is not there: with them conflicts are settled again
+    by another policy without looking at the table.
     """
     key = [
         field.with_nullable(True)
         for field in arrow_schema(schema.project(schema.primary_keys).fields)
     ]
+    rows = [field.remove_metadata().with_nullable(True) for field in arrow_schema(schema.fields)]
     return pa.schema(
         [
             pa.field("conflict_id", pa.string(), nullable=False),
@@ -75,6 +82,7 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
             pa.field("result", pa.string()),
             pa.field("decided_by", pa.string()),
             pa.field("needs_another_look", pa.bool_(), nullable=False),
+            *(pa.field(name, pa.struct(rows)) for name in ROWS_OF_SIDES),
         ]
     )
 

@@ -18,6 +18,7 @@ CHANGELOG_PREFIX: Final = "changelog-"
 CONSUMER_PREFIX: Final = "consumer-"
 BRANCH_PREFIX: Final = "branch-"
 EVENT_PREFIX: Final = "event-"
+POLICY_PREFIX: Final = "policy-"
 LATEST: Final = "LATEST"
 EARLIEST: Final = "EARLIEST"
 _POSTPONE_BUCKET: Final = -2
@@ -145,4 +146,12 @@ class TablePaths:
 
     def row_conflicts(self, plan_id: str) -> str:
         """The path of the conflicts of rows that the merge of a plan has."""
-        return f"{self.lineage_dir}/conflicts-{plan_id}.arrow"
+        return f"{self.lineage_dir}/row-conflicts-{plan_id}.arrow"
+
+    def policy_draft_dir(self, draft: str) -> str:
+        """The folder of the versions of a draft, which settles conflicts of a merge to come."""
+        return f"{self.lineage_dir}/drafts/{draft}"
+
+    def policy_draft(self, draft: str, version: int) -> str:
+        """The path of a version of a draft."""
+        return f"{self.policy_draft_dir(draft)}/{POLICY_PREFIX}{version}"
