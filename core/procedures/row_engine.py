@@ -14,12 +14,12 @@ from core.merge.predicate import Condition
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.sql.answer import Answer
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import TableState
+from core.table.table_state import StagedState, TableState
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
 
-QuerySource: TypeAlias = tuple[TableState, Condition | None] | pa.Table
+QuerySource: TypeAlias = tuple[TableState | StagedState, Condition | None] | pa.Table
 """What a query reads: a state of a table, of which it may need only some rows; or rows."""
 
 FILES_TO_VERIFY: Final = pa.schema(

@@ -5,7 +5,7 @@ others may be read alone. Source: Paimon MergeTreeSplitGenerator, IntervalPartit
 AppendOnlySplitGenerator, DataTableBatchScan.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
@@ -124,9 +124,37 @@ def plan_read(
     """
     if snapshot is None:
         return ReadPlan(units=())
-    files = visible_files(table, snapshot, schema)
-    live = files.num_rows
     schemas = {each.id: each for each in table.schemas.all()}
+    files, marks = table.live_files(snapshot), table.index_entries(snapshot)
+    return plan_files(store, table, files, marks, schema, schemas, condition)
+
+
+def plan_files(
+    store: FileIO,
+    table: FileStoreTable,
+    files: pa.Table,
+    marks: pa.Table,
+    schema: TableSchema,
+    schemas: Mapping[int, TableSchema],
+    condition: Condition | None = None,
+) -> ReadPlan:
+    """Decide which of some live files are read, and which of them together.
+
+    Args:
+        store: The store of the table.
+        table: The table on a branch.
+        files: All live files, with the columns of MANIFEST_ENTRY.
+        marks: All index files, with the columns of INDEX_MANIFEST_ENTRY.
+        schema: The schema to read with.
+        schemas: All schemas that the files were written with, by id.
+        condition: As for `plan_read`.
+
+    Raises:
+        FormatError: Metadata is broken.
+        InvalidInput: As for `plan_read`.
+    """
+    files = _seen_by_readers(files, schema)
+    live = files.num_rows
     if condition is not None:
         files = prune_files(files, condition, schema)
     may_hold = (
@@ -139,9 +167,7 @@ def plan_read(
         files, may_hold = files.filter(pa.array(may_hold)), may_hold[may_hold]
     placed = [
         file if is_wanted else replace(file, may_hold=False)
-        for file, is_wanted in zip(
-            place_files(store, table, snapshot, files), may_hold, strict=True
-        )
+        for file, is_wanted in zip(place_marked(store, table, files, marks), may_hold, strict=True)
     ]
     picks = schema.options.read(table_options.MERGE_ENGINE) in PICKING
     units: list[ReadUnit] = []
@@ -159,7 +185,10 @@ def plan_read(
 
 def visible_files(table: FileStoreTable, snapshot: Snapshot, schema: TableSchema) -> pa.Table:
     """The live files that batch readers look at, with the columns of MANIFEST_ENTRY."""
-    files = table.live_files(snapshot)
+    return _seen_by_readers(table.live_files(snapshot), schema)
+
+
+def _seen_by_readers(files: pa.Table, schema: TableSchema) -> pa.Table:
     if schema.primary_keys and schema.skips_level_0:
         files = files.filter(pc.greater(files["level"], 0))
     if schema.bucket_mode is BucketMode.POSTPONE_MODE:

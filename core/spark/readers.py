@@ -24,9 +24,10 @@ from core.merge.predicate import Condition, Name, holds, names_in
 from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
 from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
-from core.spark.read_plan import ReadPlan, ReadUnit, plan_read
+from core.spark.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState
 
 T = TypeVar("T")
 
@@ -179,6 +180,45 @@ def plan_table(
     )
     state = table.head() if snapshot is None else snapshot
     return TableRead(task=task, plan=plan_read(store, table, state, schema, filters))
+
+
+def read_staged(
+    spark: SparkSession,
+    store: FileIO,
+    state: StagedState,
+    *,
+    columns: Iterable[str] | None = None,
+    filters: Condition | None = None,
+) -> DataFrame:
+    """Read what a commit would leave.
+
+    Args:
+        spark: Where the tasks run.
+        store: The store of the table.
+        state: What would be left.
+        columns: The wanted columns in their order; all if left out.
+        filters: As for `plan_table`.
+
+    Raises:
+        NotFound: There is no such column.
+        InvalidInput: As for `plan_table`.
+    """
+    schema = state.schema
+    check_readable(schema)
+    if filters is not None:
+        check_condition(filters, schema)
+    names = schema.row_type.names if columns is None else tuple(columns)
+    task = ReadTask(
+        store=store,
+        schema=schema,
+        schemas=state.schemas,
+        fields=tuple(schema.field(each) for each in names),
+        condition=filters,
+    )
+    plan = plan_files(
+        store, state.table, state.files, state.index_files, schema, state.schemas, filters
+    )
+    return TableRead(task=task, plan=plan).frame(spark)
 
 
 def wanted_field(schema: TableSchema, name: str) -> DataField:

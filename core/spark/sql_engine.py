@@ -28,14 +28,14 @@ from pyspark.sql.types import (
 
 from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.merge.predicate import Condition
-from core.spark.readers import read_table
+from core.spark.readers import read_staged, read_table
 from core.spark.session import Progress, WarmSession
 from core.sql.answer import single_names
 from core.sql.query import FORBIDDEN_FUNCTIONS
 from core.storage.file_io import FileIO
-from core.table.table_state import TableState
+from core.table.table_state import StagedState, TableState
 
-Source: TypeAlias = tuple[TableState, Condition | None] | pa.Table
+Source: TypeAlias = tuple[TableState | StagedState, Condition | None] | pa.Table
 Sources: TypeAlias = Mapping[str, Source]
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -139,8 +139,12 @@ def _open(
         if isinstance(source, tuple):
             state, condition = source
             columns = None if all_columns else state.columns
-            frame = read_table(
-                spark, store, state.table, state.snapshot, columns=columns, filters=condition
+            frame = (
+                read_staged(spark, store, state, columns=columns, filters=condition)
+                if isinstance(state, StagedState)
+                else read_table(
+                    spark, store, state.table, state.snapshot, columns=columns, filters=condition
+                )
             )
         else:
             layout = from_arrow_schema(source.schema, prefer_timestamp_ntz=True)

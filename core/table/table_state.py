@@ -1,8 +1,12 @@
 """A state of a table, to be read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
 
 
@@ -18,4 +22,25 @@ class TableState:
 
     table: FileStoreTable
     snapshot: Snapshot | None
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StagedState:
+    """A state that no snapshot names yet: what a commit would leave.
+
+    Attributes:
+        table: The table, on the branch that would be committed to.
+        files: The live files, with the columns of MANIFEST_ENTRY.
+        index_files: With the columns of INDEX_MANIFEST_ENTRY.
+        schema: The schema that it is read with.
+        schemas: All that the files were written with by id, also those that are not published.
+        columns: The wanted columns in their order.
+    """
+
+    table: FileStoreTable
+    files: pa.Table
+    index_files: pa.Table
+    schema: TableSchema
+    schemas: Mapping[int, TableSchema]
     columns: tuple[str, ...]
