@@ -72,7 +72,8 @@ def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, 
 
 
 def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
-    return found.slice(0, limit).drop_columns(ROWS_OF_SIDES).to_pylist()
+    rows: list[dict[str, object]] = found.slice(0, limit).drop_columns(ROWS_OF_SIDES).to_pylist()
+    return rows
 
 
 def _print(found: pa.Table | None, limit: int) -> None:

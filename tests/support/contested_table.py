@@ -1,0 +1,117 @@
+"""A table with rows that two branches changed both: as many conflicts as a test wants."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.commit.commit_message import CommitMessage
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.schema_commit import create_table, new_schema
+from core.format.binary_row import encode_row
+from core.format.data_types import parse_data_type
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.conform import conform
+from core.spark.data_files import WriteTarget, write_bucket
+from core.spark.merge_on_read import VALUE_KIND
+from core.storage.table_paths import TablePaths
+from tests.support.local_row_engine import LocalRows
+
+NAME = "air.delays"
+_COLUMNS = {
+    "day": "DATE",
+    "flight": "INT",
+    "dep_delay": "INT",
+    "carrier": "STRING",
+    "note": "STRING",
+}
+_DAYS = ("2013-03-08", "2013-03-09")
+
+
+class ContestedTable:
+    """`air.delays`, keyed by day and flight; `fix-delays` and main go ways of their own.
+
+    Of every flight both changed `dep_delay`, of every tenth `note` too. Main deletes the last
+    flight of each day, which the branch changes.
+    """
+
+    def __init__(self, folder: Path, *, flights: int = 6) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.warehouse = Warehouse.open(str(folder))
+        paths = TablePaths(table=f"{self.warehouse.file_io.root}/air.db/delays")
+        schema = new_schema(
+            [(name, parse_data_type(kind)) for name, kind in _COLUMNS.items()],
+            partition_keys=["day"],
+            primary_keys=["day", "flight"],
+            options={"bucket": "1", "write-only": "true"},
+            time_millis=self.warehouse.clock(),
+        )
+        create_table(self.warehouse.store, paths, schema)
+        self._flights = flights
+        self.write("main", delay=0, note="as filed")
+        self.call("create_branch", branch="fix-delays", owner="ada", reason="Delays as measured")
+        self.write("fix-delays", delay=7, note="measured", every=10)
+        self.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+
+    def write(
+        self, branch: str, *, delay: int, note: str, every: int = 1, deletes_last: bool = False
+    ) -> None:
+        """Commit all flights: `delay` is added to their number, every so many get the note."""
+        flights = pa.array(range(self._flights), pa.int32())
+        is_noted = pc.equal(pc.subtract(flights, pc.multiply(pc.divide(flights, every), every)), 0)
+        is_last = pc.equal(flights, self._flights - 1)
+        kinds = pc.if_else(is_last, 3, 0) if deletes_last else pc.multiply(flights, 0)
+        for day in _DAYS:
+            rows = {
+                "day": pa.repeat(pa.scalar(day).cast(pa.date32()), self._flights),
+                "flight": flights,
+                "dep_delay": pc.add(flights, delay),
+                "carrier": pa.repeat("UA", self._flights),
+                "note": pc.if_else(is_noted, note, "as filed"),
+                VALUE_KIND: kinds.cast(pa.int8()),
+            }
+            self._commit(branch, day, pa.table(rows))
+
+    def call(self, name: str, **arguments: Argument) -> None:
+        """Run a procedure in this process."""
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": NAME, **arguments},
+            actor="ada",
+            operation_id=f"{name}-{self.warehouse.clock()}",
+        )
+        run_call(self.warehouse, LocalRows(self.warehouse.file_io), call, InlineStages())
+
+    def _commit(self, branch: str, day: str, rows: pa.Table) -> None:
+        suffix = "" if branch == "main" else f"$branch_{branch}"
+        table = self.warehouse.table(f"{NAME}{suffix}")
+        schema, head = table.schema(), table.head()
+        newest = None
+        if head is not None:
+            newest = pc.max(table.live_files(head)["max_sequence_number"]).as_py()
+        target = WriteTarget(
+            schema=schema,
+            paths=table.data_paths(),
+            store=self.warehouse.file_io,
+            created=datetime.now(),
+        )
+        types = [schema.field(name).type for name in schema.partition_keys]
+        partition = encode_row([pc.min(rows["day"]).as_py()], types)
+        written = write_bucket(
+            target,
+            partition,
+            0,
+            [conform(rows, schema)],
+            next_sequence=0 if newest is None else newest + 1,
+            file_id=f"{branch}-{day}-{rows.num_rows}-{self.warehouse.clock()}",
+        )
+        message = CommitMessage(
+            partition=partition, bucket=0, total_buckets=1, new_files=written.new_files
+        )
+        commit = FileStoreCommit(table, self.warehouse.store, clock=self.warehouse.clock)
+        commit.commit([message], user=branch, identifier=self.warehouse.clock())
