@@ -1,0 +1,326 @@
+"""The quality of two sides compared: figures of both, how far they lie apart, and what is exact."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from core.diff.row_diff import ComparedColumn
+from core.quality.drift import (
+    LEAST_ROWS,
+    Bin,
+    Drift,
+    Measure,
+    Rating,
+    bins_of,
+    is_all_distinct,
+    measure_drift,
+)
+from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
+
+QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+"""Which quantiles are told of each side."""
+
+VERSION: Final = 1
+"""Of profiles and of what is concluded from them."""
+
+
+class Scope(StrEnum):
+    """Which rows are compared."""
+
+    OWN = "own rows"
+    """Those of B that A does not share, with those of A that B does not share; with all of A where
+    A has none of its own."""
+    WHOLE = "whole sides"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideFigures:
+    """What the values of a column look like on one side.
+
+    Attributes:
+        valid: Values that are neither null nor NaN.
+        distinct: None where that is not known; with what it may be off by, with 95 % certainty.
+        low, high: As texts.
+        mean, deviation: Of measures, see `to_measures`; of texts and bytes, of their lengths.
+        quantiles: Of the same, at QUANTILES; empty without values.
+        rank_error: By how much the share that a quantile stands for may be off, for certain.
+    """
+
+    rows: int
+    nulls: int
+    nans: int
+    valid: int
+    distinct: int | None
+    distinct_error: int
+    low: str | None
+    high: str | None
+    mean: float | None
+    deviation: float | None
+    quantiles: tuple[float, ...]
+    rank_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnComparison:
+    """A column of two sides.
+
+    Attributes:
+        type: As Paimon writes it.
+        before: None where the first side has no such column.
+        after: None where the second one has none.
+        drifts: Empty where nothing is rated.
+        bins: How the values of both lie over the bins of the first.
+        bins_error: By how much a share of a bin may be off.
+        why_not_rated: A sentence, None where it is.
+    """
+
+    name: str
+    type: str
+    kind: ColumnKind
+    before: SideFigures | None
+    after: SideFigures | None
+    drifts: tuple[Drift, ...]
+    bins: tuple[Bin, ...]
+    bins_error: float
+    rating: Rating
+    why_not_rated: str | None
+
+    @property
+    def worst(self) -> Drift | None:
+        """What lies farthest beyond its threshold; None where nothing is rated."""
+        return max(self.drifts, key=lambda each: (each.rating.rank, each.severity), default=None)
+
+    @property
+    def severity(self) -> float:
+        """See `Drift.severity`; 0 where nothing is rated."""
+        return 0.0 if self.worst is None else self.worst.severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigures:
+    """Rows whose key stands there before; a lower bound where it is not exact."""
+
+    duplicates: int
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeComparison:
+    """Some rows of two sides.
+
+    Attributes:
+        rows: Of both sides.
+        is_base_whole: Whether own rows stand against all of A, which has none of its own.
+        columns: The worst first.
+        keys: Of both sides; None for a table without a key.
+    """
+
+    scope: Scope
+    rows: tuple[int, int]
+    is_base_whole: bool
+    columns: tuple[ColumnComparison, ...]
+    keys: tuple[KeyFigures, KeyFigures] | None
+
+    @property
+    def rating(self) -> Rating:
+        """The worst of any column."""
+        ratings = (each.rating for each in self.columns)
+        return max(ratings, key=lambda each: each.rank, default=Rating.NOT_RATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityComparison:
+    """What the data of two states look like.
+
+    Attributes:
+        before, after: The names of these very states.
+        scopes: At least that of own rows; whole sides only where shared files were read.
+        units_read: What was read for it.
+        units_known: What had been read before.
+        bytes_read: Of files that were read.
+        notes: Sentences on what is left out.
+        finished_millis: When it was done.
+    """
+
+    before: str
+    after: str
+    scopes: tuple[ScopeComparison, ...]
+    units_read: int
+    units_known: int
+    bytes_read: int
+    notes: tuple[str, ...]
+    finished_millis: int
+
+    def find_scope(self, scope: Scope) -> ScopeComparison | None:
+        """Return what is said of some rows, None where they were not compared."""
+        return next((each for each in self.scopes if each.scope is scope), None)
+
+    def to_json(self) -> str:
+        """Encode as JSON, which `from_json` reads."""
+        return json.dumps({"version": VERSION, **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "QualityComparison":
+        """Decode what `to_json` wrote.
+
+        Raises:
+            ValueError, KeyError, TypeError: The text is something else, or of another release.
+        """
+        raw = json.loads(text)
+        if raw.pop("version") != VERSION:
+            raise ValueError("of another release")
+        return cls(
+            **{
+                **raw,
+                "scopes": tuple(map(_scope, raw["scopes"])),
+                "notes": tuple(raw["notes"]),
+            }
+        )
+
+
+def compare_profiles(
+    before: Profile,
+    after: Profile,
+    columns: Sequence[ComparedColumn],
+    keys: Sequence[str],
+    scope: Scope,
+    *,
+    is_base_whole: bool = False,
+) -> ScopeComparison:
+    """Compare the profiles of two sides.
+
+    Args:
+        before: The base of every measure.
+        after: The other side.
+        columns: What both were profiled for.
+        keys: Names of those that make up the key.
+        scope: Which rows they are of.
+        is_base_whole: See `ScopeComparison`.
+    """
+    compared = [
+        _compared(
+            column, before.columns[column.name], after.columns[column.name],
+            is_key=column.name in keys, scope=scope,
+        )
+        for column in columns
+    ]  # fmt: skip
+    found = [_key_figures(each) for each in (before, after)]
+    return ScopeComparison(
+        scope=scope,
+        rows=(before.rows, after.rows),
+        is_base_whole=is_base_whole,
+        # Sorting keeps the order of the table among columns that are as bad.
+        columns=tuple(sorted(compared, key=lambda each: (-each.rating.rank, -each.severity))),
+        keys=(found[0], found[1]) if found[0] and found[1] else None,
+    )
+
+
+def _compared(
+    column: ComparedColumn, old: ColumnProfile, new: ColumnProfile, *, is_key: bool, scope: Scope
+) -> ColumnComparison:
+    kind = kind_of(column.type)
+    sides = (None if column.before is None else old, None if column.after is None else new)
+    why = _why_not_rated(sides, kind, is_key=is_key)
+    drifts: tuple[Drift, ...] = ()
+    if why is None:
+        drifts = measure_drift(old, new, kind, with_distinct=scope is Scope.WHOLE)
+    rating = max((each.rating for each in drifts), key=lambda each: each.rank, default=None)
+    if rating is None:
+        is_short = why is None and min(old.rows, new.rows) < LEAST_ROWS
+        rating = Rating.FEW_ROWS if is_short else Rating.NOT_RATED
+    errors = [each.distribution.rank_error for each in (old, new) if each.distribution]
+    errors += [each.top.error / each.rows for each in (old, new) if each.top and each.rows]
+    return ColumnComparison(
+        name=column.name,
+        type=str(column.type),
+        kind=kind,
+        before=None if sides[0] is None else _figures(old),
+        after=None if sides[1] is None else _figures(new),
+        drifts=drifts,
+        bins=bins_of(old, new, kind),
+        bins_error=2 * max(errors, default=0.0),
+        rating=rating,
+        why_not_rated=why,
+    )
+
+
+def _why_not_rated(
+    sides: tuple[ColumnProfile | None, ColumnProfile | None], kind: ColumnKind, *, is_key: bool
+) -> str | None:
+    if sides[0] is None or sides[1] is None:
+        return f"Only {'A' if sides[1] is None else 'B'} has this column."
+    if is_key:
+        return "It belongs to the key."
+    if kind is ColumnKind.TEXT and all(is_all_distinct(each) for each in sides if each):
+        return "Nearly every text is another one, as with ids."
+    return None
+
+
+def _figures(profile: ColumnProfile) -> SideFigures:
+    found, distinct, moments = profile.distribution, profile.distinct, profile.moments
+    has_values = found is not None and found.count > 0
+    return SideFigures(
+        rows=profile.rows,
+        nulls=profile.nulls,
+        nans=profile.nans,
+        valid=profile.valid,
+        distinct=None if distinct is None else distinct.count,
+        distinct_error=0 if distinct is None else distinct.error,
+        low=profile.low,
+        high=profile.high,
+        mean=None if moments is None else moments.mean,
+        deviation=None if moments is None else moments.deviation,
+        quantiles=tuple(found.quantiles(np.array(QUANTILES)).tolist())
+        if found is not None and has_values
+        else (),
+        rank_error=0.0 if found is None else found.rank_error,
+    )
+
+
+def _key_figures(profile: Profile) -> KeyFigures | None:
+    duplicates = profile.duplicate_keys
+    if profile.keys is None or duplicates is None:
+        return None
+    return KeyFigures(duplicates=duplicates, is_exact=profile.keys.is_complete)
+
+
+def _scope(raw: Mapping[str, Any]) -> ScopeComparison:
+    keys = raw["keys"]
+    return ScopeComparison(
+        scope=Scope(raw["scope"]),
+        rows=(raw["rows"][0], raw["rows"][1]),
+        is_base_whole=raw["is_base_whole"],
+        columns=tuple(map(_column, raw["columns"])),
+        keys=None if keys is None else (KeyFigures(**keys[0]), KeyFigures(**keys[1])),
+    )
+
+
+def _column(raw: Mapping[str, Any]) -> ColumnComparison:
+    return ColumnComparison(
+        **{
+            **raw,
+            "kind": ColumnKind(raw["kind"]),
+            "before": _side(raw["before"]),
+            "after": _side(raw["after"]),
+            "drifts": tuple(
+                Drift(
+                    **{
+                        **each,
+                        "measure": Measure(each["measure"]),
+                        "rating": Rating(each["rating"]),
+                    }
+                )
+                for each in raw["drifts"]
+            ),
+            "bins": tuple(Bin(**each) for each in raw["bins"]),
+            "rating": Rating(raw["rating"]),
+        }
+    )
+
+
+def _side(raw: Mapping[str, Any] | None) -> SideFigures | None:
+    return None if raw is None else SideFigures(**{**raw, "quantiles": tuple(raw["quantiles"])})

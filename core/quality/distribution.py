@@ -1,0 +1,113 @@
+"""How many values lie below which: points with weights, and by how much a rank may be off.
+
+Such a distribution adds up, and stays small: points that lie close together become one. What that
+costs is counted, so that a rank is either exact or known within a bound that holds for certain.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Distribution:
+    """Values as points on a line.
+
+    Attributes:
+        points: Distinct values, ascending; no NaN.
+        weights: How many values each point stands for.
+        error: By how many values a rank may be off at most; 0 where every value is a point.
+    """
+
+    points: Floats
+    weights: Ints
+    error: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return int(self.weights.sum())
+
+    @property
+    def rank_error(self) -> float:
+        """By how much a share of the values may be off at most, from 0 to 1."""
+        return min(1.0, self.error / self.count) if self.count else 0.0
+
+    def rank(self, at: Floats) -> Ints:
+        """How many values are at most as large as each of some numbers."""
+        return self._ranks()[np.searchsorted(self.points, at, side="right")]
+
+    def rank_below(self, at: Floats) -> Ints:
+        """How many values are less than each of some numbers."""
+        return self._ranks()[np.searchsorted(self.points, at, side="left")]
+
+    def quantiles(self, shares: Floats) -> Floats:
+        """The least values that so large a share of all do not exceed; there is a value."""
+        ranks = self._ranks()[1:]
+        # What a float makes of a share times a count may lie a hair above the whole number.
+        wanted = np.maximum(np.ceil(shares * self.count - 1e-6), 1)
+        return self.points[np.minimum(np.searchsorted(ranks, wanted), len(self.points) - 1)]
+
+    def _ranks(self) -> Ints:
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.weights)])
+
+
+def distribution_of(values: Floats, counts: Ints, limit: int | None) -> Distribution:
+    """The distribution of some values, each so often as is said.
+
+    Args:
+        values: In any order, some of them maybe several times; no NaN.
+        counts: How often each stands there.
+        limit: About how many points are kept; None for all.
+    """
+    order = np.argsort(values)
+    ordered = values[order]
+    is_first = np.ones(len(ordered), bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    first = np.flatnonzero(is_first)
+    weights = np.add.reduceat(counts[order], first) if len(first) else np.zeros(0, np.int64)
+    return _thinned(Distribution(points=ordered[first], weights=weights), limit)
+
+
+def merge_distributions(parts: Sequence[Distribution], limit: int | None) -> Distribution:
+    """The distribution of the values of all parts."""
+    points = np.concatenate([np.zeros(0), *(each.points for each in parts)])
+    weights = np.concatenate([np.zeros(0, np.int64), *(each.weights for each in parts)])
+    whole = distribution_of(points, weights, None)
+    error = sum(each.error for each in parts)
+    return _thinned(
+        Distribution(points=whole.points, weights=whole.weights, error=error),
+        limit,
+    )
+
+
+def _thinned(whole: Distribution, limit: int | None) -> Distribution:
+    """Let one point stand for its neighbours; one that many values share stays what it is."""
+    points, weights = whole.points, whole.weights
+    if limit is None or len(points) <= limit:
+        return whole
+    ends = np.cumsum(weights)
+    begins = ends - weights
+    step = 2 * whole.count / limit
+    cell = ((begins + ends) / 2 // step).astype(np.int64)
+    is_heavy = weights >= step
+    is_first = np.ones(len(points), bool)
+    is_first[1:] = (cell[1:] != cell[:-1]) | is_heavy[1:] | is_heavy[:-1]
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(points)) - 1
+    middle = (begins[first] + ends[last]) / 2
+    chosen = np.clip(np.searchsorted(ends, middle), first, last)
+    # A number within a cell is told from its point only by the values on one side of that.
+    missed = max(
+        int((begins[chosen] - begins[first]).max()), int((ends[last] - ends[chosen]).max())
+    )
+    return Distribution(
+        points=points[chosen],
+        weights=ends[last] - begins[first],
+        error=whole.error + missed,
+    )

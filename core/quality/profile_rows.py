@@ -1,0 +1,119 @@
+"""The profile of rows that were read: columns are counted by value, and all follows from that."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.format.binary_row import encode_rows
+from core.format.data_types import DataField
+from core.quality.distinct_values import distinct_values, merge_distinct_values
+from core.quality.distribution import Floats, Ints, distribution_of
+from core.quality.profile import (
+    ColumnKind,
+    ColumnProfile,
+    Detail,
+    Profile,
+    kind_of,
+    moments_of,
+)
+from core.quality.top_values import top_values
+
+_MICROS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
+
+
+def profile_rows(
+    rows: pa.Table, fields: Sequence[DataField], keys: Sequence[str], detail: Detail
+) -> Profile:
+    """Profile rows.
+
+    Args:
+        rows: Columns in the Arrow types of `fields`.
+        fields: What is profiled.
+        keys: Names of those that make up the key; empty for a table without.
+        detail: How much of the values is kept.
+    """
+    types = {field.name: field.type for field in fields}
+    found = None
+    if keys:
+        packed = encode_rows(rows.select(list(keys)), [types[name] for name in keys])
+        # All hashes first: a key that stands there twice is seen only among all of them.
+        found = distinct_values(packed, None)
+    return Profile(
+        rows=rows.num_rows,
+        columns={
+            name: profile_column(rows[name], kind_of(kind), detail) for name, kind in types.items()
+        },
+        keys=None if found is None else merge_distinct_values([found], detail.hashes),
+        repeated_keys=0 if found is None else rows.num_rows - found.count,
+    )
+
+
+def profile_column(column: pa.ChunkedArray, kind: ColumnKind, detail: Detail) -> ColumnProfile:
+    """Profile a column of rows."""
+    rows, nulls = len(column), column.null_count
+    if kind is ColumnKind.OTHER:
+        return ColumnProfile(rows=rows, nulls=nulls)
+    valid = column.combine_chunks().drop_null()
+    if pa.types.is_floating(valid.type):
+        # Minus zero and zero add up to zero.
+        valid = pc.add(valid, pa.scalar(0.0, valid.type))
+    counted = pc.value_counts(valid)
+    values, counts = counted.field("values"), counted.field("counts")
+    weights: Ints = counts.to_numpy()
+    nans = 0
+    distinct = distinct_values(values, detail.hashes)
+    if pa.types.is_floating(values.type):
+        is_nan = pc.is_nan(values)
+        nans = int(weights[is_nan.to_numpy(zero_copy_only=False)].sum())
+        values, counts = (each.filter(pc.invert(is_nan)) for each in (values, counts))
+        weights = counts.to_numpy()
+    measures = to_measures(values, kind)
+    low, high = _ends(values, kind)
+    return ColumnProfile(
+        rows=rows,
+        nulls=nulls,
+        nans=nans,
+        low=low,
+        high=high,
+        moments=None if measures is None else moments_of(measures, weights),
+        distribution=None
+        if measures is None
+        else distribution_of(measures, weights, detail.points),
+        distinct=distinct,
+        top=top_values(values, counts, detail.top) if kind.has_categories else None,
+    )
+
+
+def to_measures(values: pa.Array, kind: ColumnKind) -> Floats | None:
+    """Put values on a line: dates as days and times as microseconds, of texts their length.
+
+    Args:
+        values: No nulls.
+        kind: What they are; booleans have no measure.
+    """
+    match kind:
+        case ColumnKind.NUMBER:
+            return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
+        case ColumnKind.TIME:
+            width = pa.int32() if values.type.bit_width == 32 else pa.int64()
+            numbers = np.asarray(values.view(width).to_numpy(), np.float64)
+            return numbers * _MICROS.get(getattr(values.type, "unit", ""), 1.0)
+        case ColumnKind.TEXT:
+            return np.asarray(pc.utf8_length(values).to_numpy(), np.float64)
+        case ColumnKind.BYTES:
+            return np.asarray(pc.binary_length(values).to_numpy(), np.float64)
+        case ColumnKind.FLAG | ColumnKind.OTHER:
+            return None
+
+
+def _ends(values: pa.Array, kind: ColumnKind) -> tuple[str | None, str | None]:
+    found = pc.min_max(values)
+    low, high = found["min"], found["max"]
+    if not low.is_valid:
+        return None, None
+    if kind is ColumnKind.BYTES:
+        return low.as_py().hex(), high.as_py().hex()
+    return low.cast(pa.string()).as_py(), high.cast(pa.string()).as_py()
