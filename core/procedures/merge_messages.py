@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place, copy_name
+from core.format.snapshot import Snapshot
 from core.merge.file_moves import FileMoves
-from core.procedures.merge_index import IndexMoves
+from core.procedures.merge_index import IndexMoves, index_moves
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
@@ -107,6 +108,30 @@ def messages_of(
         )
         for place in places
     )
+
+
+def moved_messages(
+    moves: FileMoves,
+    sides: tuple[FileStoreTable, FileStoreTable],
+    heads: tuple[Snapshot, Snapshot],
+    id_map: Mapping[int, int],
+    mark: str | None,
+) -> tuple[tuple[CommitMessage, ...], IndexMoves]:
+    """Return what the files that move become for the commit, and what of it are index files.
+
+    Args:
+        moves: What was decided.
+        sides: Target and source.
+        heads: Of target and source.
+        id_map: From schema ids of the source to those of the target.
+        mark: The operation whose copies are meant; None names the files as they are now.
+    """
+    incoming = as_target_files(pa.concat_tables([moves.add, moves.replays]), id_map, mark)
+    # Files that come back are copied too: other engines delete them with the snapshots that had
+    # taken them away.
+    arrivals = pa.concat_tables([incoming, as_copies(moves.restore, mark)])
+    index = index_moves(moves, arrivals, sides, heads, mark)
+    return messages_of(moves, arrivals, index), index
 
 
 def _with(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:

@@ -29,8 +29,7 @@ from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, plan_merge
-from core.procedures.merge_index import index_moves
-from core.procedures.merge_messages import as_copies, as_target_files, copies_of, messages_of
+from core.procedures.merge_messages import copies_of, moved_messages
 from core.procedures.merge_rows import (
     joined_messages,
     messages_from,
@@ -105,22 +104,16 @@ def finish_merge(operation: Operation) -> Receipt:
         )
     shares = raw.get("shares", bool)
     operation_id = operation.intent.operation_id
-    coming = pa.concat_tables([moves.add, moves.replays])
     mark = None if shares else operation_id
-    incoming = as_target_files(coming, _id_map(raw), mark)
-    # Files that come back are copied too: other engines delete them with the snapshots that had
-    # taken them away.
-    arrivals = pa.concat_tables([incoming, as_copies(moves.restore, mark)])
-    index = index_moves(moves, arrivals, (target, source), (ours, theirs), mark)
+    moved, index = moved_messages(moves, (target, source), (ours, theirs), _id_map(raw), mark)
     copies = index.copies
     if not shares:
         copies = (
-            *copies_of(source, target, coming, operation_id),
+            *copies_of(source, target, pa.concat_tables([moves.add, moves.replays]), operation_id),
             *copies_of(target, target, moves.restore, operation_id),
             *copies,
         )
     try:
-        moved = messages_of(moves, arrivals, index)
         landed = _land(operation, (ours, theirs), moves, moved, copies, schemas)
     except CommitConflict:
         written = written_paths(target, messages_from(raw, "rowMessages"))
