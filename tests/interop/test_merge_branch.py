@@ -16,6 +16,8 @@ from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, three_way
 
+pytestmark = pytest.mark.shared_cells
+
 Act: TypeAlias = Callable[[MergeBench, str], None]
 
 # Ids 1, 2, 5, 6 lie in one partition and 3, 4, 7, 8 in the other, where there are partitions; of

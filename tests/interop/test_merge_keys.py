@@ -13,6 +13,8 @@ from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
 
+pytestmark = pytest.mark.shared_cells
+
 Open: TypeAlias = Callable[..., MergeBench]
 
 _ENGINES: Final[Mapping[str, Mapping[str, str]]] = {

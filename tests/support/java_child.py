@@ -1,8 +1,11 @@
 """The Java library in a process of its own: any version, beside whatever this process runs."""
 
+import atexit
+import functools
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any, TypeAlias
 
 from tests.support.requirements import need_java_paimon
 
-_BOUND_SECONDS = 300
+_BOUND_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,40 +29,82 @@ class Read:
 Answer: TypeAlias = list[tuple[Any, ...]] | int | str
 
 
+class JavaChild:
+    """Paimon of one version, which reads what it is asked for until it is closed."""
+
+    def __init__(self, version: str) -> None:
+        need_java_paimon(version)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.java_child", version],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            cwd=Path(__file__).parents[2],
+        )
+
+    def read(self, warehouse: Path, reads: Iterable[Read]) -> dict[Read, Answer]:
+        """As `read_with_java`, for the version of this child."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump((str(warehouse), tuple(reads)), self._process.stdin)
+            self._process.stdin.flush()
+            found: dict[Read, Answer] = pickle.load(self._process.stdout)
+        except (EOFError, OSError) as error:
+            self._said.seek(0)
+            raise AssertionError(self._said.read().decode()[-4000:]) from error
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(_BOUND_SECONDS)
+        finally:
+            self._process.kill()
+            self._said.close()
+
+
 def read_with_java(version: str, warehouse: Path, reads: Iterable[Read]) -> dict[Read, Answer]:
     """The rows that Paimon of that version reads, or how many; where it raises, what it says."""
-    need_java_paimon(version)
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.support.java_child", version, str(warehouse)],
-        input=pickle.dumps(tuple(reads)),
-        capture_output=True,
-        cwd=Path(__file__).parents[2],
-        timeout=_BOUND_SECONDS,
-        check=False,
-    )
-    if run.returncode:
-        raise AssertionError(run.stderr.decode()[-4000:])
-    found: dict[Read, Answer] = pickle.loads(run.stdout)
-    return found
+    return _child(version).read(warehouse, reads)
+
+
+@functools.cache
+def _child(version: str) -> JavaChild:
+    # A JVM takes seconds to start: one of a version serves all tests of a process.
+    child = JavaChild(version)
+    atexit.register(child.close)
+    return child
 
 
 def main() -> None:
-    """Answer on standard output what is asked on standard input, both pickled."""
+    """Answer on standard output what is asked on standard input, each pickled, until that ends."""
     from tests.support.java_paimon import JavaPaimon  # noqa: PLC0415 - starts no JVM in the parent
 
-    version, warehouse = sys.argv[1:]
-    java = JavaPaimon(warehouse, version)
-    answers: dict[Read, Answer] = {}
-    for read in pickle.loads(sys.stdin.buffer.read()):
-        table = java.table(read.table)
+    version = sys.argv[1]
+    while True:
         try:
-            if read.only_count:
-                answers[read] = _count(table.load(_place(read)))
-            else:
-                answers[read] = table.rows(snapshot=read.snapshot, tag=read.tag)
-        except Exception as error:  # Java's exceptions are classes of JPype
-            answers[read] = str(error)
-    sys.stdout.buffer.write(pickle.dumps(answers))
+            warehouse, reads = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        java = JavaPaimon(warehouse, version)
+        answers = {read: _answer(java, read) for read in reads}
+        sys.stdout.buffer.write(pickle.dumps(answers))
+        sys.stdout.buffer.flush()
+
+
+def _answer(java: Any, read: Read) -> Answer:
+    try:
+        table = java.table(read.table)
+        if read.only_count:
+            return _count(table.load(_place(read)))
+        rows: list[tuple[Any, ...]] = table.rows(snapshot=read.snapshot, tag=read.tag)
+    except Exception as error:  # Java's exceptions are classes of JPype
+        return str(error)
+    return rows
 
 
 def _place(read: Read) -> dict[str, str]:

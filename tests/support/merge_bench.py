@@ -15,9 +15,11 @@ from core.procedures.preview_merge import preview_merge
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
+from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_rewrites import rewrite
 from tests.support.local_row_engine import LocalRows
+from tests.support.warehouses import VERSIONS
 
 NAME = "db.t"
 SHARED = {"write-only": "true"}
@@ -48,6 +50,7 @@ class MergeBench:
         self._java = java
         self.rows: dict[str, Rows] = {"main": {}}
         self.earlier: list[tuple[str, int, Rows]] = []
+        self._just_merged = False
         buckets = {"bucket": "1"} if keyed else {}
         java.create_table(
             NAME,
@@ -166,6 +169,7 @@ class MergeBench:
         )
         self.rows[target] = dict(rows)
         self._remember(target)
+        self._just_merged = True
         return receipt
 
     def call(self, name: str, **arguments: Argument) -> Receipt:
@@ -183,9 +187,21 @@ class MergeBench:
     # ---- what is asserted ----------------------------------------------------------------------
 
     def check(self) -> None:
-        """Java reads on every branch what the model holds."""
+        """Java reads on every branch what the model holds; after a merge, each version of it."""
         for branch, rows in self.rows.items():
             _same(branch, self.table(branch).rows(), rows)
+        if self._just_merged:
+            self._check_with_others()
+            self._just_merged = False
+
+    def _check_with_others(self) -> None:
+        for version in set(VERSIONS) - {self._java.version}:
+            reads = {branch: Read(table=self.table(branch).name) for branch in self.rows}
+            found = read_with_java(version, self.folder, reads.values())
+            for branch, read in reads.items():
+                rows = found[read]
+                assert isinstance(rows, list), f"{branch} in {version}: {rows}"
+                _same(f"{branch} in {version}", rows, self.rows[branch])
 
     def check_history(self) -> None:
         """Every earlier snapshot holds what it held."""
