@@ -18,12 +18,15 @@ from app.services import get_services
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
-from core.errors import PaimonError
+from core.errors import NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.kept_diffs import KeptDiff
 from core.jobs.progress import JobView, WorkerView
+from core.merge.policy import Policy
+from core.merge.policy_draft import PolicyDraft
+from core.merge.settle_again import settle_again
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
@@ -37,6 +40,8 @@ from core.procedures.browse_values import (
 )
 from core.procedures.call import Argument
 from core.procedures.consequence import Preview
+from core.procedures.resolve_conflicts import Resolution
+from core.quality.comparison import QualityComparison
 from core.sql.answer import Answer
 
 _HEADS_SECONDS: Final = 5
@@ -143,6 +148,11 @@ def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
     return get_services().row_diff(identifier, diff)
 
 
+def quality(identifier: Identifier, diff: StateDiff) -> QualityComparison | None:
+    """Return what the data of two states look like, None where no job has looked yet."""
+    return get_services().quality(identifier, diff)
+
+
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:
     """Return the tags of a branch by name."""
     found: tuple[TagItem, ...] = _heads("tags", identifier)
@@ -175,7 +185,33 @@ def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
 
 def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
     """Return the conflicts of rows that a run has found for a plan, None before any run."""
-    return get_services().row_conflicts(identifier, plan_id)
+    try:
+        return _read_conflicts(*_reader(), identifier, plan_id)
+    except NotFound:
+        return None
+
+
+def resolution(arguments: Mapping[str, Argument]) -> Resolution:
+    """Return what there is to decide on for a merge, as others have left it by now."""
+    return get_services().resolution(arguments)
+
+
+def settled_conflicts(
+    identifier: Identifier, plan_id: str, draft: PolicyDraft, policy: Policy | None = None
+) -> pa.Table | None:
+    """Return the conflicts of a plan as a draft settles them, None before any comparison.
+
+    Args:
+        identifier: The table.
+        plan_id: Of the plan that rows were compared for.
+        draft: As it stands; a version of it never changes.
+        policy: What is tried in its place.
+    """
+    found = row_conflicts(identifier, plan_id)
+    if found is None or policy is not None:
+        table = identifier.on_branch(MAIN_BRANCH).table_name
+        return found if found is None else settle_again(found, policy or draft.policy, table)
+    return _settle(*_reader(), identifier, plan_id, (draft.id, draft.version), draft)
 
 
 def preview(name: str, arguments: Mapping[str, Argument]) -> Preview:
@@ -225,6 +261,28 @@ def _reader() -> tuple[str, str]:
     """Return whose view of which warehouse a cached value is."""
     settings = get_services().settings
     return settings.get_warehouse(), settings.actor
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_HASH)
+def _read_conflicts(warehouse: str, actor: str, identifier: Identifier, plan_id: str) -> pa.Table:
+    found = get_services().row_conflicts(identifier, plan_id)
+    if found is None:
+        # What is not there yet may be there the next time: only answers are kept.
+        raise NotFound(f"The rows of plan {plan_id} were not compared yet.")
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_HASH)
+def _settle(
+    warehouse: str,
+    actor: str,
+    identifier: Identifier,
+    plan_id: str,
+    version: tuple[str, int],
+    _draft: PolicyDraft,
+) -> pa.Table:
+    found = _read_conflicts(warehouse, actor, identifier, plan_id)
+    return settle_again(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
 
 
 def _heads(method: str, *arguments: Identifier | str) -> Any:

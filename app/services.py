@@ -23,9 +23,12 @@ from core.diff.state_diff import StateDiff
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
+from core.jobs.kept_profiles import KeptQuality
 from core.jobs.progress import JobView, WorkerView
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
+from core.merge.policy import Policy
+from core.merge.policy_draft import PolicyDraft
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_conflicts import read_row_conflicts
 from core.procedures.browse_fallback import fallback_of
@@ -59,6 +62,7 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.compare_quality import quality_name
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
 from core.procedures.consequence import Preview
@@ -67,8 +71,10 @@ from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
 from core.procedures.preview import preview_call
 from core.procedures.preview_merge import planned_merge
+from core.procedures.resolve_conflicts import Resolution, find_resolution, save_draft
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
+from core.quality.comparison import QualityComparison
 from core.sql.answer import Answer
 
 if TYPE_CHECKING:
@@ -195,6 +201,18 @@ class Services:
         kept = KeptDiffs(folder=self.job_settings.diffs_path)
         return kept.find(row_diff_name(table, diff))
 
+    def quality(
+        self, table: Identifier, diff: StateDiff, *, reads_all: bool = False
+    ) -> QualityComparison | None:
+        """Return what the data of two states look like, None where no job has looked yet.
+
+        One that read all files is as good as one that read only few that both sides have.
+        """
+        kept = KeptQuality(folder=self.job_settings.quality_path)
+        wanted = (True,) if reads_all else (True, False)
+        names = (quality_name(table, diff, reads_all=each) for each in wanted)
+        return next(filter(None, map(kept.find, names)), None)
+
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""
         return list_tags(self.warehouse, table)
@@ -229,6 +247,21 @@ class Services:
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
         return read_row_conflicts(self.warehouse, table, plan_id)
+
+    def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
+        """Return what there is to decide on for a merge, and the draft of what was decided.
+
+        Args:
+            arguments: Of the procedure `merge_branch`; a policy in them does not count.
+        """
+        return find_resolution(self.warehouse, self.call("merge_branch", arguments, "resolve"))
+
+    def save_draft(
+        self, arguments: Mapping[str, Argument], seen: PolicyDraft, wanted: Policy
+    ) -> PolicyDraft:
+        """Keep what this person decided on a draft that was seen; return the draft as it is now."""
+        call = self.call("merge_branch", arguments, "resolve")
+        return save_draft(self.writable_warehouse, call, seen, wanted)
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""

@@ -59,6 +59,11 @@ class JobSettings:
         return Path(self.state_dir) / "comparisons"
 
     @property
+    def quality_path(self) -> Path:
+        """The folder of what the data of states look like."""
+        return Path(self.state_dir) / "quality"
+
+    @property
     def log_path(self) -> Path:
         """The log of a worker that the console started."""
         return Path(self.state_dir) / "worker.log"

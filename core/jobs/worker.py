@@ -28,6 +28,7 @@ from core.jobs.client import (
 )
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from core.jobs.kept_diffs import KeptDiffs
+from core.jobs.kept_profiles import KeptProfiles, KeptQuality
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.jobs.warm_writer import WarmWriter
@@ -37,6 +38,9 @@ from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.recover import recover_table, tables_of
 from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.warehouse import Warehouse
+from core.quality.comparison import QualityComparison
+from core.quality.work import QualityWork
+from core.spark.profile_pass import ProfilePass
 from core.spark.row_compare import compare_rows
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
@@ -192,6 +196,25 @@ class WarmRows(WarmWriter):
                     progress=progress,
                 )
         return kept.counts(name)
+
+    def compare_quality(
+        self,
+        table: FileStoreTable,
+        work: QualityWork,
+        name: str,
+        finished_millis: int,
+        progress: Progress,
+    ) -> QualityComparison:
+        """Profile the columns of two states, and keep the result in the folder of comparisons."""
+        results = KeptQuality(folder=self._settings.quality_path)
+        found = results.find(name)
+        if found is None:
+            units = KeptProfiles(folder=self._settings.quality_path / "units")
+            made = ProfilePass(self._file_io, self._open, units, progress)
+            found = made.compare(table, work, finished_millis=finished_millis)
+            units.forget_oldest()
+            results.keep(name, found)
+        return found
 
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""

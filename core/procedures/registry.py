@@ -8,8 +8,11 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.receipt import Receipt
 from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
+from core.procedures.compare_quality import COMPARE_QUALITY, compare_quality
+from core.procedures.check_rules import check_rules
 from core.procedures.compare_rows_job import compare_rows_of_states
 from core.procedures.demo import build_demo
+from core.procedures.dry_run import dry_run_merge
 from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
 from core.procedures.query import run_query
@@ -35,9 +38,12 @@ def _procedure(verb: Verb) -> Procedure:
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
         "build_demo": build_demo,
+        "check_rules": check_rules,
+        COMPARE_QUALITY: compare_quality,
         "compare_rows": compare_rows,
         "compare_states": compare_rows_of_states,
         "create_branch": create_branch,
+        "dry_run_merge": dry_run_merge,
         "fast_forward": fast_forward,
         QUERY: run_query,
         COMPACT: run_compact,

@@ -12,6 +12,8 @@ from core.errors import ErrorKind, NotAllowed
 from core.merge.policy import Policy
 from core.merge.predicate import Condition
 from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.quality.comparison import QualityComparison
+from core.quality.work import QualityWork
 from core.sql.answer import Answer
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import StagedState, TableState
@@ -161,6 +163,27 @@ class RowEngine(Protocol):
             InvalidInput: The table is of a kind whose rows cannot be read here.
         """
 
+    def compare_quality(
+        self,
+        table: FileStoreTable,
+        work: QualityWork,
+        name: str,
+        finished_millis: int,
+        progress: Progress,
+    ) -> QualityComparison:
+        """Profile the columns of two states, and keep what they come to where others find it.
+
+        Args:
+            table: The table on any branch.
+            work: What is profiled.
+            name: What the result is kept under; one that is there already is not made again.
+            finished_millis: What the result says of when it was made.
+            progress: Called with units done and units known.
+
+        Raises:
+            InvalidInput: The table is of a kind whose rows cannot be read here.
+        """
+
     def cancel(self) -> None:
         """Stop what runs now; the running call raises."""
 
@@ -221,6 +244,17 @@ class NoRowEngine:
         facts: Mapping[str, object],
         progress: Progress,
     ) -> Mapping[str, int]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def compare_quality(
+        self,
+        table: FileStoreTable,
+        work: QualityWork,
+        name: str,
+        finished_millis: int,
+        progress: Progress,
+    ) -> QualityComparison:
         """Raise NotAllowed."""
         raise _no_engine()
 

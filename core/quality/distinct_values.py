@@ -40,7 +40,8 @@ class DistinctValues:
     @property
     def count(self) -> int:
         """How many values there are, or about how many."""
-        return round(len(self.hashes) * ALL_HASHES / self.below)
+        share = self.below / ALL_HASHES
+        return round(len(self.hashes) / share)
 
     @property
     def error(self) -> int:

@@ -1,0 +1,83 @@
+"""The quality of two states, compared by the row engine as a job and kept where pages find it."""
+
+import hashlib
+import json
+
+from core.diff.state_diff import StateDiff
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.compare_rows_job import row_diff_name
+from core.procedures.compare_states import compare_states
+from core.procedures.records import receipt_of_stage
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.quality.comparison import VERSION, QualityComparison
+from core.quality.drift import Rating
+from core.quality.work import plan_quality
+
+COMPARE_QUALITY = "compare_quality"
+
+
+def quality_name(table: Identifier, diff: StateDiff, *, reads_all: bool) -> str:
+    """Return what a comparison is kept under; the same for the same two contents.
+
+    Args:
+        table: The table.
+        diff: Its two states.
+        reads_all: Whether files that both sides have are read however large they are.
+    """
+    content = json.dumps([VERSION, row_diff_name(table, diff), reads_all])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def compare_quality(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Profile the columns of two states of a table and compare them; the table is left as it is.
+
+    Arguments of the call: `table`; `a` and `b`, states as `parse_state_name` reads them; `whole`,
+    whether files that both sides have are read however large they are.
+
+    Raises:
+        InvalidInput: A text names no state, or the rows cannot be read.
+        NotFound: There is no such branch, snapshot or tag.
+    """
+    return receipt_of_stage(
+        warehouse,
+        call,
+        stages,
+        "compare quality",
+        lambda progress: _compared(warehouse, rows, call, progress),
+        message="Profiling the columns of both sides.",
+    )
+
+
+def _compared(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    identifier = Identifier.parse(call.text("table"))
+    diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
+    reads_all = call.flag("whole")
+    found = rows.compare_quality(
+        warehouse.table(identifier),
+        plan_quality(diff, reads_all=reads_all),
+        name := quality_name(identifier, diff, reads_all=reads_all),
+        warehouse.clock(),
+        progress,
+    )
+    return {"plan_id": name, "notes": [_summary(found), *found.notes, "Nothing was changed."]}
+
+
+def _summary(found: QualityComparison) -> str:
+    alarms, watched = (
+        {
+            column.name
+            for scope in found.scopes
+            for column in scope.columns
+            if column.rating is rating
+        }
+        for rating in (Rating.ALARM, Rating.WATCH)
+    )
+    return f"Columns that drifted: {len(alarms)} alarm, {len(watched - alarms)} to be watched."

@@ -1,0 +1,183 @@
+"""Which files of two states are profiled together, and which of them both sides have.
+
+What is read together is profiled together: a file, or files of a bucket whose keys overlap. A unit
+never changes, so its profile can be kept.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from core.diff.logical_log import original_name
+from core.diff.state_diff import TableState
+from core.format.data_types import DataField, to_arrow
+from core.quality.comparison import VERSION
+from core.quality.profile import Detail, Profile
+from core.quality.profile_rows import profile_rows
+from core.quality.work import QualityWork
+from core.spark.data_reader import DataFile, evolve
+from core.spark.read_plan import ReadUnit, plan_read
+from core.spark.readers import ReadTask, check_readable
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileUnit:
+    """What is profiled at once.
+
+    Attributes:
+        number: Its place among all units.
+        key: What its profile is kept under.
+        is_after: With which side's schema it is read.
+        is_shared: Whether the other side shows the same rows of it.
+    """
+
+    number: int
+    key: str
+    files: ReadUnit
+    is_after: bool
+    is_shared: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileTask:
+    """What every task of a profile knows; it travels to them.
+
+    Attributes:
+        before, after: How files of each side are read.
+        sources: For each compared column the one that it is read from, of both sides.
+        fields: The compared columns.
+        keys: Names of those that make up the key.
+        detail: How much is kept of a unit.
+    """
+
+    before: ReadTask
+    after: ReadTask
+    sources: tuple[tuple[DataField | None, DataField | None], ...]
+    fields: tuple[DataField, ...]
+    keys: tuple[str, ...]
+    detail: Detail
+
+    def profile(self, unit: ProfileUnit) -> Profile:
+        """Read and profile a unit; raises FormatError or InvalidInput."""
+        rows = (self.after if unit.is_after else self.before).read(unit.files)
+        columns = {
+            field.name: _cells(rows, sources[unit.is_after], field)
+            for field, sources in zip(self.fields, self.sources, strict=True)
+        }
+        return profile_rows(pa.table(columns), self.fields, self.keys, self.detail)
+
+
+def profile_task(
+    store: FileIO, table: FileStoreTable, work: QualityWork, detail: Detail
+) -> ProfileTask:
+    """Say what every task of a profile knows.
+
+    Raises:
+        InvalidInput: The table is of a kind whose rows cannot be read here.
+    """
+    states = (work.diff.before, work.diff.after)
+    for state in states:
+        check_readable(state.schema)
+    sources = tuple((each.before, each.after) for each in work.columns)
+    before, after = (
+        ReadTask(
+            store=store,
+            schema=state.schema,
+            schemas={each.id: each for each in table.on(state.branch).schemas.all()},
+            fields=tuple(field for each in sources if (field := each[at]) is not None),
+        )
+        for at, state in enumerate(states)
+    )
+    return ProfileTask(
+        before=before,
+        after=after,
+        sources=sources,
+        fields=work.fields,
+        keys=work.keys,
+        detail=detail,
+    )
+
+
+def plan_profile_units(
+    store: FileIO, table: FileStoreTable, work: QualityWork
+) -> tuple[ProfileUnit, ...]:
+    """Decide what is profiled together; a unit that both sides have stands there once.
+
+    Raises:
+        FormatError: Metadata is missing or broken.
+        InvalidInput: A file is of a format, or lies in a store, that is not served.
+    """
+    masked = {original_name(each.key[2]) for each in work.diff.masks}
+    before, after = (
+        {
+            frozenset(_same_rows(unit.files, masked, is_after=is_after)): unit
+            for unit in _read_units(store, table, state)
+        }
+        for is_after, state in ((False, work.diff.before), (True, work.diff.after))
+    )
+    content = _content(work)
+    found = [
+        *((unit, True, same in before) for same, unit in after.items()),
+        *((unit, False, False) for same, unit in before.items() if same not in after),
+    ]
+    return tuple(
+        ProfileUnit(
+            number=number,
+            key=_key(unit.files, content),
+            files=unit,
+            is_after=is_after,
+            is_shared=is_shared,
+        )
+        for number, (unit, is_after, is_shared) in enumerate(found)
+    )
+
+
+def _read_units(store: FileIO, table: FileStoreTable, state: TableState) -> tuple[ReadUnit, ...]:
+    return plan_read(store, table.on(state.branch), state.snapshot, state.schema).units
+
+
+def _same_rows(
+    files: Iterable[DataFile], masked: set[str], *, is_after: bool
+) -> Iterator[tuple[str, bool | None]]:
+    """What is equal for files of which both sides show the same rows."""
+    for file in files:
+        name = original_name(file.path.rpartition("/")[2])
+        yield name, is_after if name in masked else None
+
+
+def _content(work: QualityWork) -> list[object]:
+    """What else the profile of files depends on."""
+    schema = work.diff.after.schema
+    columns = [[each.name, str(each.type)] for each in work.columns]
+    ids = [[each.before and each.before.id, each.after and each.after.id] for each in work.columns]
+    options = sorted(schema.options.items()) if schema.primary_keys else []
+    return [VERSION, columns, ids, list(work.keys), [list(each) for each in options]]
+
+
+def _key(files: Iterable[DataFile], content: list[object]) -> str:
+    names = sorted(
+        [
+            original_name(file.path.rpartition("/")[2]),
+            None if file.deleted is None else file.deleted.index_path,
+            None if file.deleted is None else file.deleted.range.offset,
+        ]
+        for file in files
+    )
+    text = json.dumps([names, content], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def _cells(rows: pa.Table, source: DataField | None, field: DataField) -> pa.ChunkedArray:
+    if source is None:
+        return pa.chunked_array([pa.nulls(rows.num_rows, to_arrow(field.type))])
+    return evolve(rows[source.name], source.type, field.type)
