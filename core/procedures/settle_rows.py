@@ -36,7 +36,7 @@ def settle_rows(
         Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
     """
     plan = planned_merge(warehouse, call)
-    found = _reconciled(warehouse, rows, call, plan, progress, writes=True)
+    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True)
     if found is None:
         return {}
     if found.open_count:
@@ -80,7 +80,7 @@ def _compared(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
     plan = planned_merge(warehouse, call)
-    found = _reconciled(warehouse, rows, call, plan, progress, writes=False)
+    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=False)
     if found is None:
         return {"plan_id": plan.id, "notes": ["No row had to be compared."]}
     settled = found.conflicts.num_rows - found.open_count
@@ -93,7 +93,7 @@ def _compared(
     }
 
 
-def _reconciled(
+def reconcile_rows(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -102,7 +102,19 @@ def _reconciled(
     *,
     writes: bool,
 ) -> Reconciled[CommitMessage] | None:
-    """Have the rows compared that a plan waits for, None where it waits for none."""
+    """Have the rows compared that a plan waits for, and keep the conflicts that there are.
+
+    Args:
+        warehouse: Where the table lies.
+        rows: Compares them.
+        call: The merge; its policy settles conflicts.
+        plan: Of that call.
+        progress: Told buckets done and all buckets.
+        writes: Whether the settled rows are written.
+
+    Returns:
+        None where the plan waits for no rows.
+    """
     if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
         return None
     target = target_table(warehouse, call)
@@ -112,7 +124,8 @@ def _reconciled(
     found = rows.reconcile(
         target, row_scope(plan, sides), work, policy_of(call), progress, writes=writes
     )
-    if found.conflicts.num_rows:
+    if found.conflicts.num_rows or not writes:
+        # Without a run to tell, that there are none is an answer as well.
         publish_row_conflicts(warehouse.store, target.paths, plan.id, found.conflicts)
     return found
 
