@@ -57,6 +57,7 @@ class ErrorKind(StrEnum):
     BRANCH_IN_USE = "BRANCH_IN_USE"
     UNDO_BLOCKED = "UNDO_BLOCKED"
     CONFLICTS_OPEN = "CONFLICTS_OPEN"
+    GATE_FAILED = "GATE_FAILED"
 
 
 class PaimonError(Exception):

@@ -1,5 +1,6 @@
 """What an operation did, kept for people and for undo."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -35,7 +36,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The lasting record of one operation; `statement` is the command that repeats it."""
+    """The lasting record of one operation; `statement` is the command that repeats it.
+
+    Attributes:
+        gate: What the rules of the table said of the result, and who overrode them and why, as
+            JSON values; None where there were no rules.
+    """
 
     operation_id: str
     statement: str
@@ -45,6 +51,7 @@ class Receipt:
     moves: tuple[HeadMove, ...] = ()
     counts: Counts = field(default_factory=Counts)
     notes: tuple[str, ...] = ()
+    gate: Mapping[str, Any] | None = None
     started_millis: int
     finished_millis: int
 
@@ -70,6 +77,7 @@ class Receipt:
             moves=tuple(_move_from(move) for move in raw.objects("moves")),
             counts=Counts(**{key: counts.get(key, int) for key in _known_counts(counts.values)}),
             notes=raw.texts("notes"),
+            gate=raw.find("gate", dict),
             started_millis=raw.get("startedMillis", int),
             finished_millis=raw.get("finishedMillis", int),
         )
@@ -86,6 +94,7 @@ class Receipt:
                 "moves": [_move_to(move) for move in self.moves],
                 "counts": {key: count for key, count in asdict(self.counts).items() if count},
                 "notes": list(self.notes),
+                "gate": self.gate,
                 "startedMillis": self.started_millis,
                 "finishedMillis": self.finished_millis,
             }

@@ -1,5 +1,7 @@
 """Fast-forward, previewed and run: what the preview shows is what is published, or nothing is."""
 
+from dataclasses import replace
+
 from core.commit.branch_commit import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
@@ -12,8 +14,17 @@ from core.procedures.forward_preview import preview_of_forward
 from core.procedures.histories import history_of, schema_id_after
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
+from core.procedures.quality_gate import (
+    MESSAGE,
+    STAGE,
+    gate_journal,
+    judge_result,
+    rules_digest,
+    told_rules,
+)
 from core.procedures.records import receipt_without_change
 from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.staged_result import sides_of_forward
 from core.procedures.stages import Facts, Stages
 from core.procedures.take_over import finish_take_over
 from core.procedures.verify_files import arriving_files, verify
@@ -37,7 +48,9 @@ def preview_fast_forward(
 def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
     table = warehouse.table(_identifier(call).on_branch(_target(call)))
-    return _preview(table, _plan(table, call.text("branch"), _target(call)), call)
+    found = _preview(table, _plan(table, call.text("branch"), _target(call)), call)
+    rules = told_rules(warehouse, table.identifier) if found.can_run else []
+    return replace(found, consequences=(*found.consequences, *rules))
 
 
 def fast_forward(
@@ -46,7 +59,8 @@ def fast_forward(
     """Move a branch to the head of another one that holds all of it.
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `plan_id` of the
-    preview, `force` (replace a target that moved, which a rescue branch keeps).
+    preview, `force` (replace a target that moved, which a rescue branch keeps), `override_gate`
+    (why an operator publishes what the gate blocks).
 
     Raises:
         Refused: The target moved, or the heads are not those of the preview; nothing was changed.
@@ -64,9 +78,16 @@ def fast_forward(
         lambda progress: _verify(warehouse, rows, call, progress),
         message="Checking that the data files which arrive are there and whole.",
     )
+    judged: Facts = {}
+    if "rules" in facts:
+        judged = stages.run(
+            STAGE,
+            lambda progress: _judge(warehouse, rows, call, facts, progress),
+            message=MESSAGE,
+        )
     published = stages.run(
         "publish",
-        lambda progress: _publish(warehouse, call, facts, verified, progress),
+        lambda progress: _publish(warehouse, call, facts, verified, judged, progress),
         message=f"Copying metadata to {_target(call)!r}.",
         publishes=True,
     )
@@ -117,10 +138,12 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     preview.raise_unless_runnable(wanted)
     if plan.verdict is Verdict.UP_TO_DATE:
         return {"verdict": str(plan.verdict), "plan_id": plan.id}
+    digest = rules_digest(warehouse, call)
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
         "journal": journal_of_forward(table.on(target), plan, call.operation_id),
+        **({} if digest is None else {"rules": digest}),
     }
 
 
@@ -149,6 +172,14 @@ def _verify(
     return {"files": verify(rows, files, repr(source.branch), progress)}
 
 
+def _judge(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, checked: Facts, progress: Progress
+) -> Facts:
+    target = warehouse.table(_identifier(call).on_branch(_target(call)))
+    sides = sides_of_forward(target, target.on(call.text("branch")), str(checked["plan_id"]))
+    return judge_result(warehouse, rows, call, sides, progress)
+
+
 def _refusal(plan: FastForwardPlan) -> Refused:
     reasons = " ".join(reason.text for reason in plan.reasons)
     ways = ", ".join(str(way) for way in plan.ways_out)
@@ -161,7 +192,12 @@ def _refusal(plan: FastForwardPlan) -> Refused:
 
 
 def _publish(
-    warehouse: Warehouse, call: ProcedureCall, checked: Facts, verified: Facts, progress: Progress
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    checked: Facts,
+    verified: Facts,
+    judged: Facts,
+    progress: Progress,
 ) -> Facts:
     target = _target(call)
     table = warehouse.table(_identifier(call).on_branch(target))
@@ -181,6 +217,7 @@ def _publish(
                 kind=ErrorKind.HEAD_MOVED,
                 plan_id=found,
             )
+        journal = gate_journal(warehouse, call, found, journal, judged)
         journalled = {**journal, "filesVerified": verified.get("files", 0)}
         operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
     return {"receipt": finish_take_over(operation, progress).to_json()}

@@ -18,9 +18,11 @@ from core.procedures.merge_spec import MergeKind, MergeSpec
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import plan_of, planned_merge, rules_of, target_table
 from core.procedures.protection import protection_of, rule_text
+from core.procedures.quality_gate import told_rules
 from core.procedures.records import receipt_without_change
 from core.procedures.row_engine import FILES_TO_VERIFY
 from core.procedures.settle_rows import settle_rows, withdraw_rows
+from core.procedures.staged_result import sides_of_merge
 from core.procedures.verb import Planned, Verb
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
@@ -32,7 +34,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
     (table, partition), `isolation` (serializable, snapshot), `policy` (YAML that settles conflicts
-    of rows), `reason`, `plan_id`.
+    of rows), `override_gate` (why an operator publishes what the gate blocks), `reason`, `plan_id`.
 
     Raises:
         NotFound: There is no such table or branch.
@@ -91,6 +93,8 @@ def preview_of_merge(
     told += open_operations(warehouse, target)
     if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
         told += _gains(plan)
+    if plan.can_run:
+        told += told_rules(warehouse, target.identifier)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
         told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
@@ -133,6 +137,7 @@ def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
         arriving=files_to_merge,
         rows=settle_rows,
         withdraw=withdraw_rows,
+        gate=sides_of_merge,
     )
 
 

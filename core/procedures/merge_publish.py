@@ -38,6 +38,7 @@ from core.procedures.merge_rows import (
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
 from core.procedures.operation import Operation
 from core.procedures.preview_merge import remembered_plan
+from core.procedures.quality_gate import gate_properties
 from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.take_over import finish_take_over
 from core.table.file_store_table import FileStoreTable
@@ -199,6 +200,7 @@ def _properties(
     """What the snapshot tells: of a merge, all that the next one builds on."""
     name = str(spec.kind).removesuffix("_branch")
     told = {"branch.operation": name, "branch.operation-id": operation_id}
+    told |= gate_properties(raw.values)
     if spec.kind is not MergeKind.MERGE:
         return told
     return told | {

@@ -1,6 +1,7 @@
 """Events and receipts, as the verbs of the lifecycle write them."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
@@ -31,6 +32,7 @@ def receipt_of(
         moves=moves,
         counts=counts or Counts(),
         notes=notes,
+        gate=gate_of(intent.plan),
         started_millis=intent.time_millis,
         finished_millis=operation.warehouse.clock(),
     )
@@ -132,6 +134,12 @@ def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> Hea
         after=None if after is None else after.identity,
         after_id=None if after is None else after.id,
     )
+
+
+def gate_of(plan: object) -> Mapping[str, Any] | None:
+    """Return what the quality gate said, as a journalled plan has it; None where there was none."""
+    value = plan.get("gate") if isinstance(plan, Mapping) else None
+    return value if isinstance(value, Mapping) else None
 
 
 def text_of(plan: object, key: str) -> str | None:

@@ -8,8 +8,8 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.receipt import Receipt
 from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
-from core.procedures.compare_quality import COMPARE_QUALITY, compare_quality
 from core.procedures.check_rules import check_rules
+from core.procedures.compare_quality import COMPARE_QUALITY, compare_quality
 from core.procedures.compare_rows_job import compare_rows_of_states
 from core.procedures.demo import build_demo
 from core.procedures.dry_run import dry_run_merge

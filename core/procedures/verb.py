@@ -17,6 +17,14 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
+from core.procedures.quality_gate import (
+    MESSAGE,
+    STAGE,
+    GateSides,
+    gate_journal,
+    judge_result,
+    rules_digest,
+)
 from core.procedures.records import number_of
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
@@ -60,6 +68,8 @@ class Verb:
             into the journal, `plan_id` naming the preview that it worked for. None where no verb
             needs rows.
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
+        gate: Tells what the rules of the table are to judge before anything is published, from
+            what `rows` returned. None where no row comes or goes.
     """
 
     name: str
@@ -70,6 +80,7 @@ class Verb:
     arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
     rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
     withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
+    gate: Callable[[Warehouse, ProcedureCall, Facts], GateSides] | None = None
 
 
 def run_verb(
@@ -84,6 +95,7 @@ def run_verb(
     """
     agreed, files_verified = call.find_text("plan_id"), 0
     written: Facts = {}
+    judged: Facts = {}
     if verb.arriving is not None:
         checked = stages.run(
             "check heads",
@@ -101,9 +113,11 @@ def run_verb(
             )
             files_verified = number_of(found, "files")
             written = _compare_rows(verb, warehouse, rows, call, stages)
+            if "rules" in checked:
+                judged = _judge(verb, warehouse, rows, call, written, stages)
     facts = stages.run(
         verb.name.replace("_", " "),
-        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified, written),
+        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified, written, judged),
         message=verb.doing,
         publishes=True,
     )
@@ -147,7 +161,8 @@ def _check(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
     planned = _planned(verb, warehouse, call, call.find_text("plan_id"))
     if planned.already is not None:
         return {"receipt": planned.already.to_json()}
-    return {"plan_id": planned.preview.plan_id}
+    digest = None if verb.gate is None else rules_digest(warehouse, call)
+    return {"plan_id": planned.preview.plan_id, **({} if digest is None else {"rules": digest})}
 
 
 def _verify(
@@ -170,6 +185,35 @@ def _compare_rows(
     )
 
 
+def _judge(
+    verb: Verb,
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    written: Facts,
+    stages: Stages,
+) -> Facts:
+    """Have the result judged; where it may not be published, what was written for it goes."""
+    gate = verb.gate
+    assert gate is not None
+    try:
+        return stages.run(
+            STAGE,
+            lambda progress: judge_result(
+                warehouse, rows, call, gate(warehouse, call, written), progress
+            ),
+            message=MESSAGE,
+        )
+    except PaimonError:
+        _withdraw(verb, warehouse, call, written)
+        raise
+
+
+def _withdraw(verb: Verb, warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    if written and verb.withdraw is not None:
+        verb.withdraw(warehouse, call, written)
+
+
 def _carry_out(
     verb: Verb,
     warehouse: Warehouse,
@@ -177,6 +221,7 @@ def _carry_out(
     agreed: str | None,
     files_verified: int,
     written: Facts,
+    judged: Facts,
 ) -> Facts:
     warehouse.check_writable()
     operation = _begun(warehouse, call)
@@ -184,13 +229,16 @@ def _carry_out(
         try:
             planned = _planned(verb, warehouse, call, agreed)
             _check_rows(planned, written)
+            journal = dict(planned.journal)
+            if verb.gate is not None and planned.already is None:
+                plan_id = planned.preview.plan_id
+                journal = gate_journal(warehouse, call, plan_id, planned.journal, judged)
         except PaimonError:
-            if written and verb.withdraw is not None:
-                verb.withdraw(warehouse, call, written)
+            _withdraw(verb, warehouse, call, written)
             raise
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
-        journal = {**planned.journal, **{k: v for k, v in written.items() if k != "plan_id"}}
+        journal = {**journal, **{k: v for k, v in written.items() if k != "plan_id"}}
         if files_verified:
             journal = {**journal, "filesVerified": files_verified}
         operation = Operation.begin(

@@ -48,7 +48,8 @@ def count_query(rules: Sequence[Rule], schema: TableSchema, table: Identifier) -
         InvalidInput: A rule does not fit the columns.
     """
     parts = [part for number, rule in enumerate(rules) for part in _counts(number, rule, schema)]
-    return f"SELECT {', '.join(parts)} FROM {table_sql(table)}"
+    # Rules of the last commit ask nothing of rows.
+    return f"SELECT {', '.join(['count(*) AS total', *parts])} FROM {table_sql(table)}"
 
 
 def duplicate_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:

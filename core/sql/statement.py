@@ -68,16 +68,18 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
         "pin_branch": _same("pin_branch", "table", "branch"),
         "replace_main": _same("replace_main", "table", "branch", "reason"),
-        "fast_forward": _same("fast_forward", "table", "branch", "target", "force"),
+        "fast_forward": _same(
+            "fast_forward", "table", "branch", "target", "force", "override_gate"
+        ),
         "merge_branch": _same(
             "merge_branch", "table", "branch", "target", "strict", "scope", "isolation", "policy",
-            "reason", source_branch="branch", target_branch="target",
+            "reason", "override_gate", source_branch="branch", target_branch="target",
         ),
         "cherry_pick": _same(
-            "cherry_pick", "table", "branch", "target", "snapshot", "reason",
+            "cherry_pick", "table", "branch", "target", "snapshot", "reason", "override_gate",
             source_branch="branch", target_branch="target",
         ),
-        "revert": _same("revert", "table", "snapshot", "operation", "reason"),
+        "revert": _same("revert", "table", "snapshot", "operation", "reason", "override_gate"),
         "undo": _same("undo", "table", "operation"),
         "compact": _same(COMPACT, "table", "partitions"),
         "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),

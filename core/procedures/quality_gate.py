@@ -1,0 +1,228 @@
+"""The gate: a result is judged by the rules of its table before anything of it is published.
+
+It is judged as it will be, from the files that are staged. The verdict belongs to the plan and to
+the rules that it was made with; where either is another one by the end, it counts for nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from core.diff.schema_diff import SchemaVerdict, diff_schemas
+from core.errors import ErrorKind, InvalidInput, Refused
+from core.format.identifier import Identifier
+from core.procedures.call import ProcedureCall
+from core.procedures.check_rules import JudgedState, evaluate, find_rules, keep_report
+from core.procedures.consequence import Consequence, changes
+from core.procedures.permissions import Role, check_role
+from core.procedures.records import gate_of
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.stages import Facts
+from core.procedures.warehouse import Warehouse
+from core.quality.gate import Finding, GateReport, failing_ids, findings_of, judge
+from core.quality.rules import RuleSet
+
+OVERRIDE: Final = "override_gate"
+"""The argument of a call that says why a result is published although the gate blocks it."""
+
+STAGE: Final = "quality gate"
+MESSAGE: Final = "Judging the result by the rules of the table."
+
+_GATE: Final = "gate"
+_SAID: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GateSides:
+    """What is judged.
+
+    Attributes:
+        table: The table.
+        plan_id: Of the plan that leads from one state to the other, bound to both heads.
+        before: The target.
+        after: The target as the plan would leave it.
+    """
+
+    table: Identifier
+    plan_id: str
+    before: JudgedState
+    after: JudgedState
+
+
+def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
+    """Return the digest of the rules that a call is held to; None where there are none.
+
+    Raises:
+        InvalidInput: The rules cannot be read, or the gate is overridden without a reason.
+        NotAllowed: The role may not override the gate.
+    """
+    reason = call.arguments.get(OVERRIDE)
+    if reason is not None:
+        if not str(reason).strip():
+            raise InvalidInput(
+                "The gate is overridden with a reason only. Say why.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument=OVERRIDE,
+            )
+        check_role(call.role, Role.OPERATOR, "override the quality gate")
+    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    return None if rules is None else rules.digest
+
+
+def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:
+    """Tell by which rules a result will be judged; nothing where there are none.
+
+    Raises:
+        InvalidInput: The rules cannot be read.
+    """
+    rules = find_rules(warehouse, table)
+    if rules is None:
+        return []
+    number = len(rules.rules)
+    what = f"{number} quality rule{'' if number == 1 else 's'}"
+    return [
+        changes(
+            f"{what} will be judged on the staged result, before anything is published: not judged "
+            "yet.",
+            tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
+        )
+    ]
+
+
+def judge_result(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: GateSides,
+    progress: Progress,
+) -> Facts:
+    """Judge a staged result; what is found is kept as the answer of the job.
+
+    Returns:
+        `plan_id`, `digest` of the rules, `gate` for the journal and `notes` for the receipt.
+
+    Raises:
+        Refused: The gate blocks, and the call does not override it.
+    """
+    started = warehouse.clock()
+    rules = find_rules(warehouse, sides.table)
+    if rules is None:
+        raise _stale("The rules of the table were taken away meanwhile.")
+    report = _judged(warehouse, rows, call, sides, rules, progress)
+    keep_report(warehouse, rows, call, report, started)
+    reason = call.find_text(OVERRIDE)
+    if report.verdict.blocks and reason is None:
+        raise Refused(
+            f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "
+            "override the gate with a reason.",
+            kind=ErrorKind.GATE_FAILED,
+            gate=report.to_object(),
+        )
+    gate = report.to_object()
+    notes = [f"Gate: {report.verdict}.", *_worth_telling(report)]
+    if report.verdict.blocks:
+        gate = {
+            **gate,
+            "override": {"reason": reason, "actor": call.actor, "timeMillis": warehouse.clock()},
+        }
+        notes = [f"Gate overridden by {call.actor}: {reason}", *notes]
+    return {"plan_id": sides.plan_id, "digest": rules.digest, _GATE: gate, "notes": notes}
+
+
+def gate_journal(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    plan_id: str,
+    journal: Mapping[str, object],
+    judged: Facts,
+) -> dict[str, object]:
+    """Return the journal of an operation with the verdict that lets it begin.
+
+    Args:
+        warehouse: The warehouse.
+        call: What was asked for.
+        plan_id: Of the plan that is carried out.
+        journal: Of the plan.
+        judged: What `judge_result` returned; empty where there were no rules to judge by.
+
+    Raises:
+        Refused: The verdict is of another plan, or of other rules than the table has now.
+    """
+    if rules_digest(warehouse, call) != judged.get("digest"):
+        raise _stale("The rules of the table were changed meanwhile.")
+    if not judged:
+        return dict(journal)
+    if judged["plan_id"] != plan_id:
+        raise _stale("A branch moved while its result was judged.")
+    notes = [*_texts(journal.get("notes")), *_texts(judged.get("notes"))]
+    return {**journal, _GATE: judged[_GATE], "notes": notes}
+
+
+def gate_properties(journal: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a snapshot tells of the gate that it passed; nothing where there was none."""
+    gate = gate_of(journal)
+    if gate is None:
+        return {}
+    told = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}
+    override = gate.get("override")
+    if not override:
+        return told
+    blocking = GateReport(digest="", findings=findings_of(gate["findings"])).blocking
+    return told | {
+        "branch.gate-override-reason": override["reason"],
+        "branch.gate-override-by": override["actor"],
+        "branch.gate-override-time": str(override["timeMillis"]),
+        "branch.gate-findings": _said(blocking),
+    }
+
+
+def _judged(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: GateSides,
+    rules: RuleSet,
+    progress: Progress,
+) -> GateReport:
+    look = partial(
+        evaluate,
+        rows,
+        sides.table,
+        now_millis=warehouse.clock(),
+        operation_id=call.operation_id,
+        progress=progress,
+    )
+    after = look(sides.after, rules.rules)
+    failing = failing_ids(rules, after)
+    # What passes on the result passes the gate, however the target stands.
+    before = look(sides.before, [each for each in rules.rules if each.id in failing])
+    diff = diff_schemas(sides.before.schema, sides.after.schema)
+    breaking = [
+        f"{each.kind} {each.subject!r}: {each.reason}"
+        for each in diff.changes
+        if each.verdict is SchemaVerdict.BREAKING
+    ]
+    return judge(rules, after, before, breaking)
+
+
+def _worth_telling(report: GateReport) -> list[str]:
+    return [each.said for each in report.findings if each.verdict != "pass"]
+
+
+def _said(findings: tuple[Finding, ...]) -> str:
+    more = len(findings) - _SAID
+    said = " ".join(each.said for each in findings[:_SAID])
+    return f"{said} And {more} more." if more > 0 else said
+
+
+def _stale(what: str) -> Refused:
+    return Refused(
+        f"{what} The verdict of the quality gate counts no more, and nothing was changed; run "
+        "again.",
+        kind=ErrorKind.GATE_FAILED,
+    )
+
+
+def _texts(values: object) -> list[str]:
+    return [str(each) for each in values] if isinstance(values, list) else []

@@ -1,0 +1,87 @@
+"""What a merge or a fast-forward would leave on its target, as files, before it is published."""
+
+import pyarrow as pa
+
+from core.commit.commit_changes import append_part, combined_index
+from core.format.identifier import Identifier
+from core.format.json_text import JsonObject
+from core.format.table_schema import BucketMode
+from core.merge.merge_plan import MergePlan
+from core.procedures.call import ProcedureCall
+from core.procedures.check_rules import JudgedState
+from core.procedures.merge_messages import moved_messages
+from core.procedures.merge_rows import joined_messages, messages_from
+from core.procedures.preview_merge import planned_merge, target_table
+from core.procedures.quality_gate import GateSides
+from core.procedures.stages import Facts
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+from core.table.manifest_scan import live_files
+from core.table.table_state import StagedState
+
+
+def sides_of_merge(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> GateSides:
+    """Return the target as it is, and as a merge, a pick or a revert would leave it.
+
+    Args:
+        warehouse: The warehouse.
+        call: Of the merge.
+        written: What the stage left that settled rows; empty where no row had to be settled.
+    """
+    target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
+    source = target.on(plan.source)
+    if plan.moves is None:
+        return sides_of_forward(target, source, plan.id)
+    return GateSides(
+        table=_name_of(target),
+        plan_id=plan.id,
+        before=JudgedState.at_head(target),
+        after=_merged(target, source, plan, written),
+    )
+
+
+def sides_of_forward(target: FileStoreTable, source: FileStoreTable, plan_id: str) -> GateSides:
+    """Return the target as it is, and as it is once it took over the history of the source."""
+    return GateSides(
+        table=_name_of(target),
+        plan_id=plan_id,
+        before=JudgedState.at_head(target),
+        after=JudgedState.at_head(source),
+    )
+
+
+def _merged(
+    target: FileStoreTable, source: FileStoreTable, plan: MergePlan, written: Facts
+) -> JudgedState:
+    assert plan.moves is not None
+    assert plan.schema is not None
+    assert plan.ours is not None
+    assert plan.theirs is not None
+    # Copies are made when the merge is published: until then the files have the names they have.
+    moved, _ = moved_messages(
+        plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
+    )
+    settled = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
+    changes = append_part(joined_messages(moved, settled))
+    schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
+    schema = schemas[plan.schema.final_id]
+    return JudgedState(
+        content=StagedState(
+            table=target,
+            files=live_files(pa.concat_tables([target.live_files(plan.ours), changes.delta])),
+            index_files=combined_index(
+                target.index_entries(plan.ours),
+                changes,
+                is_bucketed=schema.bucket_mode is not BucketMode.BUCKET_UNAWARE,
+            ),
+            schema=schema,
+            schemas=schemas,
+            columns=(),
+        ),
+        schema=schema,
+        commit_millis=max(plan.ours.time_millis, plan.theirs.time_millis),
+    )
+
+
+def _name_of(table: FileStoreTable) -> Identifier:
+    return Identifier.parse(table.identifier.table_name)
