@@ -42,13 +42,13 @@ def running_postgres(programs: Path) -> Iterator[str]:
             )
 
         run("initdb", "--username", _SUPERUSER, "--auth", "trust", "--no-sync")
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
+        options = f"-c fsync=off -c listen_addresses='' -c unix_socket_directories='{folder}'"
         log = str(folder / "log")
         run("pg_ctl", "--wait", "--timeout", _READY_SECONDS, "--log", log, "-o", options, "start")
         try:
             yield f"postgresql+psycopg://{_SUPERUSER}@/{_SUPERUSER}?host={folder}"
         finally:
-            run("pg_ctl", "--wait", "--mode", "fast", "stop")
+            run("pg_ctl", "--wait", "--mode", "immediate", "stop")
 
 
 def has_its_user() -> bool:

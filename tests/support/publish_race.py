@@ -3,8 +3,11 @@
 import threading
 from multiprocessing.pool import ThreadPool
 
+import tests.support.plain_store  # noqa: F401 - its scheme
+from core.storage.database_claims import DatabaseClaims
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import Published, publisher_for
+from core.storage.publish_claims import ClaimingPublisher
 
 
 def check_one_wins_each_name(store: FileIO) -> None:
@@ -22,3 +25,14 @@ def check_one_wins_each_name(store: FileIO) -> None:
     for round_, results in enumerate(zip(*outcomes, strict=True)):
         assert sorted(results) == [Published.LOST] * (writers - 1) + [Published.WON]
         assert store.read(f"{store.root}/snapshot-{round_}") == b"%d" % results.index("WON")
+
+
+def publish_all_under_claims(root: str, database: str, number: int, rounds: int) -> list[str]:
+    """Publish names as one of several processes that keep their claims in a database.
+
+    A process of its own imports this module alone, which is a quarter of what the tests import.
+    """
+    store = FileIO.for_url(root)
+    publisher = ClaimingPublisher(store, DatabaseClaims(database, root))
+    paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
+    return [str(publisher.publish(path, b"%d" % number)) for path in paths]

@@ -1,8 +1,9 @@
 """The house stands as it was drawn: import contracts, and where each outside package may live."""
 
 import ast
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,21 +37,30 @@ HOMES = {
 }
 
 
-def modules() -> Iterator[tuple[str, Path]]:
+@functools.cache
+def modules() -> Sequence[tuple[str, Path, ast.Module]]:
+    """Every module by its name, with its file, parsed once."""
+    found = []
     for package in ("core", "app"):
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(part for part in parts if part != "__init__"), path
+            name = ".".join(part for part in parts if part != "__init__")
+            found.append((name, path, ast.parse(path.read_text(encoding="utf-8"))))
+    return found
 
 
-def imported_packages(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-    return {name.partition(".")[0] for name in found}
+@functools.cache
+def imported_packages() -> dict[str, set[str]]:
+    """The packages that each module imports."""
+    found: dict[str, set[str]] = {}
+    for module, _, tree in modules():
+        names = found.setdefault(module, set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.partition(".")[0])
+    return found
 
 
 def test_the_import_contracts_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,8 +73,8 @@ def test_a_package_is_imported_in_its_home_only(package: str) -> None:
     homes = tuple((home, f"{home}.") for home in HOMES[package])
     strangers = [
         module
-        for module, path in modules()
-        if package in imported_packages(path)
+        for module, packages in imported_packages().items()
+        if package in packages
         and not any(module == home or module.startswith(below) for home, below in homes)
     ]
     assert strangers == []
@@ -74,8 +84,8 @@ def test_no_package_is_without_a_home() -> None:
     known = {*HOMES, *sys.stdlib_module_names, "core", "app"}
     homeless = {
         f"{package} in {module}"
-        for module, path in modules()
-        for package in imported_packages(path) - known
+        for module, packages in imported_packages().items()
+        for package in packages - known
     }
     assert homeless == set()
 
@@ -83,8 +93,8 @@ def test_no_package_is_without_a_home() -> None:
 def test_only_the_settings_and_the_search_for_java_read_the_environment() -> None:
     readers = {
         module
-        for module, path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module, _, tree in modules()
+        for node in ast.walk(tree)
         if (isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"})
         or (isinstance(node, ast.alias) and node.name in {"environ", "getenv"})
     }
@@ -95,9 +105,9 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
 def test_the_core_does_not_print() -> None:
     printing = {
         module
-        for module, path in modules()
+        for module, _, tree in modules()
         if module.startswith("core")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -108,7 +118,7 @@ def test_the_core_does_not_print() -> None:
 def test_every_package_says_what_it_knows() -> None:
     silent = [
         module
-        for module, path in modules()
-        if path.name == "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))
+        for module, path, tree in modules()
+        if path.name == "__init__.py" and not ast.get_docstring(tree)
     ]
     assert silent == []

@@ -18,6 +18,7 @@ from core.storage.file_publisher import Published, publisher_for
 from core.storage.publish_claims import CLAIMS_MARKER, ClaimingPublisher
 from core.storage.store_probe import probe
 from tests.support.plain_store import SlowFileIO, Stopped
+from tests.support.publish_race import publish_all_under_claims
 
 
 @pytest.fixture
@@ -76,19 +77,12 @@ def test_the_first_publish_wins_and_the_second_changes_nothing(
     assert not store.exists(f"{path}2")
 
 
-def _publish_all(root: str, database: str, number: int, rounds: int) -> list[str]:
-    store = FileIO.for_url(root)
-    publisher = ClaimingPublisher(store, DatabaseClaims(database, root))
-    paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
-    return [str(publisher.publish(path, b"%d" % number)) for path in paths]
-
-
 def test_of_many_processes_one_wins_and_the_file_is_its(store: FileIO, database: str) -> None:
     rounds, processes = 20, 4
     root = store.url(store.root)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         jobs = [(root, database, number, rounds) for number in range(processes)]
-        outcomes = pool.starmap(_publish_all, jobs)
+        outcomes = pool.starmap(publish_all_under_claims, jobs)
     for round_ in range(rounds):
         winners = [number for number in range(processes) if outcomes[number][round_] == "WON"]
         assert len(winners) == 1
