@@ -1,6 +1,7 @@
 """What moved a head is taken back to the byte, or refused with what stands in the way."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -262,5 +263,6 @@ def _check_histories(bench: BranchBench, wanted: set[str], where: str) -> None:
 
 def _copied(origin: Path, to: Path) -> Path:
     shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(origin, to)
+    # Of links: no file of a table is ever changed in place.
+    shutil.copytree(origin, to, copy_function=os.link)
     return to
