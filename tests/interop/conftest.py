@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from zlib import crc32
 
 import pytest
@@ -33,6 +34,19 @@ def _is_of_another_version(item: pytest.Item) -> bool:
         return False
     share = crc32(item.name.encode()) % len(VERSIONS)
     return share != VERSIONS.index(item.config.getoption("paimon"))
+
+
+@pytest.fixture(scope="session")
+def examples(examples: Callable[[int], int]) -> Callable[[int], int]:
+    """The share of one version: each tries cases of its own."""
+    return lambda in_ci: max(1, examples(in_ci) // len(VERSIONS))
+
+
+@pytest.fixture
+def rng(seed: int, paimon_version: str, request: pytest.FixtureRequest) -> Random:
+    """Randomness of one test, another one for each version."""
+    print(f"--seed {seed}")
+    return Random(f"{seed} {request.node.nodeid} {paimon_version}")
 
 
 @pytest.fixture(scope="session")

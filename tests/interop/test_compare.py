@@ -1,5 +1,6 @@
 """Two states of a table that real Paimon wrote: what manifests tell holds for the rows it reads."""
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -19,6 +20,7 @@ from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.warehouses import FixtureWarehouse
 
 Row: TypeAlias = tuple[Any, ...]
+RowsOf: TypeAlias = Callable[[str, int | None], list[Row]]
 
 _ELSEWHERE: Final = {"branches_fallback"}
 """Rows of this table are read from two branches; a comparison is of one."""
@@ -29,12 +31,13 @@ def test_rows_that_differ_lie_within_what_the_manifests_tell(
 ) -> None:
     warehouse = Warehouse.open(str(same_version.path), read_only=True)
     java = open_java(same_version.path)
+    rows_of = functools.cache(lambda name, number: java.table(name).rows(snapshot=number))
     wrong, refused, exact, compared = [], set(), 0, 0
     for identifier in _tables(warehouse):
         table = warehouse.table(identifier)
         for before, after in _pairs(table):
             diff = compare_states(warehouse, identifier, before, after)
-            found = _truth(java.table(identifier.table_name), diff)
+            found = _truth(java.table(identifier.table_name), diff, rows_of)
             told = (diff.rows.added, diff.rows.removed, diff.rows.changed)
             exact += diff.rows.is_exact and not diff.rows.is_none
             if not all(_holds(each, bounds) for each, bounds in zip(found, told, strict=True)):
@@ -89,13 +92,13 @@ def _holds(number: int, bounds: Bounds) -> bool:
     return bounds.low <= number <= bounds.high
 
 
-def _truth(java: JavaTable, diff: StateDiff) -> tuple[int, int, int]:
+def _truth(java: JavaTable, diff: StateDiff, rows_of: RowsOf) -> tuple[int, int, int]:
     """How many rows Java finds added, removed and changed, in the columns that both sides have."""
     names = {field.id: field.name for field in diff.after.schema.fields}
     types = {field.id: field.type for field in diff.after.schema.fields}
     shared = [each.id for each in diff.before.schema.fields if types.get(each.id) == each.type]
     before, after = (
-        _rows(java.on(state.branch), state, shared) for state in (diff.before, diff.after)
+        _rows(java.on(state.branch), state, shared, rows_of) for state in (diff.before, diff.after)
     )
     added, removed = after - before, before - after
     keys = diff.after.schema.primary_keys
@@ -107,8 +110,8 @@ def _truth(java: JavaTable, diff: StateDiff) -> tuple[int, int, int]:
     return len(new - old), len(old - new), len(changed)
 
 
-def _rows(table: JavaTable, state: TableState, fields: list[int]) -> Counter[Row]:
-    rows = table.rows() if state.name.is_head else table.rows(snapshot=state.name.snapshot_id)
+def _rows(table: JavaTable, state: TableState, fields: list[int], rows_of: RowsOf) -> Counter[Row]:
+    rows = rows_of(table.name, None if state.name.is_head else state.name.snapshot_id)
     places = {field.id: at for at, field in enumerate(state.schema.fields)}
     return Counter(tuple(repr(row[places[each]]) for each in fields) for row in rows)
 
