@@ -10,6 +10,7 @@ from app.state import PageName
 from app.views import (
     branches,
     compare,
+    conflicts,
     jobs,
     merge,
     overview,
@@ -61,6 +62,7 @@ def _pages() -> dict[PageName, st.Page]:
         PageName.SCHEMAS: schemas.show,
         PageName.COMPARE: compare.show,
         PageName.MERGE: merge.show,
+        PageName.CONFLICTS: conflicts.show,
         PageName.SQL: sql.show,
         PageName.JOBS: jobs.show,
         PageName.JOB: jobs.show_job,

@@ -28,6 +28,7 @@ class PageName(StrEnum):
     SCHEMAS = "schemas"
     COMPARE = "compare"
     MERGE = "merge"
+    CONFLICTS = "conflicts"
     SQL = "sql"
     JOBS = "jobs"
     JOB = "job"

@@ -10,7 +10,8 @@ from app.cli.arguments import JsonOption, WarehouseOption, open_services
 from app.cli.jobs import follow_job
 from app.cli.merge import arguments_of, one_table
 from app.cli.output import print_json, print_line, print_rows
-from app.models.row_conflicts import conflict_groups, conflict_lines
+from app.models.resolver import groups_of
+from app.models.row_conflicts import conflict_lines
 from core.errors import ErrorKind, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.jobs.progress import JobState
@@ -66,7 +67,7 @@ def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, 
         "verdict": str(plan.verdict),
         "conflicts": 0 if found is None else found.num_rows,
         "open": 0 if found is None else found["take"].null_count,
-        "groups": [] if found is None else list(conflict_groups(found)),
+        "groups": [] if found is None else list(groups_of(found)),
         "rows": [] if found is None else _rows(found, limit),
     }
 
@@ -82,10 +83,7 @@ def _print(found: pa.Table | None, limit: int) -> None:
         return
     print_rows(
         ("kind", "column", ">conflicts", ">open"),
-        (
-            (each.kind, each.column, each.number, each.open_number)
-            for each in conflict_groups(found)
-        ),
+        ((each.kind, each.column, each.number, each.open_number) for each in groups_of(found)),
     )
     print_line()
     lines = conflict_lines(found, slice(0, limit))

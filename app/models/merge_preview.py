@@ -70,11 +70,12 @@ class MergeDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPlan:
-    """What a person was shown: the plan, and where both branches stood."""
+    """What a person was shown: the plan, where both branches stood, and what settled conflicts."""
 
     plan_id: str
     ours_id: int | None
     theirs_id: int | None
+    policy: str = ""
 
     @classmethod
     def of(cls, plan: MergePlan) -> "SeenPlan":
@@ -83,6 +84,7 @@ class SeenPlan:
             plan_id=plan.id,
             ours_id=None if plan.ours is None else plan.ours.id,
             theirs_id=None if plan.theirs is None else plan.theirs.id,
+            policy=plan.rules.policy,
         )
 
     def staleness(self, plan: MergePlan) -> str | None:
@@ -97,6 +99,8 @@ class SeenPlan:
             )
             if head is not None and head.id != before
         ]
+        if not moved and self.policy != plan.rules.policy:
+            moved = ["somebody has changed what settles the conflicts"]
         return f"This preview is out of date: {' and '.join(moved) or 'the table has changed'}."
 
 

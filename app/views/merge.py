@@ -46,30 +46,33 @@ def show() -> None:
         st.info("Choose two branches: the source brings its changes, the target takes them over.")
         return
     with guarded("The preview cannot be made; nothing changed."):
+        if how == How.FAST_FORWARD:
+            _show_forward(identifier, source, target)
+            return
         with st.skeleton(height=240):
-            seen = _decide(identifier, items, source, target, How(how))
-        if isinstance(seen, FastForwardPreview):
-            show_fast_forward(seen, identifier)
-        else:
-            show_merge(seen, merge_arguments(identifier, source, target))
+            plain = merge_arguments(identifier, source, target)
+            resolution = reads.resolution(plain)
+            draft = resolution.draft
+            policy = draft.policy.to_yaml() if draft.decisions else None
+            arguments = {**plain, "policy": policy}
+            decision = reads.merge(arguments)
+        if decision.plan.verdict is MergeVerdict.FAST_FORWARD and how == How.AUTO:
+            _show_forward(identifier, source, target)
+            return
+        versus = items[source].versus
+        preview = MergePreview.of(
+            decision,
+            items[target].schema,
+            ahead=versus.ahead if versus else None,
+            behind=versus.behind if versus else None,
+        )
+        show_merge(preview, arguments, resolution)
 
 
-def _decide(
-    identifier: Identifier, items: dict[str, BranchItem], source: str, target: str, how: How
-) -> FastForwardPreview | MergePreview:
-    """Read what the choice would do: what `how` asks for, and else what the heads ask for."""
-    if how is How.FAST_FORWARD:
-        return FastForwardPreview.of(reads.fast_forward(identifier, source, target))
-    decision = reads.merge(merge_arguments(identifier, source, target))
-    if decision.plan.verdict is MergeVerdict.FAST_FORWARD and how is How.AUTO:
-        return FastForwardPreview.of(reads.fast_forward(identifier, source, target))
-    versus = items[source].versus
-    return MergePreview.of(
-        decision,
-        items[target].schema,
-        ahead=versus.ahead if versus else None,
-        behind=versus.behind if versus else None,
-    )
+def _show_forward(identifier: Identifier, source: str, target: str) -> None:
+    with st.skeleton(height=240):
+        plan = reads.fast_forward(identifier, source, target)
+    show_fast_forward(FastForwardPreview.of(plan), identifier)
 
 
 def _show_no_branch(summary: TableSummary) -> None:

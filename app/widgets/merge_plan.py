@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pandas as pd
+import pyarrow.compute as pc
 import streamlit as st
 
 from app import reads, state
@@ -17,13 +18,17 @@ from app.models.merge_preview import (
     Settling,
     strategies_words,
 )
-from app.models.row_conflicts import policy_of_take
 from app.models.wording import code, plain, plural
 from app.state import PageName
 from app.widgets import rows
-from app.widgets.confirm import reason_field
-from app.widgets.preview import show_button, show_preview, show_same_command
-from app.widgets.row_conflicts import show_row_conflicts
+from app.widgets.merge_confirm import show_confirm
+from app.widgets.preview import show_same_command
+from app.widgets.row_conflicts import (
+    MERGE_VIEW,
+    show_comparison,
+    show_left_over,
+    show_row_conflicts,
+)
 from app.widgets.rows import Column, block
 from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here
@@ -32,11 +37,9 @@ from core.format.identifier import Identifier
 from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from core.procedures.call import Argument
+from core.procedures.resolve_conflicts import Resolution
 
 PROCEDURE = "merge_branch"
-_VIEW = ("source", "target", "how", "strict", "scope", "isolation", "take")
-_POLICY = "merge-policy"
-_SIDES = {"": "Leave open", "ours": "Target", "theirs": "Source"}
 _PER_PAGE = 25
 _WHAT = Column(label="What both sides changed", weight=2.6)
 _RULE = Column(label="Rule", weight=1.4)
@@ -48,7 +51,7 @@ _COLUMNS = (_WHAT, _RULE, _BASE, _OURS, _THEIRS, _SETTLE)
 
 
 def merge_arguments(identifier: Identifier, source: str, target: str) -> dict[str, Argument]:
-    """Return the arguments of the command, with the options of the address."""
+    """Return the arguments of the command, with the options of the address, without a policy."""
     return {
         "table": identifier.on_branch("main").table_name,
         "branch": source,
@@ -56,7 +59,6 @@ def merge_arguments(identifier: Identifier, source: str, target: str) -> dict[st
         "strict": state.parameter("strict") == "1" or None,
         "scope": state.parameter("scope"),
         "isolation": state.parameter("isolation"),
-        "policy": state.uploaded_text(_POLICY) or policy_of_take(state.parameter("take")),
     }
 
 
@@ -69,7 +71,6 @@ def show_options() -> None:
         *(["strict"] if strict else []),
         *([f"scope {plain(scope)}"] if scope != InsertScope.TABLE else []),
         *([f"isolation {plain(isolation)}"] if isolation != Isolation.SERIALIZABLE else []),
-        *(["a policy"] if state.uploaded_text(_POLICY) or state.parameter("take") else []),
     ]
     title = f"Options: {', '.join(chosen)}" if chosen else "Options"
     with st.expander(title, icon=":material/tune:", key="merge-options"):
@@ -88,24 +89,6 @@ def show_options() -> None:
             _choice("Isolation", "isolation", list(Isolation), isolation)
             st.caption("Serializable: such a delete or update counts for these rows, too. "
                        "Snapshot: it counts for what the source saw.")  # fmt: skip
-        _show_settling()
-
-
-def _show_settling() -> None:
-    side, file = st.columns([1, 2], gap="medium")
-    taken = state.parameter("take") or ""
-    with side:
-        key = f"merge-take-{taken}"
-        st.segmented_control(
-            "Rows both changed", list(_SIDES), default=taken if taken in _SIDES else None, key=key,
-            format_func=_SIDES.__getitem__, required=True, on_change=_set_option,
-            args=("take", key, ""),
-        )  # fmt: skip
-        st.caption("Which side stands where a row or cell was changed on both.")
-    with file:
-        st.file_uploader(
-            "Policy file, in place of one side for all", type=["yaml", "yml"], key=_POLICY
-        )
 
 
 def _choice(
@@ -127,19 +110,23 @@ def _set_option(name: str, key: str, usual: str) -> None:
     state.set_parameter(name, None if chosen == usual else chosen)
 
 
-def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
+def show_merge(
+    preview: MergePreview, arguments: dict[str, Argument], resolution: Resolution
+) -> None:
     """Draw a merge from its preview on; the branches and the options were chosen above.
 
     Args:
         preview: What it would do.
-        arguments: Of the command that was previewed.
+        arguments: Of the command that was previewed, with the policy that settles conflicts.
+        resolution: The conflicts that there are to settle, and the draft of that policy.
     """
     plan = preview.plan
     block(2, "Preview")
     # Rerunning with another plan under the same button would run what nobody has looked at.
-    stale = state.seen_plan(repr(arguments), SeenPlan.of(plan)).staleness(plan)
+    asked = {**arguments, "policy": None}
+    stale = state.seen_plan(repr(asked), SeenPlan.of(plan)).staleness(plan)
     if stale is not None:
-        _show_stale(stale, plan.target)
+        _show_stale(stale, plan.target, resolution.draft.decisions)
         return
     _show_headline(preview)
     _show_figures(preview)
@@ -149,10 +136,9 @@ def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
         st.caption(note)
     if plan.conflicts:
         _show_conflicts(preview)
-    if plan.cost.buckets_to_compare:
-        found = reads.row_conflicts(Identifier.parse(plan.table), plan.id)
-        if found is not None and found.num_rows:
-            show_row_conflicts(found)
+    open_number = 0
+    if resolution.plan.cost.buckets_to_compare:
+        open_number = _show_rows(preview, asked, resolution)
     form = Form(
         procedure=PROCEDURE,
         arguments=arguments,
@@ -161,7 +147,7 @@ def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
     )
     match plan.verdict:
         case MergeVerdict.CLEAN | MergeVerdict.UNDECIDED:
-            _show_confirm(preview, form)
+            show_confirm(preview, form, open_number)
         case MergeVerdict.CONFLICTS | MergeVerdict.REFUSED:
             block(4 if plan.conflicts else 3, "Ways out")
             show_both_sides(plan.source, plan.target)
@@ -172,9 +158,31 @@ def show_merge(preview: MergePreview, arguments: dict[str, Argument]) -> None:
     show_same_command(form)
 
 
-def _show_stale(text: str, target: str) -> None:
+def _show_rows(
+    preview: MergePreview, arguments: dict[str, Argument], resolution: Resolution
+) -> int:
+    """Draw the rows that both sides changed; return how many of their conflicts are open."""
+    block(3, "Rows that both sides changed")
+    table, compared = Identifier.parse(preview.plan.table), resolution.plan
+    settled = reads.settled_conflicts(table, compared.id, resolution.draft)
+    if settled is None:
+        show_comparison(resolution, arguments)
+    else:
+        show_row_conflicts(resolution, settled)
+    open_number = 0 if settled is None else settled["take"].null_count
+    if preview.plan.id != compared.id and not open_number:
+        # A run with these very decisions looks at what readers would see of the result as well.
+        tried = reads.row_conflicts(table, preview.plan.id)
+        left = None if tried is None else tried.filter(pc.is_null(tried["take"]))
+        if left is not None and left.num_rows:
+            show_left_over(left)
+    return open_number
+
+
+def _show_stale(text: str, target: str, decisions: int) -> None:
+    kept = f" Kept: {plural(decisions, 'decision')}." if decisions else ""
     st.warning(
-        f"**{text}** Nothing was changed on {code(target)} from here. `HEAD_MOVED`",
+        f"**{text}** Nothing was changed on {code(target)} from here.{kept} `HEAD_MOVED`",
         icon=":material/update:",
     )
     st.button(
@@ -303,19 +311,5 @@ def _show_conflict(number: int, line: ConflictLine) -> None:
 
 def _show_link(label: str, view: Mapping[str, str | None], icon: str) -> None:
     """Draw a link to this page with some of its parameters changed."""
-    changed = {**state.view_of(*_VIEW), **view}
+    changed = {**state.view_of(*MERGE_VIEW), **view}
     state.link(PageName.MERGE, label, here(), view=changed, icon=f":material/{icon}:")
-
-
-def _show_confirm(preview: MergePreview, form: Form) -> None:
-    block(3, "Confirm")
-    show_preview(preview.command)
-    reason = reason_field()
-    told = Form(
-        procedure=form.procedure,
-        arguments={**form.arguments, "reason": reason},
-        label=form.label,
-        icon=form.icon,
-    )
-    place = here().at_branch(preview.plan.target)
-    show_button(preview.command, told, place)

@@ -54,9 +54,9 @@ class PolicyDraft:
     policy: Policy = field(default_factory=Policy)
 
     @property
-    def says_something(self) -> bool:
-        """Whether anything was decided."""
-        return bool(_subjects(self.policy))
+    def decisions(self) -> int:
+        """How many rules and choices there are."""
+        return len(_subjects(self.policy))
 
 
 def draft_id(source: str, target: str, base: SnapshotIdentity) -> str:

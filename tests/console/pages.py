@@ -47,6 +47,12 @@ class Page:
         assert not self.at.exception, self.at.exception
         return self
 
+    def choose(self, label: str, choice: str) -> Page:
+        """Choose in a row of buttons, by its label."""
+        (group,) = (each for each in self.at.button_group if each.label == label)
+        group.set_value([choice] if isinstance(group.value, list) else choice)
+        return self.run()
+
     def click(self, key: str) -> Page:
         """Click a button."""
         self.at.button(key=key).click()

@@ -24,6 +24,7 @@ from core.format.tag import Tag
 from core.jobs.progress import JobState, JobStep, JobView, WorkerView
 from core.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
+from core.merge.policy_draft import PolicyDraft
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
@@ -46,6 +47,7 @@ from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Consequence, Preview, changes, keeps
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import rules_of
+from core.procedures.resolve_conflicts import Resolution
 from core.sql.answer import Answer
 from tests.support.commit_tables import UNPARTITIONED, data_files
 
@@ -169,6 +171,7 @@ class PretendServices:
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
     merges: dict[str, MergePlan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
+    draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
     opened: list[Identifier] = field(default_factory=list)
@@ -354,6 +357,10 @@ class PretendServices:
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         return self.conflicts
+
+    def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
+        plan = self.preview_merge({**arguments, "policy": None}).plan
+        return Resolution(plan=plan, policy=None, draft=self.draft)
 
     def receipt(self, operation_id: str) -> Receipt:
         if operation_id not in self.receipts:

@@ -4,25 +4,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from core.commit.schema_commit import new_schema
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind
-from core.format.data_types import BIGINT
 from core.format.receipt import Counts
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.merge_plan import MergeVerdict, PlanCost
-from core.merge.policy import Policy
-from core.merge.row_work import row_conflict_schema
 from core.procedures.consequence import blocks
 from tests.console.pages import Console, air_console
 from tests.console.pretend import NEW_FILES, merge_plan, preview, receipt, snapshot
 
 FLIGHTS = {"db": "air", "table": "flights"}
 FIX = {**FLIGHTS, "source": "fix-delays"}
+PUBLISH = ("What to do", "Publish")
 
 
 def conflict(*takes: Take, subject: str = "dep_delay") -> Conflict:
@@ -54,13 +50,15 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     assert "Files replayed 2" in page.text
     assert "Rows that come +20" in page.text
     assert "Copied 0 B" in page.text
-    assert not page.at.button(key="run-merge_branch").disabled
+    assert not page.has_button("run-merge_branch")
+    assert not page.at.button(key="run-dry").disabled
+    assert not page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
     assert "branch-console merge fix-delays --table air.flights --to main --warehouse" in page.text
 
 
 def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX, isolation="snapshot")
+    page = console.open("merge", **FIX, isolation="snapshot").choose(*PUBLISH)
     page.at.text_input(key="do-reason").set_value("checked")
     page = page.run().click("run-merge_branch")
     (call,) = console.services.sent
@@ -80,7 +78,7 @@ def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
 
 def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX)
+    page = console.open("merge", **FIX).choose(*PUBLISH)
     main = console.services.listed[1].branches["main"]
     main.snapshots = (*main.snapshots, snapshot("late", 13, user="bob"))
     page.click("run-merge_branch")
@@ -89,7 +87,7 @@ def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     assert not page.has_button("run-merge_branch")
     page.click("merge-plan-again")
     assert "at snapshot 13" in page.text
-    page.click("run-merge_branch")
+    page.choose(*PUBLISH).click("run-merge_branch")
     assert len(console.services.sent) == 1
 
 
@@ -98,7 +96,7 @@ def test_another_choice_is_another_preview(tmp_path: Path) -> None:
     page.at.query_params["strict"] = "1"
     page.run()
     assert "out of date" not in page.text
-    assert page.has_button("run-merge_branch")
+    assert page.has_button("run-dry")
 
 
 def test_what_stands_in_the_way_keeps_the_button_shut(tmp_path: Path) -> None:
@@ -107,13 +105,15 @@ def test_what_stands_in_the_way_keeps_the_button_shut(tmp_path: Path) -> None:
         "merge_branch", blocks("Another job is at work on main.", ErrorKind.NAME_TAKEN)
     )
     page = console.open("merge", **FIX)
-    assert page.at.button(key="run-merge_branch").disabled
+    assert page.at.button(key="run-dry").disabled
+    assert page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
     assert "Another job is at work on main" in page.text
 
 
 def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open("merge", **FIX)
-    assert page.at.button(key="run-merge_branch").disabled
+    assert page.at.button(key="run-dry").disabled
+    assert page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
     assert "This asks for an editor; you are a viewer." in page.text
 
 
@@ -174,44 +174,9 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
     page = console.open("merge", **FIX)
     assert "**4 buckets to compare: a job reads the changed keys.**" in page.text
     assert "Buckets to compare 4" in page.text
-    page.click("run-merge_branch")
-    assert [call.name for call in console.services.sent] == ["merge_branch"]
-
-
-def row_conflicts() -> pa.Table:
-    """A cell that is open, one that was settled, and a row that was deleted on one side."""
-    schema = new_schema([("id", BIGINT), ("delay", BIGINT)], primary_keys=["id"])
-    given = {"kind": "modify/modify", "needs_another_look": False}
-    rows = [
-        {"key": {"id": 7}, "column": "delay", "base": "1", "ours": "2", "theirs": "3"},
-        {"key": {"id": 8}, "column": "delay", "ours": "2", "theirs": "3", "take": "theirs"}
-        | {"result": "3", "decided_by": "column"},
-        {"key": {"id": 9}, "kind": "delete/modify", "base": "a", "theirs": "<b>"},
-    ]
-    content = [{**given, "conflict_id": str(number), **row} for number, row in enumerate(rows)]
-    return pa.Table.from_pylist(content, schema=row_conflict_schema(schema))
-
-
-def test_rows_that_a_run_found_changed_on_both_sides_are_listed(tmp_path: Path) -> None:
-    cost = PlanCost(files_added=2, buckets_to_compare=4)
-    console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
-    console.services.conflicts = row_conflicts()
-    page = console.open("merge", **FIX)
-    assert "**2 of 3 conflicts unresolved.**" in page.text
-    assert "delay, modify/modify: 1 of 2" in page.text
-    assert "id \\= 7" in page.text
-    assert "3 \\(column\\)" in page.text
-    assert "whole row" in page.text
-
-
-def test_one_side_for_all_rows_goes_with_the_command(tmp_path: Path) -> None:
-    cost = PlanCost(files_added=2, buckets_to_compare=4)
-    console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
-    page = console.open("merge", **FIX, take="theirs")
-    page.click("run-merge_branch")
-    (call,) = console.services.sent
-    assert Policy.from_yaml(call.text("policy")).tables[0].take is not None
-    assert str(Policy.from_yaml(call.text("policy")).tables[0].take) == "theirs"
+    page.click("merge-compare")
+    page.click("run-dry")
+    assert [call.name for call in console.services.sent] == ["compare_rows", "dry_run_merge"]
 
 
 def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_draft_is_kept_shared_and_carried_over_a_head_that_moved(tmp_path: Pat
     found = read_row_conflicts(table.warehouse, Identifier.parse(NAME), first.plan.id)
     assert found is not None
     assert found.num_rows == 8
-    assert (first.draft.version, first.draft.says_something) == (0, False)
+    assert (first.draft.version, first.draft.decisions) == (0, 0)
 
     cell = choose(found.slice(0, 1), Take.THEIRS, decided_by="ada", time_millis=1)
     draft = save_draft(

@@ -1,0 +1,72 @@
+"""A job that a page starts and follows in its own place; its id stands in the address.
+
+The address names what the job was for as well: an answer to another question is not shown.
+"""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app import reads, state
+from app.models.wording import plain
+from app.services import get_services
+from app.widgets.confirm import idempotency_key
+from app.widgets.job_status import show_progress
+from app.widgets.problem import guarded, show_problem
+from core.errors import NotFound, PaimonError
+from core.jobs.progress import JobState, JobView
+from core.procedures.call import Argument
+
+
+def job_here(parameter: str, subject: str) -> JobView | None:
+    """Return the job of the address, None where there is none or it was for something else.
+
+    Args:
+        parameter: Of the address.
+        subject: What the job must be for, such as a plan's id.
+    """
+    was_for, _, job_id = (state.parameter(parameter) or "").partition(":")
+    if was_for != subject or not job_id:
+        return None
+    try:
+        return reads.job(job_id)
+    except NotFound:
+        return None
+
+
+def start_here(
+    parameter: str, subject: str, procedure: str, arguments: Mapping[str, Argument]
+) -> None:
+    """Start a job, or find the one that runs for the same already: the callback of a button."""
+    try:
+        key = idempotency_key(procedure, subject)
+        job_id = get_services().start(procedure, arguments, key)
+    except PaimonError as error:
+        show_problem(error, headline="The job was not started; nothing changed.")
+        return
+    state.set_parameter(parameter, f"{subject}:{job_id}")
+
+
+def follow_here(job: JobView, doing: str) -> None:
+    """Draw a job that has not ended, and draw the page anew when it has; `doing` is Markdown."""
+    st.fragment(_follow, run_every=1.0)(job.id, doing)
+    st.button(
+        "Cancel", icon=":material/cancel:", key=f"cancel-{job.id}", on_click=_cancel,
+        args=(job.id,),
+    )  # fmt: skip
+
+
+def _follow(job_id: str, doing: str) -> None:
+    job = reads.job(job_id)
+    if job.state.is_over:
+        reads.forget()
+        st.rerun()
+    waits = " A worker is being started, or has another job first."
+    told = waits if job.state is JobState.QUEUED else f" {plain(job.message)}"
+    st.info(f"**{doing}**{told}", icon=":material/play_arrow:")
+    show_progress(job)
+
+
+def _cancel(job_id: str) -> None:
+    with guarded("The job was not cancelled."):
+        get_services().cancel_job(job_id)

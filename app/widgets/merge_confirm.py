@@ -1,0 +1,91 @@
+"""The last step before a merge: tried by a dry run first, then published."""
+
+from dataclasses import replace
+from enum import StrEnum
+
+import streamlit as st
+
+from app.models.actions import Form
+from app.models.merge_preview import MergePreview
+from app.models.wording import code, plain, plural
+from app.widgets.confirm import lacks_role, reason_field
+from app.widgets.job_here import follow_here, job_here, start_here
+from app.widgets.preview import show_button, show_preview
+from app.widgets.rows import block
+from app.widgets.table_picker import here
+from core.errors import ErrorKind
+from core.jobs.progress import JobState, JobView
+from core.merge.merge_plan import MergePlan
+from core.procedures.consequence import Preview, blocks
+
+_DRY = "dry"
+
+
+class Mode(StrEnum):
+    """What is done with a plan: tried, or carried out."""
+
+    DRY_RUN = "Dry run"
+    PUBLISH = "Publish"
+
+
+def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
+    """Draw what a merge would do, and the buttons that try it and that carry it out.
+
+    Args:
+        preview: The merge.
+        form: The command, with the policy that settles conflicts.
+        open_number: How many conflicts of rows nothing settles.
+    """
+    block(4 if preview.plan.cost.buckets_to_compare else 3, "Confirm")
+    plan, told = preview.plan, preview.command
+    if open_number:
+        text = f"{plural(open_number, 'conflict')} of rows must be settled first."
+        first = blocks(text, ErrorKind.CONFLICTS_OPEN)
+        told = replace(told, consequences=(first, *told.consequences))
+    show_preview(told)
+    dry = job_here(_DRY, plan.id)
+    is_dry = dry is not None and dry.state is JobState.DONE
+    mode = st.segmented_control(
+        "What to do", list(Mode), default=Mode.PUBLISH if is_dry else Mode.DRY_RUN,
+        key=f"merge-mode-{plan.id}-{is_dry}", required=True, format_func=str,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if dry is not None:
+        _show_dry_run(dry, plan)
+    if mode == Mode.PUBLISH:
+        full = replace(form, arguments={**form.arguments, "reason": reason_field()})
+        show_button(told, full, here().at_branch(plan.target))
+    elif dry is None or dry.state.is_over:
+        _show_dry_button(told, form)
+
+
+def _show_dry_button(told: Preview, form: Form) -> None:
+    st.caption(
+        "A dry run looks at all that a merge looks at before it publishes: heads, each file that "
+        "would come, the rows that both sides changed and what settles them. It writes no row and "
+        "changes no branch; the merge compares the rows again, and finds the same while no head "
+        "moves."
+    )
+    refused = lacks_role(told.role)
+    reason = refused or (None if told.can_run else "Clear first what stands in the way.")
+    st.button(
+        "Dry run", type="primary", icon=":material/science:", key="run-dry", help=reason,
+        disabled=reason is not None, on_click=start_here,
+        args=(_DRY, told.plan_id, "dry_run_merge", {**form.arguments, "plan_id": told.plan_id}),
+    )  # fmt: skip
+    if refused:
+        st.caption(refused)
+
+
+def _show_dry_run(dry: JobView, plan: MergePlan) -> None:
+    if not dry.state.is_over:
+        follow_here(dry, "The merge is tried.")
+        return
+    head = "" if plan.ours is None else f" at snapshot {plan.ours.id}"
+    unchanged = f"{code(plan.target)} is unchanged{head}"
+    if dry.state is JobState.DONE:
+        st.success(f"**Dry run finished; {unchanged}.** {plain(dry.message)}")
+        return
+    st.warning(
+        f"**Dry run {dry.state}; {unchanged}.** {plain(dry.message)} {code(dry.error or '')}"
+    )
