@@ -14,6 +14,7 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
+from app.cli.compare_quality import compared_quality, print_quality, quality_document
 from app.cli.compare_rows import (
     check_column,
     check_export,
@@ -42,6 +43,7 @@ from core.diff.row_bounds import Bounds
 from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowFilter
 from core.diff.state_diff import StateDiff, TableState, Totals
+from core.errors import ErrorKind, InvalidInput
 
 compare = typer.Typer()
 
@@ -69,6 +71,16 @@ def compare_states(
     rows: Annotated[
         bool, typer.Option("--rows", help="Let a worker compare rows, and list those that differ.")
     ] = False,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality", help="Let a worker profile the columns, and tell which of them drifted."
+        ),
+    ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="For --quality read all files that both sides have, too."),
+    ] = False,
     kind: Annotated[
         RowKind | None, typer.Option("--kind", help="Of the rows, only those of one kind.")
     ] = None,
@@ -88,12 +100,25 @@ def compare_states(
 ) -> None:
     """Tell what differs between two states of a table, from its manifests alone.
 
-    With --rows a worker reads the files that only one side has, and what they overlap.
+    With --rows a worker reads the files that only one side has, and what they overlap. With
+    --quality it reads these, and those of both sides where they are few.
     """
     identifier, wanted = named_table(table), RowFilter(kind=kind, column=column)
     check_export(export)
     services = open_services(warehouse)
     found = services.compare_states(identifier, before, after)
+    if quality and (rows or export is not None):
+        raise InvalidInput(
+            "--quality and --rows are two comparisons. Ask for one after the other.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    if quality:
+        compared = compared_quality(services, identifier, found, reads_all=whole)
+        if as_json:
+            print_json(quality_document(identifier, compared))
+        else:
+            print_quality(compared)
+        return
     kept = None
     if rows or export is not None:
         kept = compared_rows(services, identifier, found)

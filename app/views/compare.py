@@ -11,6 +11,7 @@ from app.models.wording import plain
 from app.state import PageName
 from app.widgets.compare_choice import show_choice, show_unknown_branch
 from app.widgets.compare_parts import show_figures, show_files, show_partitions
+from app.widgets.compare_quality import show_quality
 from app.widgets.compare_rows import show_rows
 from app.widgets.problem import show_problem
 from app.widgets.same_as import show_same_as
@@ -28,6 +29,7 @@ class Tab(StrEnum):
     FILES = "files"
     SCHEMA = "schema"
     ROWS = "rows"
+    QUALITY = "quality"
 
 
 def show() -> None:
@@ -54,8 +56,8 @@ def show() -> None:
             show_problem(error, headline="The two states cannot be compared.")
         return
     _show(identifier, diff)
-    rows = ["--rows"] if state.value_of("cmp_tab") == Tab.ROWS else []
-    show_same_as("compare", identifier.table_name, before, after, *rows)
+    asked = {Tab.ROWS: ["--rows"], Tab.QUALITY: ["--quality"]}.get(state.value_of("cmp_tab"), [])
+    show_same_as("compare", identifier.table_name, before, after, *asked)
 
 
 def _with_compared_rows(identifier: Identifier, diff: StateDiff) -> StateDiff:
@@ -88,6 +90,8 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
             show_files(diff)
         case Tab.ROWS:
             show_rows(identifier, diff)
+        case Tab.QUALITY:
+            show_quality(identifier, diff)
         case Tab.SCHEMA:
             show_schema_diff(diff.schema, f"A {diff.before.name}", f"B {diff.after.name}")
 

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from app import reads, state
+from app import reads
 from app.charts.palette import Role, faint
 from app.models.compare_rows import (
     MARKS,
@@ -16,20 +16,17 @@ from app.models.compare_rows import (
     shown_columns,
     summary,
 )
-from app.models.wording import code, plain, plural, size
-from app.services import get_services
+from app.models.wording import plain, plural, size
 from app.widgets import rows
-from app.widgets.confirm import idempotency_key
-from app.widgets.job_status import show_progress
-from app.widgets.problem import guarded, show_problem
+from app.widgets.compare_job import show_running_job, start_job
+from app.widgets.problem import guarded
 from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowDiffIndex, RowFilter
 from core.diff.state_diff import StateDiff
-from core.errors import NotFound, PaimonError
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff
-from core.jobs.progress import JobState, JobView
 
+_JOB = "cmp_job"
 _PROCEDURE = "compare_states"
 _PER_PAGE = 50
 _CSV_ROWS = 1_000_000
@@ -51,16 +48,8 @@ def show_rows(identifier: Identifier, diff: StateDiff) -> None:
 
 
 def _show_job(identifier: Identifier, diff: StateDiff) -> None:
-    job_id = state.parameter("cmp_job")
-    job = _job(job_id)
-    if job is not None and not job.state.is_over:
-        st.fragment(_follow, run_every=1.0)(job.id)
-        st.button(
-            "Cancel", icon=":material/cancel:", key="cmp-cancel", on_click=_cancel, args=(job.id,)
-        )
+    if show_running_job(_JOB, "Rows"):
         return
-    if job is not None and job.state is not JobState.DONE:
-        st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
     own = (diff.only_in(after=False), diff.only_in(after=True))
     total = sum(each.byte_count or 0 for each in own)
     overlap = ", and files of both sides whose keys they overlap" if _has_keys(diff) else ""
@@ -75,51 +64,12 @@ def _show_job(identifier: Identifier, diff: StateDiff) -> None:
         )
     st.button(
         "Compare rows", type="primary", icon=":material/table_rows:", key="cmp-start",
-        on_click=_start, args=(identifier, diff),
+        on_click=start_job, args=(_JOB, _PROCEDURE, identifier, diff),
     )  # fmt: skip
 
 
 def _has_keys(diff: StateDiff) -> bool:
     return bool(diff.after.schema.primary_keys)
-
-
-def _job(job_id: str | None) -> JobView | None:
-    if job_id is None:
-        return None
-    try:
-        return reads.job(job_id)
-    except NotFound:
-        return None
-
-
-def _start(identifier: Identifier, diff: StateDiff) -> None:
-    # Pinned: a branch that moves on while the job waits would answer for another state.
-    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    arguments = {"table": identifier.table_name, **sides}
-    try:
-        key = idempotency_key(_PROCEDURE, repr(sorted(arguments.items())))
-        job_id = get_services().start(_PROCEDURE, arguments, key)
-    except PaimonError as error:
-        show_problem(error, headline="The job was not started; nothing changed.")
-        return
-    state.set_parameter("cmp_job", job_id)
-
-
-def _follow(job_id: str) -> None:
-    job = reads.job(job_id)
-    if job.state.is_over:
-        reads.forget()
-        st.rerun()
-    if job.state is JobState.QUEUED:
-        st.info("**Rows are to be compared.** A worker is being started, or has another job first.")
-    else:
-        st.info(f"**Rows are compared.** {plain(job.message)}", icon=":material/play_arrow:")
-    show_progress(job)
-
-
-def _cancel(job_id: str) -> None:
-    with guarded("The job was not cancelled."):
-        get_services().cancel_job(job_id)
 
 
 def _show_found(kept: KeptDiff) -> None:

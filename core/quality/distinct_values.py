@@ -5,6 +5,7 @@ there are in all. Source: Bar-Yossef and others, "Counting distinct elements in 
 (k minimum values), the theta sketches of Apache DataSketches.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -40,7 +41,7 @@ class DistinctValues:
     @property
     def count(self) -> int:
         """How many values there are, or about how many."""
-        share = self.below / ALL_HASHES
+        share: float = self.below / ALL_HASHES
         return round(len(self.hashes) / share)
 
     @property
@@ -48,7 +49,7 @@ class DistinctValues:
         """How many values there may be more or fewer, with 95 % certainty."""
         if self.is_complete or not len(self.hashes):
             return 0
-        return round(_TWO_SIDED_95 * self.count / len(self.hashes) ** 0.5)
+        return round(_TWO_SIDED_95 * self.count / math.sqrt(len(self.hashes)))
 
 
 def distinct_values(values: pa.Array, limit: int | None) -> DistinctValues:

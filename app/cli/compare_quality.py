@@ -1,0 +1,85 @@
+"""The quality of two sides on the command line: profiled by a worker, the worst columns first."""
+
+from app.cli.jobs import follow_job
+from app.cli.output import fields_of, print_fields, print_line, print_rows
+from app.models.compare_quality import (
+    figure_lines,
+    key_words,
+    rating_words,
+    read_words,
+    scope_words,
+    summary,
+)
+from app.services import Services
+from core.diff.state_diff import StateDiff
+from core.errors import ErrorKind, NotFound, PaimonError
+from core.format.identifier import Identifier
+from core.jobs.progress import JobState
+from core.procedures.call import Argument
+from core.procedures.compare_quality import COMPARE_QUALITY
+from core.quality.comparison import QualityComparison, ScopeComparison
+from core.quality.drift import Rating
+
+
+def compared_quality(
+    services: Services, identifier: Identifier, diff: StateDiff, *, reads_all: bool
+) -> QualityComparison:
+    """Return what the data of two states look like; a worker looks where nobody has yet.
+
+    Raises:
+        PaimonError: The job was refused, failed or was cancelled.
+    """
+    found = services.quality(identifier, diff, reads_all=reads_all)
+    if found is not None:
+        return found
+    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
+    arguments: dict[str, Argument] = {"table": identifier.table_name, **sides, "whole": reads_all}
+    job = follow_job(services, services.start(COMPARE_QUALITY, arguments))
+    if job.state is not JobState.DONE:
+        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    found = services.quality(identifier, diff, reads_all=reads_all)
+    if found is None:
+        raise NotFound(
+            "The columns were compared and are not kept any more. Compare them again.",
+            kind=ErrorKind.FILE_NOT_FOUND,
+        )
+    return found
+
+
+def quality_document(identifier: Identifier, found: QualityComparison) -> dict[str, object]:
+    """Return a comparison for a JSON document."""
+    parts = {field.name: getattr(found, field.name) for field in fields_of(found)}
+    return {"table": identifier.table_name, **parts}
+
+
+def print_quality(found: QualityComparison) -> None:
+    """Print the columns of each scope, and all figures of those that drifted."""
+    for scope in found.scopes:
+        print_line(f"{scope.scope}: {summary(scope)}")
+        print_line(scope_words(scope))
+        for words, label in key_words(scope):
+            print_line(f"{words} ({label})")
+        print_line()
+        print_rows(
+            ("column", "type", "rating", "why"),
+            ((each.name, each.type, str(each.rating), rating_words(each))
+             for each in scope.columns),
+        )  # fmt: skip
+        _print_drifted(scope)
+        print_line()
+    for note in found.notes:
+        print_line(note)
+    print_fields({"read": read_words(found)})
+
+
+def _print_drifted(scope: ScopeComparison) -> None:
+    for column in scope.columns:
+        if column.rating not in (Rating.ALARM, Rating.WATCH):
+            continue
+        print_line()
+        print_line(f"{column.name}:")
+        print_rows(
+            ("figure", ">A", ">B", ">B less A", "label"),
+            ((line.name, line.before, line.after, line.delta, line.label)
+             for line in figure_lines(column)),
+        )  # fmt: skip

@@ -1,0 +1,195 @@
+"""The quality of two sides: which columns drifted, how their values lie, and all figures."""
+
+import pandas as pd
+import streamlit as st
+
+from app import reads, state
+from app.charts.compare_quality import bins_figure, drift_figure
+from app.charts.palette import CHART_CONFIG
+from app.models.compare_quality import (
+    EXACT,
+    bin_shares,
+    drift_bars,
+    figure_lines,
+    key_words,
+    rating_words,
+    read_words,
+    scope_words,
+    summary,
+)
+from app.models.wording import code, plain, plural, size
+from app.widgets import rows
+from app.widgets.compare_job import show_running_job, start_job
+from app.widgets.problem import guarded
+from core.diff.state_diff import StateDiff
+from core.format.identifier import Identifier
+from core.procedures.compare_quality import COMPARE_QUALITY
+from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
+from core.quality.drift import Rating
+
+_JOB = "cmp_qjob"
+_COLUMN = "cmp_qcol"
+_CHART = "cmp-drift"
+_TONES = {
+    Rating.ALARM: ":red-badge[! alarm]",
+    Rating.WATCH: ":orange-badge[~ watch]",
+    Rating.CALM: ":green-badge[calm]",
+}
+
+
+def show_quality(identifier: Identifier, diff: StateDiff) -> None:
+    """Draw the quality where it was compared, else what it takes to compare it."""
+    with guarded("The quality cannot be shown."):
+        if show_running_job(_JOB, "Columns"):
+            return
+        found = reads.quality(identifier, diff)
+        if found is None:
+            _offer(identifier, diff)
+        else:
+            _show_found(identifier, diff, found)
+
+
+def _offer(identifier: Identifier, diff: StateDiff) -> None:
+    own = (diff.only_in(after=False), diff.only_in(after=True))
+    total = sum(each.byte_count or 0 for each in own)
+    st.markdown(
+        f"Columns are profiled by a job: nulls, different values, quantiles, drift. It reads the "
+        f"{plural(diff.files.num_rows, 'file')} that only one side has (**{size(total)}**), and "
+        "those of both sides up to 1 GiB; nothing is changed."
+    )
+    st.button(
+        "Compare quality", type="primary", icon=":material/monitoring:", key="cmp-quality",
+        on_click=start_job, args=(_JOB, COMPARE_QUALITY, identifier, diff),
+    )  # fmt: skip
+
+
+def _show_found(identifier: Identifier, diff: StateDiff, found: QualityComparison) -> None:
+    scope = _picked_scope(found)
+    tone = _TONES.get(scope.rating, "")
+    st.markdown(f"**{plain(summary(scope))}** {tone}")
+    st.caption(f"{plain(scope_words(scope))} :green-badge[exact] \u2003 {plain(read_words(found))}")
+    for words, label in key_words(scope):
+        colour = "green" if label == EXACT else "orange"
+        st.caption(f"{plain(words)} :{colour}-badge[{label}]")
+    for note in found.notes:
+        st.caption(plain(note))
+    if found.find_scope(Scope.WHOLE) is None:
+        st.button(
+            "Read the files of both sides too", key="cmp-quality-whole", type="tertiary",
+            icon=":material/menu_book:", on_click=start_job,
+            args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": True}),
+        )  # fmt: skip
+    if not scope.columns:
+        return
+    column = _picked_column(scope)
+    _show_bars(scope)
+    _show_columns(scope)
+    _show_column(column)
+
+
+def _picked_scope(found: QualityComparison) -> ScopeComparison:
+    names = [str(each.scope) for each in found.scopes]
+    if len(names) == 1:
+        return found.scopes[0]
+    picked = st.segmented_control(
+        "Rows", names, default=names[0], key="cmp_scope", bind="query-params", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    return found.find_scope(Scope(picked or names[0])) or found.scopes[0]
+
+
+def _picked_column(scope: ScopeComparison) -> ColumnComparison:
+    wanted = state.parameter(_COLUMN)
+    return next((each for each in scope.columns if each.name == wanted), scope.columns[0])
+
+
+def _show_bars(scope: ScopeComparison) -> None:
+    drift = drift_bars(scope)
+    if not drift.bars:
+        return
+    key = f"{_CHART}-{scope.scope}"
+    st.plotly_chart(
+        drift_figure(drift, uirevision=key), key=key, on_select=lambda: _on_click(key),
+        selection_mode="points", config=CHART_CONFIG, alt=drift.alt,
+    )  # fmt: skip
+    st.caption(
+        "`!` alarm \u2003 `~` watch \u2003 a bar tells how far a column lies beyond chance "
+        "and errors; the line is where it alarms \u2003 a click chooses a column"
+    )
+    if drift.left_out:
+        st.caption(f"{plural(drift.left_out, 'column')} behind these lie closer.")
+
+
+def _on_click(key: str) -> None:
+    for carried in state.clicked_points(key):
+        state.set_parameter(_COLUMN, str(carried[0]))
+        return
+
+
+def _show_columns(scope: ScopeComparison) -> None:
+    columns = scope.columns
+    frame = pd.DataFrame(
+        {
+            "Column": [each.name for each in columns],
+            "Type": [each.type for each in columns],
+            "Rating": [str(each.rating) for each in columns],
+            "Why": [rating_words(each) for each in columns],
+            **{
+                f"{title} {side}": [_cell(each, title, side) for each in columns]
+                for title in ("Nulls", "Distinct")
+                for side in "AB"
+            },
+        }
+    )
+    with st.expander(f"All {plural(len(columns), 'column')}", icon=":material/table_rows:"):
+        st.dataframe(
+            frame, hide_index=True, row_height=rows.TABLE_ROW,
+            height=rows.table_height(len(columns), 15), alt=f"Columns by drift. {summary(scope)}",
+        )  # fmt: skip
+        st.caption("Distinct with `≈` is known within what the figures of the column say.")
+
+
+def _cell(column: ColumnComparison, title: str, side: str) -> str:
+    figures = column.before if side == "A" else column.after
+    if figures is None:
+        return ""
+    if title == "Nulls":
+        return f"{figures.nulls:,}"
+    if figures.distinct is None:
+        return "not read"
+    return f"{'≈ ' if figures.distinct_error else ''}{figures.distinct:,}"
+
+
+def _show_column(column: ColumnComparison) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown(f"##### {code(column.name)}", width="content")
+        st.markdown(
+            f"{plain(column.type)} \u2003 {_TONES.get(column.rating, '')} "
+            f"{plain(rating_words(column))}",
+            width="content",
+        )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        shares = bin_shares(column)
+        if shares.labels:
+            key = f"cmp-bins-{column.name}"
+            st.plotly_chart(
+                bins_figure(shares, uirevision=key), key=key, config=CHART_CONFIG, alt=shares.alt
+            )
+            label = f"≈ ±{100 * column.bins_error:.2f} % of rows" if column.bins_error else EXACT
+            colour = "orange" if column.bins_error else "green"
+            st.caption(f"Shares of all rows, in bins of A :{colour}-badge[{label}]")
+    lines = figure_lines(column)
+    right.dataframe(
+        pd.DataFrame(
+            {
+                "Figure": [each.name for each in lines],
+                "A": [each.before for each in lines],
+                "B": [each.after for each in lines],
+                "B less A": [each.delta for each in lines],
+                "Label": [each.label for each in lines],
+            }
+        ),
+        hide_index=True, row_height=rows.TABLE_ROW, height=rows.table_height(len(lines), 18),
+        alt=f"Figures of {column.name} on both sides",
+    )  # fmt: skip
