@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ErrorKind, InvalidInput
+from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.format.table_schema import TableSchema
@@ -241,10 +241,11 @@ class _Question:
         """Count for rules of COUNTED in one pass; if that fails, find out which of them cannot."""
         try:
             row = self._row(count_query(rules, self.state.schema, self.table))
-        except InvalidInput as error:
+        except PaimonError as error:
+            problem = self._problem(rules[0], error)
             if len(rules) > 1:
                 return {rule.id: self.counted([rule])[rule.id] for rule in rules}
-            return {rules[0].id: self._unevaluated(rules[0], error)}
+            return {rules[0].id: RuleResult(rule_id=rules[0].id, problem=problem)}
         return {rule.id: self._result(rule, number, row) for number, rule in enumerate(rules)}
 
     def alone(self, rule: Rule) -> RuleResult:
@@ -255,8 +256,8 @@ class _Question:
                 return RuleResult(rule_id=rule.id, rows=number, failures=number)
             row = self._row(duplicate_query(rule, self.state.schema, self.table))
             return self._result(rule, 0, row)
-        except InvalidInput as error:
-            return self._unevaluated(rule, error)
+        except PaimonError as error:
+            return RuleResult(rule_id=rule.id, problem=self._problem(rule, error))
 
     def examples(self, rule: Rule) -> tuple[str, ...]:
         """Return some rows that fail; none where they cannot be shown."""
@@ -264,7 +265,8 @@ class _Question:
             found = self._ask(
                 example_query(rule, self.state.schema, self.table), limit=MOST_EXAMPLES
             )
-        except InvalidInput:
+        except PaimonError as error:
+            self._problem(rule, error)
             return ()
         shown = pa.table([_short(each) for each in found.columns], found.column_names)
         texts = row_texts(shown, pa.repeat(pa.scalar(True), shown.num_rows))
@@ -293,9 +295,15 @@ class _Question:
         )
         return found
 
-    def _unevaluated(self, rule: Rule, error: InvalidInput) -> RuleResult:
-        said = error.message.replace(self.view, self.table.table_name)
-        return RuleResult(rule_id=rule.id, problem=said)
+    def _problem(self, rule: Rule, error: PaimonError) -> str:
+        """Tell why a rule cannot be evaluated; raise what is not the rule's doing."""
+        if isinstance(error, InvalidInput):
+            return error.message.replace(self.view, self.table.table_name)
+        if error.kind is not ErrorKind.UNEXPECTED:
+            raise error
+        if rule.kind is RuleKind.MATCHES:
+            return f"{error.message} {rule.pattern!r} may be no regular expression of Java."
+        return error.message
 
 
 def _counting(sql: str) -> str:
