@@ -95,7 +95,7 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
                 )
             )
     figure.update_xaxes(
-        tickmode="array", tickvals=places, showgrid=False, zeroline=False, tickangle="auto",
+        tickmode="array", tickvals=places, showgrid=False, zeroline=False,
         ticktext=[chart_text(shortened(each, _LABEL)) for each in bins.labels],
     )  # fmt: skip
     figure.update_yaxes(gridcolor=GRID, zeroline=False, ticksuffix=" %", rangemode="tozero")

@@ -96,7 +96,8 @@ def to_measures(values: pa.Array, kind: ColumnKind) -> Floats | None:
     """
     match kind:
         case ColumnKind.NUMBER:
-            return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
+            # Whole numbers beyond 2^53 lose digits that no measure needs.
+            return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), np.float64)
         case ColumnKind.TIME:
             width = pa.int32() if values.type.bit_width == 32 else pa.int64()
             numbers = np.asarray(values.view(width).to_numpy(), np.float64)
