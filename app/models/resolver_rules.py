@@ -166,7 +166,7 @@ def rule_of_group(
 
     Args:
         group: Its kind, column and partition.
-        some: Conflicts of it, one at least: their rows tell the values of the partition.
+        some: Conflicts of it, one at least: its rows tell the values of the partition.
         schema: Of the target.
         take: How it settles.
 

@@ -62,7 +62,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         horizontal=True, gap="medium", vertical_alignment="center", key="line-progress"
     ):
         st.markdown(
-            f"{code(plan.source)} into {code(plan.target)}: "
+            f"{code(plan.source)} (theirs) into {code(plan.target)} (ours): "
             + unresolved_words(open_number, settled.num_rows),
             width="content",
         )
@@ -75,7 +75,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         return
     groups = groups_by_partition(resolver)
     group = picked_group(groups)
-    left, right = st.columns([1, 3.4], gap="medium")
+    left, right = st.columns([1.2, 3.4], gap="medium")
     with left:
         show_groups(resolver, groups, group)
     with right:

@@ -54,7 +54,7 @@ _SHOWN_WORDS = {
     Shown.SETTLED: "Settled",
     Shown.LOOK: "Another look",
 }
-_FILLS = {"Base": Role.BASE, "Target": Role.OURS, "Source": Role.THEIRS, RESULT: Role.MERGED}
+_FILLS = {"Base": Role.BASE, "Ours": Role.OURS, "Theirs": Role.THEIRS, RESULT: Role.MERGED}
 
 
 class Resolver:
@@ -191,12 +191,11 @@ def show_cells(resolver: Resolver, group: Group) -> None:
 
 def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
     shown = cell_lines(lines)
-    can_type = not by_row
     version = (resolver.resolution.plan.id, resolver.resolution.draft.version)
     address = state.view_of("cf_kind", "cf_col", "cf_part", "cf_state", "cf_row", "cf_p")
     key = f"cells-{hash((version, tuple(address.values())))}-{state.value_of(_ROUND) or 0}"
-    fixed = ["Key", "Column", "Base", "Target", "Source", "Decided by"]
-    if not can_type:
+    fixed = ["Key", "Column", "Base", "Ours", "Theirs", "Decided by"]
+    if by_row:
         fixed.append(RESULT)
     st.data_editor(
         _coloured(_frame(shown)),
@@ -216,7 +215,7 @@ def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
             ),
             RESULT: st.column_config.TextColumn(help="Type a value to take neither side"),
         },
-        alt=f"{plural(len(shown), 'conflict')}: base, target, source and result of each",
+        alt=f"{plural(len(shown), 'conflict')}: base, ours, theirs and result of each",
     )
     if resolver.refusal:
         st.caption(resolver.refusal)
@@ -228,8 +227,8 @@ def _frame(shown: tuple[CellLine, ...]) -> pd.DataFrame:
             "Key": [line.key for line in shown],
             "Column": [line.column for line in shown],
             "Base": [line.base for line in shown],
-            "Target": [line.ours for line in shown],
-            "Source": [line.theirs for line in shown],
+            "Ours": [line.ours for line in shown],
+            "Theirs": [line.theirs for line in shown],
             RESULT: [line.result for line in shown],
             TAKE: [line.take for line in shown],
             "Decided by": [line.by for line in shown],

@@ -1,5 +1,6 @@
 """Rules that settle many conflicts at once, tried before they are kept; the policy as a file."""
 
+import pyarrow as pa
 import streamlit as st
 
 from app import reads, state
@@ -41,8 +42,8 @@ _COLUMNS = (_FOR, _TAKES, _DECIDES, _GO)
 _KEY = Column(label="Key", weight=2.0)
 _CELL = Column(label="Column", weight=1.2)
 _WAS = Column(label="Base", weight=1.2)
-_OURS = Column(label="Target", weight=1.2)
-_THEIRS = Column(label="Source", weight=1.2)
+_OURS = Column(label="Ours", weight=1.2)
+_THEIRS = Column(label="Theirs", weight=1.2)
 _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
 
 
@@ -50,31 +51,39 @@ def show_rest(resolver: Resolver, group: Group) -> None:
     """Draw the buttons that settle what is open of a group, however much that is."""
     if not group.open_number or group.kind is None:
         return
-    some = of_group(resolver.settled, resolver.partitions, group, Shown.OPEN).slice(0, 1)
+    inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
+    problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
+    try:
+        rules = [
+            rule_of_group(group, inside.slice(0, 1), resolver.schema, Settling(how=side))
+            for side in SIDES
+        ]
+    except PaimonError as error:
+        st.caption(plain(error.message))
+        return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
         st.markdown(f"**Rest of this group** ({count(group.open_number)}):", width="content")
-        for side, label in zip(SIDES, ("Target", "Source", "Base"), strict=True):
-            try:
-                rule = rule_of_group(group, some, resolver.schema, Settling(how=side))
-            except PaimonError as error:
-                st.caption(plain(error.message))
-                return
+        for rule in rules:
             wanted = with_predicate(resolver.policy, resolver.table, rule)
-            problem = _problem_of_rest(resolver, wanted)
             st.button(
-                label, key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
-                disabled=bool(resolver.refusal or problem), help=resolver.refusal or problem,
+                str(rule.take).capitalize(), key=f"rest-{rule.take}", on_click=resolver.keep,
+                args=(wanted,), disabled=problem is not None,
+                help=problem or f"Kept as the condition {code(rule.when)}",
             )  # fmt: skip
 
 
-def _problem_of_rest(resolver: Resolver, wanted: Policy) -> str | None:
+def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
     """Why the rest of a group cannot be taken at once, None where it can."""
-    effect = _effect(resolver, wanted)
-    if not effect.changes:
+    weaker = sum(
+        line.number
+        for line in rule_lines(policy, table, inside)
+        if line.scope is not RuleScope.PREDICATE
+    )
+    if not weaker:
         return None
     return (
-        f"A condition is stronger than a rule of a column or a table: it would also decide "
-        f"{plural(effect.changes, 'conflict')} that such a rule has settled. Change that rule."
+        "A condition is stronger than a rule of a column or a table: it would also decide "
+        f"{plural(weaker, 'conflict')} that such a rule has settled. Change that rule instead."
     )
 
 

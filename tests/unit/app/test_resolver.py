@@ -1,0 +1,158 @@
+"""The resolver as values: groups, lines, what is typed and what rules of a group say."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from app.models.resolver import (
+    RESULT,
+    TAKE,
+    WHOLE_ROW,
+    Decider,
+    Group,
+    Shown,
+    cell_lines,
+    choices_for,
+    decided,
+    edits_of,
+    groups_of,
+    of_group,
+    partition_texts,
+)
+from app.models.resolver_rules import RuleScope, effect_of, rule_lines, rule_of_group
+from core.errors import InvalidInput
+from core.format.identifier import Identifier
+from core.format.table_schema import TableSchema
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
+from core.merge.settle_again import settle_again
+from core.procedures.browse_conflicts import read_row_conflicts
+from core.procedures.preview_merge import preview_merge
+from tests.support.contested_table import NAME, ContestedTable
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, TableSchema]:
+    table = ContestedTable(tmp_path_factory.mktemp("resolver") / "warehouse", flights=3)
+    table.call("compare_rows", branch="fix-delays")
+    plan = preview_merge(table.warehouse, Identifier.parse(NAME), "fix-delays")
+    kept = read_row_conflicts(table.warehouse, Identifier.parse(NAME), plan.id)
+    assert kept is not None
+    return kept, table.warehouse.table(NAME).schema()
+
+
+def typed(
+    found: tuple[pa.Table, TableSchema], at: int, *, by_row: bool = False, **cells: Any
+) -> pa.Table:
+    """The conflicts after one line of the editor was changed."""
+    decider = Decider(table=NAME, schema=found[1], actor="ada", time_millis=1, by_row=by_row)
+    policy = decided(Policy(), found[0], edits_of({at: cells}), decider)
+    return settle_again(found[0], policy, NAME)
+
+
+def test_groups_are_counted_by_kind_column_and_partition(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    kept, schema = found
+    groups = groups_of(kept, partition_texts(kept, schema))
+    assert [(each.column, each.partition, each.number) for each in groups] == [
+        ("dep_delay", "day=2013-03-08", 2),
+        ("dep_delay", "day=2013-03-09", 2),
+        (WHOLE_ROW, "day=2013-03-08", 1),
+        (WHOLE_ROW, "day=2013-03-09", 1),
+        ("note", "day=2013-03-08", 1),
+        ("note", "day=2013-03-09", 1),
+    ]
+    assert [each.number for each in groups_of(kept)] == [4, 2, 2]
+    listed = of_group(kept, partition_texts(kept, schema), groups[2], Shown.OPEN)
+    (line,) = cell_lines(listed)
+    assert (line.column, line.ours, line.take) == (WHOLE_ROW, "not there", "open")
+    assert choices_for(listed, by_row=False) == ("open", "keep", "delete")
+
+
+def test_a_side_an_edit_null_and_a_deletion_are_taken(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    assert typed(found, 0, **{TAKE: "theirs"})["result"][0].as_py() == "7"
+    edited = typed(found, 0, **{RESULT: "12"})
+    assert cell_lines(edited)[0].take == "edit"
+    assert edited["decided_by"][0].as_py() == "ada"
+    null = typed(found, 1, **{RESULT: None})
+    assert (null["take"][1].as_py(), null["result"][1].as_py()) == ("value", None)
+    at = found[0]["column"].to_pylist().index(None)
+    for choice, take in (("keep", "theirs"), ("delete", "ours")):
+        settled = typed(found, at, **{TAKE: choice})
+        assert settled["take"][at].as_py() == take
+        assert cell_lines(settled)[at].take == choice
+
+
+def test_a_row_is_taken_with_all_its_cells(found: tuple[pa.Table, TableSchema]) -> None:
+    settled = typed(found, 0, by_row=True, **{TAKE: "theirs"})
+    assert settled["result"].to_pylist()[:3] == ["7", "measured", None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "by_row", "message"),
+    [
+        ({RESULT: "soon"}, False, "'soon' is no value of column 'dep_delay'"),
+        ({TAKE: "edit"}, False, "type the value"),
+        ({TAKE: "max"}, False, "cannot be taken there"),
+        ({TAKE: "keep"}, False, "cannot be taken there"),
+        ({TAKE: "open"}, False, "decided by nobody"),
+        ({RESULT: "1"}, True, "a whole row cannot be typed"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    found: tuple[pa.Table, TableSchema], cells: dict[str, Any], by_row: bool, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        typed(found, 0, by_row=by_row, **cells)
+
+
+def test_a_choice_is_taken_back(found: tuple[pa.Table, TableSchema]) -> None:
+    decider = Decider(table=NAME, schema=found[1], actor="ada", time_millis=1)
+    chosen = decided(Policy(), found[0], edits_of({0: {TAKE: "ours"}, 1: {TAKE: "base"}}), decider)
+    left = decided(chosen, found[0], edits_of({0: {TAKE: "open"}}), decider)
+    assert settle_again(found[0], left, NAME)["take"].to_pylist()[:2] == [None, "base"]
+
+
+def test_the_rest_of_each_group_is_settled_by_one_rule_and_nothing_else_is(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    kept, schema = found
+    partitions = partition_texts(kept, schema)
+    for group in (*groups_of(kept, partitions), *groups_of(kept)):
+        inside = of_group(kept, partitions, group, Shown.ALL)
+        rule = rule_of_group(group, inside.slice(0, 1), schema, Settling.parse("base"))
+        after = settle_again(kept, with_predicate(Policy(), NAME, rule), NAME)
+        assert effect_of(kept, after).settles == group.number, group
+        again = of_group(after, partitions, group, Shown.SETTLED)
+        assert again.num_rows == group.number, group
+
+
+def test_no_rule_settles_what_readers_would_not_see(found: tuple[pa.Table, TableSchema]) -> None:
+    hidden = Group(kind="hidden result", column=WHOLE_ROW, number=1)
+    with pytest.raises(InvalidInput, match="hidden result"):
+        rule_of_group(hidden, found[0].slice(0, 1), found[1], Settling.parse("ours"))
+
+
+def test_rules_are_listed_the_strongest_first_with_what_they_decide(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    policy = with_table_rule(Policy(), NAME, Settling.parse("base"))
+    policy = with_column_rule(policy, NAME, "dep_delay", Settling.parse("max"))
+    text = f"{policy.to_yaml()}    where:\n    - {{when: flight = 0, take: ours}}\n"
+    policy = Policy.from_yaml(text)
+    settled = settle_again(found[0], policy, NAME)
+    lines = rule_lines(policy, NAME, settled)
+    assert [(line.scope, line.number) for line in lines] == [
+        (RuleScope.PREDICATE, 4),
+        (RuleScope.COLUMN, 2),
+        (RuleScope.TABLE, 2),
+    ]
+    without = lines[0].removed_from(policy)
+    effect = effect_of(settled, settle_again(found[0], without, NAME))
+    assert (effect.settles, effect.changes, effect.opens) == (0, 4, 0)
+    empty = lines[1].removed_from(lines[2].removed_from(without))
+    assert effect_of(settled, settle_again(found[0], empty, NAME)).opens == 8
