@@ -62,6 +62,7 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.check_rules import find_rules, read_rules
 from core.procedures.compare_quality import quality_name
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
@@ -75,6 +76,7 @@ from core.procedures.resolve_conflicts import Resolution, find_resolution, save_
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 from core.quality.comparison import QualityComparison
+from core.quality.rules import RuleSet
 from core.sql.answer import Answer
 
 if TYPE_CHECKING:
@@ -212,6 +214,10 @@ class Services:
         wanted = (True,) if reads_all else (True, False)
         names = (quality_name(table, diff, reads_all=each) for each in wanted)
         return next(filter(None, map(kept.find, names)), None)
+
+    def rules(self, table: Identifier, text: str | None = None) -> RuleSet | None:
+        """Return the rules of a table, or those of a text; None where the table has none."""
+        return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
 
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""

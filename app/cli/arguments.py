@@ -1,5 +1,6 @@
 """What the commands are told: their shared options, and which table and branch is meant."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,6 +37,15 @@ TableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_NAME.")
 ]
 
+OverrideGateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--override-gate",
+        metavar="REASON",
+        help="Why an operator publishes what the rules of the table block.",
+    ),
+]
+
 
 def open_services(warehouse: str | None) -> Services:
     """Return the door to the core for the warehouse of a command."""
@@ -63,3 +73,21 @@ def named_table(table: str, branch: str | None = None) -> Identifier:
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     return identifier.on_branch(branch)
+
+
+def text_of_file(path: Path, what: str) -> str:
+    """Return what a file holds.
+
+    Args:
+        path: The file.
+        what: What it holds, as it completes "The … FILE cannot be read".
+
+    Raises:
+        InvalidInput: It cannot be read as text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"The {what} {path} cannot be read: {error}.", kind=ErrorKind.INVALID_ARGUMENT
+        ) from error

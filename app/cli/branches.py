@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -9,11 +10,13 @@ import typer
 
 from app.cli.arguments import (
     JsonOption,
+    OverrideGateOption,
     TableArgument,
     WarehouseOption,
     named_table,
     open_services,
 )
+from app.cli.check import findings_document, print_findings, print_gate
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
@@ -33,12 +36,13 @@ from app.cli.preview_text import DryRunOption, print_preview
 from app.services import Services
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
-from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
+from core.quality.gate import Finding, findings_of
 
 branches = typer.Typer()
 
@@ -105,6 +109,7 @@ def fast_forward(
         bool,
         typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),
     ] = False,
+    override_gate: OverrideGateOption = None,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -120,17 +125,21 @@ def fast_forward(
             print_json(plan.to_object())
         else:
             print_plan(plan, force=force)
+            if may_run:
+                print_gate(services.rules(identifier))
             if refused:
                 print_error(_refusal(plan), as_json=False)
         return _REFUSED if refused else 0
     if not as_json:
         print_plan(plan, force=force)
+        print_gate(services.rules(identifier))
     arguments: dict[str, Argument] = {
         "table": identifier.table_name,
         "branch": source,
         "target": target,
         "plan_id": plan.id,
         "force": force or None,
+        "override_gate": override_gate,
     }
     return run_call(
         services,
@@ -205,7 +214,7 @@ def run_call(
         print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
         raise
     if job.state is not JobState.DONE:
-        return _print_failure(job, beside or {}, as_json=as_json)
+        return _print_failure(services, job, beside or {}, as_json=as_json)
     # What moved no branch has no receipt in a ledger; the job tells what was done.
     done = services.receipt(job.receipt_id) if job.receipt_id else None
     if as_json:
@@ -285,11 +294,22 @@ def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
             print_line(f"  {_way_text(way, plan)}")
 
 
-def _print_failure(job: JobView, beside: Mapping[str, object], *, as_json: bool) -> int:
+def _print_failure(
+    services: Services, job: JobView, beside: Mapping[str, object], *, as_json: bool
+) -> int:
     error = PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    judged: tuple[Finding, ...] = ()
+    if error.kind is ErrorKind.GATE_FAILED:
+        with suppress(NotFound):  # where it was the rules that moved, nothing was judged
+            judged = findings_of(services.answer(job.id).rows.to_pylist())
     if as_json:
-        print_json({**beside, "operation_id": job.id, "error": error_object(error), "job": job})
+        gate = {"gate": findings_document(judged)} if judged else {}
+        error_told = error_object(error)
+        print_json({**beside, **gate, "operation_id": job.id, "error": error_told, "job": job})
     else:
+        if judged:
+            print_line()
+            print_findings(judged)
         print_error(error, as_json=False)
     return _REFUSED if job.state is JobState.REFUSED else _FAILED
 

@@ -13,6 +13,7 @@ import typer
 
 from app.cli.branches import branches
 from app.cli.browse import browse
+from app.cli.check import checks
 from app.cli.compare import compare
 from app.cli.conflicts import conflicts
 from app.cli.console import console
@@ -52,6 +53,7 @@ for commands in (
     console,
     browse,
     compare,
+    checks,
     branches,
     merges,
     conflicts,

@@ -6,8 +6,16 @@ from typing import Annotated, Final, assert_never
 
 import typer
 
-from app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
+from app.cli.arguments import (
+    JsonOption,
+    OverrideGateOption,
+    WarehouseOption,
+    named_table,
+    open_services,
+    text_of_file,
+)
 from app.cli.branches import BackgroundOption, run_call, snapshot_text
+from app.cli.check import print_gate
 from app.cli.lifecycle import ReasonOption
 from app.cli.output import (
     count,
@@ -77,6 +85,7 @@ def merge(
         typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
     ] = None,
     reason: ReasonOption = None,
+    override_gate: OverrideGateOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -91,11 +100,14 @@ def merge(
         "scope": None if scope is None else str(scope),
         "isolation": None if isolation is None else str(isolation),
         "reason": reason,
+        "override_gate": override_gate,
     }
     decision = services.preview_merge(arguments)
     plan = decision.plan
     if not as_json:
         print_merge(plan, _schema_change(services, identifier, plan))
+        if plan.can_run:
+            print_gate(services.rules(identifier))
     refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
     if dry_run or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
         return _print_end(plan, refusal, dry_run=dry_run, as_json=as_json)
@@ -153,7 +165,7 @@ def arguments_of(
         "table": identifier.table_name,
         "branch": source,
         "target": target,
-        "policy": None if policy is None else _text_of(policy),
+        "policy": None if policy is None else text_of_file(policy, "policy"),
     }
 
 
@@ -183,15 +195,6 @@ def one_table(table: str | None, database: str | None, *, catalog: bool) -> Iden
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     return identifier
-
-
-def _text_of(policy: Path) -> str:
-    try:
-        return policy.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"The policy {policy} cannot be read: {error}.", kind=ErrorKind.INVALID_ARGUMENT
-        ) from error
 
 
 def _refusal(decision: MergeDecision) -> PaimonError | None:

@@ -7,6 +7,7 @@ import typer
 from app.cli.arguments import (
     BranchOption,
     JsonOption,
+    OverrideGateOption,
     TableArgument,
     WarehouseOption,
     named_table,
@@ -32,6 +33,7 @@ def revert(
         int | None, typer.Option("--snapshot", metavar="ID", help="Of a commit of any engine.")
     ] = None,
     reason: ReasonOption = None,
+    override_gate: OverrideGateOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -48,6 +50,7 @@ def revert(
         "operation": operation,
         "snapshot": snapshot,
         "reason": reason,
+        "override_gate": override_gate,
     }
     return run_previewed(
         warehouse,
@@ -68,6 +71,7 @@ def cherry_pick(
         str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
     ] = MAIN_BRANCH,
     reason: ReasonOption = None,
+    override_gate: OverrideGateOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -80,6 +84,7 @@ def cherry_pick(
         "snapshot": snapshot,
         "target": target,
         "reason": reason,
+        "override_gate": override_gate,
     }
     return run_previewed(
         warehouse,

@@ -1,0 +1,127 @@
+"""The command that judges a table by its rules, and how a judgement is printed."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+    text_of_file,
+)
+from app.cli.jobs import follow_job
+from app.cli.output import print_json, print_line, print_rows
+from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.jobs.progress import JobState
+from core.quality.gate import Finding, GateReport, findings_of
+from core.quality.rules import RuleSet
+
+checks = typer.Typer()
+
+_REFUSED: Final = 1
+_EXAMPLES_PRINTED: Final = 5
+
+
+@checks.command()
+def check(
+    table: TableArgument,
+    branch: BranchOption = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option("--snapshot", metavar="ID_OR_TAG", help="Of the branch; else its head."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", metavar="FILE", help="YAML in place of the rules that are kept."),
+    ] = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Judge a table by its rules; a rule that blocks and fails ends this with 1."""
+    services = open_services(warehouse)
+    identifier = named_table(table, branch)
+    text = None if rules is None else text_of_file(rules, "rules")
+    # What cannot be read is told before a job is started.
+    if services.rules(identifier, text) is None:
+        raise InvalidInput(
+            f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    job_id = services.start(
+        "check_rules", {"table": identifier.full_name, "version": snapshot, "rules": text}
+    )
+    job = follow_job(services, job_id)
+    if job.state is not JobState.DONE:
+        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
+    if as_json:
+        print_json(
+            {
+                "operation_id": job_id,
+                "table": identifier.table_name,
+                "branch": identifier.branch,
+                "verdict": str(report.verdict),
+                "findings": findings_document(report.findings),
+            }
+        )
+    else:
+        print_findings(report.findings)
+        print_line()
+        print_line(f"{identifier.full_name}: {report.verdict}")
+    return _REFUSED if report.verdict.blocks else 0
+
+
+def findings_document(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return findings for a JSON document, with the rows that fail as objects."""
+    document: list[dict[str, Any]] = (
+        GateReport(digest="", findings=tuple(findings)).to_table().to_pylist()
+    )
+    return [
+        {**each, "examples": [json.loads(text) for text in each["examples"]]} for each in document
+    ]
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """Print what was found of each rule, and some of the rows that fail."""
+    listed = tuple(findings)
+    print_rows(
+        ("verdict", "rule", "severity", ">failures", ">before", ">rows", "asked"),
+        (
+            (
+                each.verdict,
+                each.rule,
+                each.severity,
+                each.failures,
+                each.failures_before,
+                each.rows,
+                each.asked,
+            )
+            for each in listed
+        ),
+    )
+    for each in listed:
+        if each.examples or each.verdict != "pass":
+            print_line()
+            print_line(each.said)
+        for text in each.examples[:_EXAMPLES_PRINTED]:
+            print_line(f"  {text}")
+        if len(each.examples) > _EXAMPLES_PRINTED:
+            print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
+
+
+def print_gate(rules: RuleSet | None) -> None:
+    """Print the rules that a result will be judged by; nothing where there are none."""
+    if rules is None:
+        return
+    print_line()
+    print_rows(
+        ("gate", "rule", "severity", "asked"),
+        (("not judged yet", each.id, str(each.severity), each.text) for each in rules.rules),
+    )
