@@ -23,7 +23,6 @@ NOT_READ: Final = "not read"
 NOTHING: Final = "\N{EN DASH}"
 _MOST_BARS: Final = 20
 _LONGEST: Final = 40
-_SHARES: Final = (Measure.NULLS,)
 _DAY_MICROS: Final = 86_400_000_000
 _Get: TypeAlias = Callable[[SideFigures], float | None]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -84,6 +83,8 @@ def summary(scope: ScopeComparison) -> str:
     alarms, watched = found[Rating.ALARM], found[Rating.WATCH]
     if alarms or watched:
         worst = (alarms or watched)[0].name
+        if len(alarms) + len(watched) == 1:
+            return f"1 column {'drifted' if alarms else 'is to be watched'}: {worst}."
         parts = [
             f"{plural(len(each), 'column')} {words}"
             for each, words in ((alarms, "drifted"), (watched, "to be watched"))
@@ -101,14 +102,17 @@ def scope_words(scope: ScopeComparison) -> str:
     if scope.scope is Scope.WHOLE:
         return f"All {before} of A against all {after} of B."
     if scope.is_base_whole:
-        return f"{after} in files that only B has, against all {before} of A: A has none alone."
-    return f"{after} in files that only B has, against {before} in files that only A has."
+        return f"{after} in units that only B has, against all {before} of A, which has none alone."
+    return f"{after} in units that only B has, against {before} in units that only A has."
 
 
 def read_words(found: QualityComparison) -> str:
     """Tell what was read for a comparison."""
     known = f", {count(found.units_known)} known from before" if found.units_known else ""
-    return f"{plural(found.units_read, 'unit')} read{known}."
+    return (
+        f"{plural(found.units_read, 'unit')} read{known}. A unit is a file, or files that are "
+        "merged when they are read."
+    )
 
 
 def rating_words(column: ColumnComparison) -> str:
@@ -123,11 +127,14 @@ def rating_words(column: ColumnComparison) -> str:
 
 def drift_words(drift: Drift) -> str:
     """Write a measure with its value and what it may be off by."""
-    percent = drift.measure in (*_SHARES, Measure.DISTINCT)
+    if not drift.value:
+        return "no difference" if drift.measure is not Measure.NULLS else "as many nulls"
+    percent = drift.measure in (Measure.NULLS, Measure.DISTINCT)
     scale, unit, digits = (100.0, " %", 1) if percent else (1.0, "", 3)
     error = f" ±{drift.error * scale:.{digits}f}" if drift.error else ""
     chance = ", no more than chance" if 0 < drift.value <= drift.chance else ""
-    name = "null rate differs by" if drift.measure is Measure.NULLS else str(drift.measure)
+    names = {Measure.NULLS: "null rate differs by", Measure.DISTINCT: "distinct values differ by"}
+    name = names.get(drift.measure, str(drift.measure))
     return f"{name} {drift.value * scale:.{digits}f}{error}{unit}{chance}"
 
 

@@ -92,7 +92,11 @@ class ColumnComparison:
     @property
     def worst(self) -> Drift | None:
         """What lies farthest beyond its threshold; None where nothing is rated."""
-        return max(self.drifts, key=lambda each: (each.rating.rank, each.severity), default=None)
+        return max(
+            self.drifts,
+            key=lambda each: (each.rating.rank, each.severity, each.value / each.alarms_at),
+            default=None,
+        )
 
     @property
     def severity(self) -> float:

@@ -90,11 +90,16 @@ class Drift:
     rating: Rating
 
     @property
+    def alarms_at(self) -> float:
+        """What it must exceed to alarm."""
+        return THRESHOLDS[self.measure][1]
+
+    @property
     def severity(self) -> float:
         """How many alarms it is worth for certain: 1 where it just alarms, 0 if it is chance."""
         if self.value <= self.chance:
             return 0.0
-        return max(0.0, self.value - self.error) / THRESHOLDS[self.measure][1]
+        return max(0.0, self.value - self.error) / self.alarms_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
