@@ -1,0 +1,168 @@
+"""The resolver on a real table with real conflicts; only the worker is left out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.services import Services
+from app.settings import Settings
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_column_rule
+from core.procedures.call import Argument
+from tests.console.pages import Console, Page
+from tests.support.contested_table import NAME, ContestedTable
+
+PLACE = {"db": "air", "table": "delays", "source": "fix-delays"}
+NOTES = {**PLACE, "cf_kind": "modify/modify", "cf_col": "note", "cf_part": "day=2013-03-08"}
+ASKED: dict[str, Argument] = {"table": NAME, "branch": "fix-delays", "target": "main"}
+
+NewConsole = Callable[..., Console]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ContestedTable:
+    return ContestedTable(tmp_path / "warehouse", flights=3)
+
+
+@pytest.fixture
+def console(table: ContestedTable, tmp_path: Path) -> NewConsole:
+    """The console of somebody over the table, whose rows were compared."""
+    table.call("compare_rows", branch="fix-delays", target="main")
+
+    def of(actor: str = "ada", role: str = "operator") -> Console:
+        given = {"warehouse": str(table.folder), "state_dir": str(tmp_path / "state")}
+        settings = Settings.from_environment({**given, "actor": actor, "role": role}, {})
+        services: Any = Services(settings)
+        return Console(services)
+
+    return of
+
+
+def lines(page: Page) -> list[tuple[Any, ...]]:
+    """Key, column, result, take and who decided, of the conflicts that are listed."""
+    (frame,) = (each.value for each in page.at.data_editor if "Take" in each.value)
+    columns = ("Key", "Column", "Result", "Take", "Decided by")
+    return [tuple(row[name] for name in columns) for _, row in frame.iterrows()]
+
+
+def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
+    console: NewConsole,
+) -> None:
+    page = console().open("conflicts", **NOTES)
+    assert "**8 of 8 conflicts unresolved.**" in page.text
+    assert page.at.button(key="resolve-continue").disabled
+    assert lines(page) == [("day = 2013-03-08, flight = 0", "note", "", "open", "")]
+    page.click("rest-theirs")
+    where = lines(page)[0][-1]
+    assert where.startswith("where base.`day` is not null")
+    assert lines(page) == [("day = 2013-03-08, flight = 0", "note", "measured", "theirs", where)]
+
+    page.at.selectbox(key="rule-column-column").set_value("dep_delay")
+    page.at.selectbox(key="rule-take-True").set_value("max")
+    page.run()
+    assert "It settles **4** open ones." in page.text
+    page.click("rule-keep")
+    assert "**3 of 8 conflicts unresolved.**" in page.text
+
+    page.choose("New rule", "condition")
+    page.at.text_input(key="rule-when").set_value("flight > 'x")
+    page.at.selectbox(key="rule-take-False").set_value("ours")
+    page.run()
+    assert "**This rule cannot be used.**" in page.text
+    assert not page.has_button("rule-keep")
+    page.at.text_input(key="rule-when").set_value("flight >= 0")
+    page.run()
+    assert (
+        "**8 conflicts match.** It settles **3** open ones, decides 5 settled ones anew."
+        not in (page.text)
+    )
+    assert "**8 conflicts match.** It settles **3** open ones, decides 4 settled ones anew." in (
+        page.text
+    )
+    page.click("rule-keep")
+    assert "**All 8 conflicts resolved.**" in page.text
+    assert "Continue" in dict(page.links())
+    assert not page.has_button("resolve-continue")
+
+    merge = console().open("merge", **PLACE)
+    assert "**All 8 conflicts resolved.**" in merge.text
+    assert not merge.at.button(key="run-dry").disabled
+    page.click("rule-drop-1")
+    assert "**3 of 8" in page.text
+    # Who looks at the merge is told that what settles its conflicts is another policy now.
+    merge.click("run-dry")
+    assert "somebody has changed what settles the conflicts" in merge.text
+    assert not merge.has_button("run-dry")
+    merge.click("merge-plan-again")
+    assert merge.at.button(key="run-dry").disabled
+    assert "3 conflicts of rows must be settled first" in merge.text
+
+
+def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(
+    console: NewConsole,
+) -> None:
+    ada, bob = console("ada"), console("bob")
+    page = ada.open("conflicts", **NOTES)
+    services: Any = bob.services
+    seen = services.resolution(ASKED).draft
+    of_note = with_column_rule(Policy(), NAME, "note", Settling.parse("ours"))
+    services.save_draft(ASKED, seen, of_note)
+    # Ada's page is from before: her rule is of something else, and both stand.
+    page.click("rest-theirs")
+    assert "The choice was not kept" not in page.text
+    assert lines(page)[0][2:4] == ("measured", "theirs")
+    assert "`note`" in page.text
+    page.at.selectbox(key="rule-column-column").set_value("note")
+    page.at.selectbox(key="rule-take-True").set_value("theirs")
+    page.run()
+    seen = services.resolution(ASKED).draft
+    services.save_draft(
+        ASKED, seen, with_column_rule(seen.policy, NAME, "note", Settling.parse("base"))
+    )
+    page.click("rule-keep")
+    assert "**The choice was not kept.**" in page.text
+    assert "column air\\.delays note, as base" in page.text
+    kept = services.resolution(ASKED).draft.policy.for_table(NAME)[-1]
+    assert [str(rule.take) for rule in kept.columns] == ["base"]
+
+
+def test_a_link_to_an_earlier_plan_says_so_and_keeps_decisions(
+    console: NewConsole, table: ContestedTable
+) -> None:
+    ada = console()
+    services: Any = ada.services
+    seen = services.resolution(ASKED)
+    services.save_draft(
+        ASKED, seen.draft, with_column_rule(Policy(), NAME, "note", Settling.parse("ours"))
+    )
+    table.write("main", delay=9, note="later")
+    page = ada.open("conflicts", **PLACE, plan=seen.plan.id)
+    assert "**This link is out of date:" in page.text
+    assert "Kept: 1 decision" in page.text
+    assert not page.has_button("rule-keep")
+    page.click("resolve-plan-again")
+    assert "**Not compared yet:**" in page.text
+    assert page.has_button("merge-compare")
+
+
+def test_a_viewer_sees_conflicts_and_which_role_settles_them(console: NewConsole) -> None:
+    page = console("eve", "viewer").open("conflicts", **NOTES)
+    assert "This asks for an editor; you are a viewer." in page.text
+    assert page.at.button(key="rest-ours").disabled
+    assert not page.has_button("rule-keep")
+
+
+def test_foreign_text_is_shown_not_run(console: NewConsole) -> None:
+    page = console().open("conflicts", **NOTES)
+    page.choose("New rule", "condition")
+    page.at.text_input(key="rule-when").set_value("ours.note is not null")
+    page.at.selectbox(key="rule-take-False").set_value("ours")
+    page.run()
+    assert "\\<b\\>by hand\\</b\\>" in page.text
+
+
+def test_without_a_merge_the_page_leads_to_one(console: NewConsole) -> None:
+    page = console().open("conflicts", db="air", table="delays")
+    assert "Conflicts belong to a merge" in page.text
