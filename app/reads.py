@@ -42,6 +42,7 @@ from core.procedures.call import Argument
 from core.procedures.consequence import Preview
 from core.procedures.resolve_conflicts import Resolution
 from core.quality.comparison import QualityComparison
+from core.quality.rules import RuleSet
 from core.sql.answer import Answer
 
 _HEADS_SECONDS: Final = 5
@@ -151,6 +152,12 @@ def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
 def quality(identifier: Identifier, diff: StateDiff) -> QualityComparison | None:
     """Return what the data of two states look like, None where no job has looked yet."""
     return get_services().quality(identifier, diff)
+
+
+def rules(identifier: Identifier) -> RuleSet | None:
+    """Return the rules that a table is held to, None where it has none."""
+    found: RuleSet | None = _heads("rules", identifier)
+    return found
 
 
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:

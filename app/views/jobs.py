@@ -11,6 +11,7 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.confirm import start_again
+from app.widgets.gates import show_judgement
 from app.widgets.job_log import show_log
 from app.widgets.job_status import show_progress, show_steps, show_worker, state_badge
 from app.widgets.location import show_location
@@ -144,6 +145,8 @@ def show_job() -> None:
     _show_title(job)
     run_every = None if job.state.is_over else 1.0
     st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
+    if job.state.is_over:
+        show_judgement(job)
     _show_commands(job, place)
     show_log()
 

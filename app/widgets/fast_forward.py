@@ -11,6 +11,7 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.gates import show_gates
 from app.widgets.rows import block
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here
@@ -124,6 +125,7 @@ def _show_check(check: Check) -> None:
 def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
     plan = preview.plan
     block(4, "Confirm")
+    override = show_gates(identifier)
     with st.container(border=True, key="card-confirm"):
         left, right = st.columns(2, gap="medium")
         with left:
@@ -145,7 +147,8 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
             help=refused,
             key="ff-run",
         ):
-            start_once(PROCEDURE, _arguments(plan), _place(identifier, plan), subject=plan.id)
+            arguments = {**_arguments(plan), "override_gate": override}
+            start_once(PROCEDURE, arguments, _place(identifier, plan), subject=plan.id)
         if refused:
             st.caption(refused)
     _show_same_as(plan)
@@ -177,6 +180,7 @@ def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
 def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
     """Offer to replace the target: what goes stands above, the name has to be typed."""
     plan = preview.plan
+    override = show_gates(identifier)
     with st.expander(f"Replace {code(plan.target)} by {code(plan.source)}", key="ff-replace"):
         st.markdown(
             f"{code(plan.target)} takes over the history of {code(plan.source)}. The "
@@ -192,7 +196,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             help=refused,
             key="ff-force",
         ):
-            arguments = {**_arguments(plan), "force": True}
+            arguments = {**_arguments(plan), "force": True, "override_gate": override}
             place = _place(identifier, plan)
             start_once(PROCEDURE, arguments, place, subject=f"{plan.id} force")
         if refused:

@@ -9,11 +9,13 @@ from app.models.actions import Form
 from app.models.merge_preview import MergePreview
 from app.models.wording import code, plain, plural
 from app.widgets.confirm import lacks_role, reason_field
+from app.widgets.gates import override_field
 from app.widgets.job_here import follow_here, job_here, start_here
 from app.widgets.preview import show_button, show_preview
 from app.widgets.rows import block
 from app.widgets.table_picker import here
 from core.errors import ErrorKind
+from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
 from core.merge.merge_plan import MergePlan
 from core.procedures.consequence import Preview, blocks
@@ -53,7 +55,9 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
     if dry is not None:
         _show_dry_run(dry, plan)
     if mode == Mode.PUBLISH:
-        full = replace(form, arguments={**form.arguments, "reason": reason_field()})
+        override = override_field(Identifier.parse(plan.table))
+        said = {"reason": reason_field(), "override_gate": override}
+        full = replace(form, arguments={**form.arguments, **said})
         show_button(told, full, here().at_branch(plan.target))
     elif dry is None or dry.state.is_over:
         _show_dry_button(told, form)
