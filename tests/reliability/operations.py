@@ -95,9 +95,9 @@ def recover(root: Path, store: CommitStore | None = None, operation: str = "reco
     return RowBench(root).call("recover", operation=operation, store=store, clock=lambda: LATER)
 
 
-def recovered_twice(root: Path) -> None:
-    """Recover, and see that doing so again finds nothing and changes nothing."""
-    recover(root)
+def recovered_twice(root: Path, store: CommitStore | None = None) -> None:
+    """Recover through a store, and see that doing so again finds nothing and changes nothing."""
+    recover(root, store)
     once = tree(root)
     again = recover(root, operation="again")
     assert again.notes == ("Nothing was cut off.",)

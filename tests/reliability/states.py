@@ -1,9 +1,10 @@
 """What a table on disk is, whoever reads it: the histories of its branches, and what breaks them.
 
-Files are read straight from the disk, past every cache. Manifests are decoded once a process: their
-names are never used twice.
+Files are read straight from the disk, past every cache. What a snapshot says is decoded once a
+process, for as long as it and the manifests behind it are the same bytes.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -50,10 +51,10 @@ class BranchOnDisk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a snapshot file says, and the manifests and lists it needs."""
+    """What a snapshot file says, and the bytes of the manifests and lists it needs."""
 
     point: Point
-    needs: frozenset[str]
+    needs: Mapping[str, bytes]
 
 
 _readings: dict[tuple[str, bytes], Reading] = {}
@@ -85,8 +86,11 @@ def exact(table: Path) -> dict[str, bytes]:
 
 def meaning(table: Path) -> dict[str, object]:
     """The same, with what snapshots and tags say in place of their bytes."""
+    there = manifests_of(table)
     return {
-        name: data if " schema " in name or name.endswith(" exists") else reading(table, data).point
+        name: data
+        if " schema " in name or name.endswith(" exists")
+        else reading(table, data, there).point
         for name, data in exact(table).items()
     }
 
@@ -102,12 +106,44 @@ def ledger(table: Path) -> dict[str, bytes]:
     }
 
 
-def reading(table: Path, data: bytes) -> Reading:
-    """Decode a snapshot or tag file and the manifests behind it."""
-    key = (table.name, data)
-    if key not in _readings:
-        _readings[key] = _read(table, data)
-    return _readings[key]
+def manifests_of(table: Path) -> dict[str, bytes]:
+    """Every manifest and list of a table by its name."""
+    return dict(_files(table / "manifest", ""))
+
+
+def reading(table: Path, data: bytes, there: Mapping[str, bytes] | None = None) -> Reading:
+    """Decode a snapshot or tag file and the manifests behind it.
+
+    Args:
+        table: Its folder.
+        data: The file.
+        there: The manifests of the table, where they have been read already.
+    """
+    found = manifests_of(table) if there is None else there
+    known = _readings.get((table.name, data))
+    if known is None or any(found.get(name) != held for name, held in known.needs.items()):
+        known = _readings[table.name, data] = _read(table, data, found)
+    return known
+
+
+def fingerprint(table: Path, *, leftovers: bool = True) -> bytes:
+    """A digest of all bytes and folders of a table: what is equal need not be looked at twice.
+
+    Args:
+        table: Its folder.
+        leftovers: Whether temporary files count, which no reader opens.
+    """
+    digest = hashlib.sha256()
+    cut = len(str(table))
+    for folder, below, names in os.walk(table):
+        below.sort()
+        digest.update(f"{folder[cut:]}/\0".encode())
+        for name in sorted(names):
+            if leftovers or not name.endswith(".tmp"):
+                with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123
+                    data = file.read()
+                digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return digest.digest()
 
 
 def live(table: Path, branch: str = MAIN_BRANCH) -> frozenset[str]:
@@ -127,8 +163,7 @@ def data_files(table: Path) -> frozenset[str]:
 
 def problems(table: Path) -> list[str]:
     """Whatever a reader of some branch would stumble over; empty where all is well."""
-    manifests = table / "manifest"
-    there = {each.name for each in manifests.iterdir()} if manifests.is_dir() else set()
+    there = manifests_of(table)
     found = []
     for name, branch in branches_of(table).items():
         found += [f"{name}: {problem}" for problem in _problems(table, branch, there)]
@@ -137,17 +172,16 @@ def problems(table: Path) -> list[str]:
 
 def unreferenced(table: Path) -> set[str]:
     """Manifests and lists that no snapshot and no tag of any branch needs."""
-    folder = table / "manifest"
-    there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    there = manifests_of(table)
     return {each for each in there if not each.startswith(".")} - {
         name
         for branch in branches_of(table).values()
         for data in (*branch.snapshots.values(), *branch.tags.values())
-        for name in reading(table, data).needs
+        for name in reading(table, data, there).needs
     }
 
 
-def _problems(table: Path, branch: BranchOnDisk, there: set[str]) -> Iterator[str]:
+def _problems(table: Path, branch: BranchOnDisk, there: Mapping[str, bytes]) -> Iterator[str]:
     if not branch.schemas:
         yield "has no schema"
     ids = sorted(branch.snapshots)
@@ -155,14 +189,12 @@ def _problems(table: Path, branch: BranchOnDisk, there: set[str]) -> Iterator[st
         yield f"snapshots {ids} have a gap (C01)"
     for name, data in (*branch.snapshots.items(), *branch.tags.items()):
         try:
-            found = reading(table, data)
+            found = reading(table, data, there)
         except Exception as error:  # whatever a reader trips over
             yield f"{name} cannot be read: {error}"
             continue
         if isinstance(name, int) and found.point.id != name:
             yield f"snapshot-{name} says it is {found.point.id}"
-        if missing := found.needs - there:
-            yield f"{name} lacks {sorted(missing)}"
         if found.point.schema_id not in branch.schemas:
             yield f"{name} lacks schema {found.point.schema_id}"
     for number, data in branch.schemas.items():
@@ -190,7 +222,7 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
                 yield name.removeprefix(prefix), file.read()
 
 
-def _read(table: Path, data: bytes) -> Reading:
+def _read(table: Path, data: bytes, there: Mapping[str, bytes]) -> Reading:
     snapshot = Snapshot.from_json(data)
     opened = FileStoreTable.open(
         FileIO.for_url(str(table.parents[1])), str(table), Identifier(database="db", table="t")
@@ -213,5 +245,5 @@ def _read(table: Path, data: bytes) -> Reading:
             index=snapshot.index_manifest is not None,
             files=frozenset(opened.live_files(snapshot)["file_name"].to_pylist()),
         ),
-        needs=frozenset((*(each for each in lists if each is not None), *manifests)),
+        needs={name: there[name] for name in (*lists, *manifests) if name is not None},
     )

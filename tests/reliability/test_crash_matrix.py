@@ -33,6 +33,7 @@ from tests.support.branch_bench import store_of, tree
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.java_child import Read, read_with_java
 from tests.support.pypaimon_peer import Pypaimon
+from tests.support.repeatable import Repeatable
 
 T = TypeVar("T")
 Examples: TypeAlias = Callable[[int], int]
@@ -89,62 +90,112 @@ class Clean:
 
 
 @pytest.fixture
-def clean(operation: Operation, built: Callable[[World], Path]) -> Clean:
+def repeatable(monkeypatch: pytest.MonkeyPatch) -> Repeatable:
+    """Gives what each kind of run writes the same names each time."""
+    return Repeatable(monkeypatch)
+
+
+@pytest.fixture
+def clean(operation: Operation, built: Callable[[World], Path], repeatable: Repeatable) -> Clean:
     origin = built(operation.world)
     root = copy_world(origin, origin.parent / "clean")
     counter = FaultyStore(inner=store_of(root))
+    repeatable.begin(f"{operation.name}, run")
     receipt = operation.run(root, counter.store)
     legal = [_state(operation, origin)]
-    for run in operation.between:
+    for number, run in enumerate(operation.between):
         other = copy_world(origin, origin.parent / "between")
+        repeatable.begin(f"{operation.name}, between {number}")
         run(other, None)
         legal.append(_state(operation, other))
     legal.append(_state(operation, root))
     return Clean(origin=origin, root=root, receipt=receipt, changes=counter.changes, legal=legal)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """Looks at each distinct state once that kills of an operation and of its recovery leave."""
+
+    operation: Operation
+    clean: Clean
+    museum: Museum
+    repeatable: Repeatable
+    _killed: set[bytes] = field(default_factory=set)
+    _ends: set[bytes] = field(default_factory=set)
+
+    def kill(self, number: int, when: When) -> Path:
+        """Kill the operation at a change."""
+        root = copy_world(self.clean.origin, self.clean.origin.parent / "killed")
+        faulty = FaultyStore(inner=store_of(root), fault=At(call=number, when=when))
+        self.repeatable.begin(f"{self.operation.name}, run")
+        with pytest.raises(Killed):
+            self.operation.run(root, faulty.store)
+        return root
+
+    def kill_recovery(self, cut_off: Path, number: int, when: When) -> Path:
+        """Kill the recovery of a copy at a change."""
+        root = copy_world(cut_off, cut_off.parent / "twice")
+        faulty = FaultyStore(inner=store_of(root), fault=At(call=number, when=when))
+        self.repeatable.begin(f"{self.operation.name}, recovery")
+        with pytest.raises(Killed):
+            recover(root, faulty.store)
+        return root
+
+    def is_new(self, root: Path) -> bool:
+        """Whether no kill has left these bytes yet: what follows would be the same."""
+        print_of_it = states.fingerprint(root / TABLE)
+        is_new = print_of_it not in self._killed
+        self._killed.add(print_of_it)
+        return is_new
+
+    def recover(self, root: Path, where: str, run: str = "recovery") -> list[str]:
+        """Recover, check what comes of it and of repeating the operation; return the changes."""
+        counter = FaultyStore(inner=store_of(root))
+        self.repeatable.begin(f"{self.operation.name}, {run}")
+        recovered_twice(root, counter.store)
+        print_of_it = states.fingerprint(root / TABLE, leftovers=False)
+        if print_of_it not in self._ends:
+            self._ends.add(print_of_it)
+            _check_end(self.operation, self.clean, root, where)
+            self.museum.keep(root, whole=True)
+            self.repeatable.begin(f"{self.operation.name}, repeated")
+            _check_repeated(self.operation, self.clean, root, where)
+        return counter.changes
+
+
 @_each_operation
-def test_killed_at_any_change_a_table_is_old_or_new_and_repeating_it_makes_it_new(
-    operation: Operation, clean: Clean, museum: Museum, rng: random.Random, examples: Examples
+def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_be_made_new(
+    operation: Operation,
+    clean: Clean,
+    museum: Museum,
+    repeatable: Repeatable,
+    rng: random.Random,
+    examples: Examples,
 ) -> None:
+    sweep = Sweep(operation=operation, clean=clean, museum=museum, repeatable=repeatable)
+    swept: set[tuple[str, ...]] = set()
     points = [(number, when) for number in range(1, len(clean.changes) + 1) for when in When]
     for number, when in _some(points, rng, examples):
         where = f"killed {when} change {number}: {clean.changes[number - 1]}"
-        root = _killed(operation, clean, number, when)
+        root = sweep.kill(number, when)
+        if not sweep.is_new(root):
+            continue
         museum.keep(root, whole=False)
-        recovered_twice(root)
-        _check_end(operation, clean, root, where)
-        museum.keep(root, whole=True)
-        _check_repeated(operation, clean, root, where)
-    museum.keep(clean.origin, whole=True)
-    museum.keep(clean.root, whole=True)
-
-
-@_each_operation
-def test_recovery_that_is_killed_itself_is_recovered(
-    operation: Operation, clean: Clean, museum: Museum, rng: random.Random, examples: Examples
-) -> None:
-    swept: set[tuple[str, ...]] = set()
-    for number in range(1, len(clean.changes) + 1):
-        root = _killed(operation, clean, number, When.AFTER)
-        counter = FaultyStore(inner=store_of(copy_world(root, root.parent / "counted")))
-        recover(root.parent / "counted", counter.store)
+        cut_off = copy_world(root, root.parent / "cut_off")
+        changes = sweep.recover(root, where)
         # What two recoveries have yet to do is swept once where they end with the same changes.
-        for left in range(1, len(counter.changes) + 1):
-            rest = tuple(_relative(each) for each in counter.changes[left - 1 :])
-            if rest in swept or not _some([left], rng, examples):
+        for left in range(1, len(changes) + 1):
+            rest = tuple(_relative(each) for each in changes[left - 1 :])
+            if rest in swept:
                 continue
             swept.add(rest)
-            for when in (When.BEFORE, When.TORN):
-                where = f"recovery of {number} killed {when} {left}: {rest[0]}"
-                twice = copy_world(root, root.parent / "twice")
-                faulty = FaultyStore(inner=store_of(twice), fault=At(call=left, when=when))
-                with pytest.raises(Killed):
-                    recover(twice, faulty.store)
-                recovered_twice(twice)
-                _check_end(operation, clean, twice, where)
-                museum.keep(twice, whole=True)
-                _check_repeated(operation, clean, twice, where)
+            for at in (When.BEFORE, When.TORN):
+                twice = sweep.kill_recovery(cut_off, left, at)
+                if sweep.is_new(twice):
+                    again = f"recovery of {where} killed {at} {left}: {rest[0]}"
+                    sweep.recover(twice, again, run="second recovery")
+    museum.keep(clean.origin, whole=True)
+    museum.keep(clean.root, whole=True)
 
 
 @pytest.mark.parametrize("operation", [*UNDOS, *MERGE_UNDOS], ids=attrgetter("name"))
@@ -189,14 +240,6 @@ def test_pypaimon_reads_every_state(museum: Museum) -> None:
                 rows = peer.rows(f"db.{name}{suffix}")
                 expected = _rows(museum.root / "db.db" / name, branch)
                 assert sorted(tuple(row[:3]) for row in rows) == expected, (name, branch)
-
-
-def _killed(operation: Operation, clean: Clean, number: int, when: When) -> Path:
-    root = copy_world(clean.origin, clean.origin.parent / "killed")
-    faulty = FaultyStore(inner=store_of(root), fault=At(call=number, when=when))
-    with pytest.raises(Killed):
-        operation.run(root, faulty.store)
-    return root
 
 
 def _check_end(operation: Operation, clean: Clean, root: Path, where: str) -> None:
