@@ -100,9 +100,9 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
     )  # fmt: skip
     figure.update_yaxes(gridcolor=GRID, zeroline=False, ticksuffix=" %", rangemode="tozero")
     figure.update_layout(
-        barmode="group", bargap=0.25, showlegend=True, margin={"b": 90, "t": 30},
+        barmode="group", bargap=0.25, showlegend=True, margin={"b": 64, "t": 30},
         legend={"orientation": "h", "y": 1.12, "x": 0},
-        yaxis2={"overlaying": "y", "side": "right", "range": [0, 101], "showgrid": False,
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 101], "tickvals": [0, 25, 50, 75, 100], "showgrid": False,
                 "zeroline": False, "ticksuffix": " %"},
     )  # fmt: skip
     return figure

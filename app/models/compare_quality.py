@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 from app.models.wording import MINUS, count, plural, shortened, signed
@@ -51,7 +52,11 @@ class DriftBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftBars:
-    """The columns that are rated, the worst first; `left_out` are those behind the last bar."""
+    """The columns that differ beyond chance, the worst first.
+
+    Attributes:
+        left_out: Rated columns without a bar: these differ less, or by chance.
+    """
 
     bars: tuple[DriftBar, ...]
     left_out: int
@@ -141,7 +146,7 @@ def drift_words(drift: Drift) -> str:
 def drift_bars(scope: ScopeComparison) -> DriftBars:
     """Rank the columns that are rated."""
     rated = [each for each in scope.columns if each.worst is not None]
-    shown = rated[:_MOST_BARS]
+    shown = [each for each in rated if each.severity][:_MOST_BARS]
     bars = tuple(
         DriftBar(
             column=each.name,
@@ -196,10 +201,7 @@ def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
         )
         return tuple(lines)
     lines.append(_distinct_line(old, new))
-    lines += [
-        FigureLine(name=name, before=_text(get(old)), after=_text(get(new)), delta="", label=EXACT)
-        for name, get in (("min", _low), ("max", _high))
-    ]
+    lines += [_end_line(name, column, get) for name, get in (("min", _low), ("max", _high))]
     if column.kind is ColumnKind.FLAG:
         return tuple(lines)
     what = "length, " if column.kind in (ColumnKind.TEXT, ColumnKind.BYTES) else ""
@@ -278,10 +280,31 @@ def _deviation(side: SideFigures) -> float | None:
     return side.deviation
 
 
-def _text(value: str | None) -> str:
+def _text(value: str | None, kind: ColumnKind) -> str:
     if value is None:
         return NOTHING
+    if kind is ColumnKind.NUMBER:
+        return value.replace("-", MINUS)
     return shortened(value, _LONGEST) if value else '""'
+
+
+def _end_line(
+    name: str, column: ColumnComparison, get: Callable[[SideFigures | None], str | None]
+) -> FigureLine:
+    before, after = get(column.before), get(column.after)
+    delta = ""
+    if column.kind is ColumnKind.NUMBER and before is not None and after is not None:
+        ends = (Decimal(before), Decimal(after))
+        if all(each.is_finite() for each in ends):
+            apart = ends[1] - ends[0]
+            delta = f"{apart:+,}".replace("-", MINUS) if apart else "0"
+    return FigureLine(
+        name=name,
+        before=_text(before, column.kind),
+        after=_text(after, column.kind),
+        delta=delta,
+        label=EXACT,
+    )
 
 
 def _quantile(at: int) -> _Get:

@@ -105,7 +105,10 @@ def _picked_column(scope: ScopeComparison) -> ColumnComparison:
 
 def _show_bars(scope: ScopeComparison) -> None:
     drift = drift_bars(scope)
+    more = plural(drift.left_out, "more column" if drift.bars else "column")
+    left_out = f"{more} no farther apart than chance explains." if drift.left_out else ""
     if not drift.bars:
+        st.caption(left_out)
         return
     key = f"{_CHART}-{scope.scope}"
     st.plotly_chart(
@@ -114,10 +117,8 @@ def _show_bars(scope: ScopeComparison) -> None:
     )  # fmt: skip
     st.caption(
         "`!` alarm \u2003 `~` watch \u2003 a bar tells how far a column lies beyond chance "
-        "and errors; the line is where it alarms \u2003 a click chooses a column"
+        f"and errors; the line is where it alarms \u2003 a click chooses a column \u2003 {left_out}"
     )
-    if drift.left_out:
-        st.caption(f"{plural(drift.left_out, 'column')} behind these lie closer.")
 
 
 def _on_click(key: str) -> None:
