@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import reads
-from app.models.wording import code, count, plain, plural
+from app.models.wording import count, plain, plural
 from app.widgets import rows
 from app.widgets.confirm import lacks_role
 from core.errors import NotFound
@@ -90,7 +90,7 @@ def _show_rules(rules: RuleSet) -> None:
 
 def _show_finding(finding: Finding) -> None:
     verdict = GateVerdict(finding.verdict)
-    st.markdown(f"{_MARKS[verdict]} \u2002 {code(finding.rule)} {plain(finding.said)}")
+    st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
     if verdict is not GateVerdict.PASS:
         st.caption(f"Asked: {plain(finding.asked)}")
     if finding.examples:

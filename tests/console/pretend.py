@@ -48,6 +48,7 @@ from core.procedures.consequence import Consequence, Preview, changes, keeps
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import rules_of
 from core.procedures.resolve_conflicts import Resolution
+from core.quality.rules import RuleSet
 from core.sql.answer import Answer
 from tests.support.commit_tables import UNPARTITIONED, data_files
 
@@ -177,6 +178,7 @@ class PretendServices:
     opened: list[Identifier] = field(default_factory=list)
     log: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
+    kept_rules: RuleSet | None = None
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -289,6 +291,9 @@ class PretendServices:
             added_file_count=2,
             partitions=partitions,
         )
+
+    def rules(self, table: Identifier) -> RuleSet | None:
+        return self.kept_rules
 
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         found = self._find(table).branch(table.branch)

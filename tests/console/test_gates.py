@@ -1,0 +1,89 @@
+"""The quality gate on the pages: what will be judged, what was found, and why it is overridden."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from app.models.wording import plain
+from core.errors import ErrorKind
+from core.jobs.progress import JobState, JobStep
+from core.procedures.quality_gate import STAGE
+from core.quality.gate import judge
+from core.quality.rule_file import parse_rules
+from core.quality.rules import RuleResult
+from core.sql.answer import Answer
+from tests.console.pages import Console, air_console, settings
+from tests.console.pretend import NOW, PretendServices, air_warehouse, job
+
+FLIGHTS = {"db": "air", "table": "flights", "how": "ff", "source": "backfill"}
+RULES = parse_rules(
+    "table: air.flights\nrules:\n"
+    "  - {id: carrier, rule: not_null, columns: [carrier], severity: block}\n"
+    "  - {id: delay, rule: in_range, column: dep_delay, min: -60}\n",
+    "air.flights",
+)
+
+
+def gated(tmp_path: Path, role: str = "operator") -> Console:
+    console = air_console(tmp_path, role)
+    console.services.kept_rules = RULES
+    return console
+
+
+def test_rules_are_listed_as_not_judged_yet(tmp_path: Path) -> None:
+    page = gated(tmp_path).open("merge", **FLIGHTS)
+    assert "2 rules, not judged yet" in page.text
+    (listed,) = [each.value for each in page.at.dataframe if "Asked" in each.value]
+    assert list(listed["Asked"]) == ["carrier not null", "dep_delay >= -60"]
+    assert list(listed["Severity"]) == ["block", "warn"]
+
+
+def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS)
+    assert "not judged yet" not in page.text
+    assert not [each for each in page.at.text_input if each.key == "gate-reason"]
+
+
+def test_the_reason_of_an_override_is_sent_with_the_command(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    page = console.open("merge", **FLIGHTS)
+    page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
+    page.run().click("ff-run")
+    (call,) = console.services.sent
+    assert call.arguments["override_gate"] == "Known, see 41"
+
+
+def test_only_an_operator_overrides(tmp_path: Path) -> None:
+    console = gated(tmp_path, "approver")
+    page = console.open("merge", **FLIGHTS)
+    assert page.at.text_input(key="gate-reason").disabled
+    page.click("ff-run")
+    (call,) = console.services.sent
+    assert "override_gate" not in call.arguments
+
+
+def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
+    said = plain("Rule 'carrier' fails: 41 of 1,000 rows, 0 of 960 rows before.")
+    assert f"block \u2002 {said}" in page.text
+    assert "pass \u2002 Rule 'delay' passes" in page.text
+    (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
+    assert list(rows["flight"]) == ["UA1"]
+
+
+def _judged(services: PretendServices) -> PretendServices:
+    report = judge(
+        RULES,
+        {
+            "carrier": RuleResult(
+                rule_id="carrier", rows=1000, failures=41, examples=('{"flight": "UA1"}',)
+            ),
+            "delay": RuleResult(rule_id="delay", rows=1000),
+        },
+        {"carrier": RuleResult(rule_id="carrier", rows=960)},
+    )
+    refused = job("9f2a00", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
+    step = JobStep(name=STAGE, started_millis=NOW, finished_millis=NOW, error="GATE_FAILED")
+    services.known_jobs["9f2a00"] = replace(refused, steps=(*refused.steps, step))
+    services.answers["9f2a00"] = Answer(rows=report.to_table(), has_more=False, plan="")
+    return services
