@@ -1,0 +1,116 @@
+"""Rule files: what is read from them, and the line of each thing that is wrong."""
+
+from decimal import Decimal
+
+import pytest
+
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import Identifier
+from core.procedures.check_rules import read_rules
+from core.quality.rules import RuleKind, Severity
+
+TABLE = Identifier.parse("db.t")
+HEAD = "table: db.t\nrules:\n"
+
+# The third line of a file, and what is said of it.
+BROKEN = {
+    "  - {rule: not_null, columns: [a]}": "Line 3: rules[1] has no 'id'.",
+    "  - {id: a, rule: not_null}": "Line 3: rules[1] has no 'columns'.",
+    "  - {id: a, rule: not_null, columns: []}": "rules[1].columns should name columns, each once.",
+    "  - {id: a, rule: not_null, columns: a}": "rules[1].columns should be a list.",
+    "  - {id: a, rule: not_null, columns: [a], min: 1}": "rules[1].min is not known",
+    "  - {id: a, columns: [a]}": "rules[1] has no 'rule'.",
+    "  - {id: a, rule: not_nul, columns: [a]}": "rules[1].rule is 'not_nul'; it may be not_null",
+    "  - {id: a, rule: in_range, column: a}": "rules[1] has neither 'min' nor 'max'.",
+    "  - {id: a, rule: row_count_between}": "rules[1] has neither 'min' nor 'max'.",
+    "  - {id: a, rule: row_count_between, min: -1}": "should be a number of rows",
+    "  - {id: a, rule: row_count_between, min: 5, max: 4}": "rules[1].min is above 'max'.",
+    "  - {id: a, rule: freshness, max_age: soon}": "such as 90m, 24h or 7d",
+    "  - {id: a, rule: sql, query: SELECT 1}": "rules[1].query should read {table}.",
+    "  - {id: a, rule: unique, columns: [a], min_pass_rate: 2}": "a share from 0 to 1",
+    "  - {id: a, rule: unique, columns: [a], min_pass_rate: NaN}": "a share from 0 to 1",
+    "  - {id: a, rule: unique, columns: [a], severity: error}": "it may be block, warn, info",
+    "  - {id: a, rule: unique, columns: [a], strict: 1}": "should be true or false",
+    "  - {id: a, rule: unique, columns: [a], where: ' '}": "rules[1].where is blank.",
+    "  - {id: a, rule: foreign_key, columns: [a]}": "which is not served yet",
+    "  - [": "The rule file is no YAML in line",
+}
+# Conditions and queries that would see more than the rows of the table that is judged.
+UNSAFE = (
+    "where: 'a > 1) OR (b'",
+    "where: 'a > 1) UNION (SELECT * FROM db.other WHERE (1 = 1'",
+    "where: 'a IN (SELECT a FROM db.other)'",
+    "where: 'a > 1; DROP TABLE db.t'",
+    "where: 'a > 1 --'",
+    'where: \'reflect("java.lang.System", "exit", 1)\'',
+)
+QUERIES = (
+    "SELECT * FROM {table} JOIN db.other",
+    "SELECT * FROM {table} VERSION AS OF 1",
+    "SELECT * FROM db.`t$branch_dev` WHERE '{table}' = ''",
+    "SELECT * FROM db.`t$files` WHERE '{table}' = ''",
+    "INSERT INTO {table} VALUES (1)",
+    "SELECT 1 AS `{table}`",
+    "SELECT FROM {table} WHERE",
+)
+
+
+def test_each_rule_is_read_with_its_line() -> None:
+    first, second, third = read_rules(
+        f"{HEAD}"
+        "  - {id: key, rule: unique, columns: [a, 'b c'], severity: block, strict: true}\n"
+        "  - id: amount\n"
+        "    rule: in_range\n"
+        "    column: amount\n"
+        "    min: -1.50\n"
+        "    max: 1e3\n"
+        "    strict_max: true\n"
+        "    min_pass_rate: 0.999\n"
+        "    where: state <> 'test'\n"
+        "  - {id: fresh, rule: freshness, max_age: 90m, severity: info}\n",
+        TABLE,
+    ).rules
+    assert (first.line, first.columns, first.severity) == (3, ("a", "b c"), Severity.BLOCK)
+    assert first.strict
+    assert (second.line, second.kind, second.severity) == (4, RuleKind.IN_RANGE, Severity.WARN)
+    assert (second.low, second.high, second.min_pass_rate) == ("-1.50", "1e3", Decimal("0.999"))
+    said = "amount >= -1.50 and < 1e3 where state <> 'test' in 99.9% of the rows"
+    assert second.text == said
+    assert (third.line, third.max_age_millis, third.text) == (
+        12,
+        5_400_000,
+        "last commit at most 1.5 h old",
+    )
+
+
+def test_what_is_wrong_is_told_with_its_line() -> None:
+    for text, said in BROKEN.items():
+        with pytest.raises(InvalidInput) as refused:
+            read_rules(f"{HEAD}{text}\n", TABLE)
+        assert said in refused.value.message, text
+
+
+def test_what_is_not_served_is_refused_by_name() -> None:
+    for text in (f"{HEAD}  - {{id: a, rule: foreign_key}}", "table: db.t\ndrift: {gate: warn}"):
+        with pytest.raises(InvalidInput) as refused:
+            read_rules(text, TABLE)
+        assert refused.value.kind is ErrorKind.UNSUPPORTED
+
+
+def test_a_file_is_for_one_table_and_names_each_rule_once() -> None:
+    with pytest.raises(InvalidInput, match=r"Line 1: table is 'db\.u', and the file is kept for"):
+        read_rules("table: db.u\nrules: []", TABLE)
+    rule = "  - {id: a, rule: not_null, columns: [a]}\n"
+    with pytest.raises(InvalidInput, match=r"Line 4: rules\[2\] has the id 'a' of another rule"):
+        read_rules(HEAD + rule + rule, TABLE)
+    assert read_rules("", TABLE).rules == ()
+
+
+def test_sql_of_people_sees_the_judged_rows_and_nothing_else() -> None:
+    cells = [f"rule: not_null, columns: [a], {where}" for where in UNSAFE]
+    cells += [f'rule: sql, query: "{query}"' for query in QUERIES]
+    for cell in cells:
+        with pytest.raises(InvalidInput) as refused:
+            read_rules(f"{HEAD}  - {{id: a, {cell}}}\n", TABLE)
+        said = "Line 3: the SQL of rule 'a' cannot be used:"
+        assert refused.value.message.startswith(said), cell
