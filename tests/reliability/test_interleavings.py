@@ -4,6 +4,7 @@ Whatever the order, the end is one that the same actors reach one after the othe
 """
 
 import random
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -20,6 +21,7 @@ from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench, World, copy_world
+from tests.support.branch_bench import NOW
 from tests.support.schedule import Actor, Phase, all_schedules, phased, play
 
 Examples: TypeAlias = Callable[[int], int]
@@ -50,8 +52,16 @@ class Writer:
             actor.stop(Phase.CALLBACK)
             self.told.append(snapshot.id)
 
+        # Names are those of every other schedule: what is equal is decoded once.
+        names = random.Random(f"{self.name}{number}")
         commit = FileStoreCommit(
-            table, store, sleep=lambda _: None, queue=NoQueue(), callbacks=[callback]
+            table,
+            store,
+            clock=lambda: NOW,
+            new_uuid=lambda: str(uuid.UUID(int=names.getrandbits(128), version=4)),
+            sleep=lambda _: None,
+            queue=NoQueue(),
+            callbacks=[callback],
         )
         return self.act(commit, bench, f"{self.name}{number}")
 
