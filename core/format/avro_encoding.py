@@ -295,6 +295,8 @@ def _check_nulls(table: pa.Table) -> None:
 def _check_no_null(array: pa.Array, field: pa.Field, name: str) -> None:
     if not field.nullable and array.null_count:
         raise FormatError(f"{name} is missing")
+    if not pa.types.is_nested(array.type):
+        return
     # Below a null nothing is required: only the parts of values that are there count.
     if array.null_count:
         array = array.drop_null()

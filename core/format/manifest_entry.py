@@ -202,6 +202,8 @@ def _measured(texts: pa.Array) -> pa.Array:
 
 
 def _measured_lists(lists: pa.Array) -> pa.Array:
+    if not lists.null_count and not len(lists.flatten()):
+        return pa.repeat("0/", len(lists))
     items = pa.ListArray.from_arrays(_offsets(lists), _measured(lists.flatten()))
     joined = pc.binary_join(items, ",")
     return pc.binary_join_element_wise(pc.list_value_length(lists).cast(pa.string()), joined, "/")
