@@ -1,0 +1,73 @@
+"""Rules on the command line: what cannot be read is told before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from core.quality.rule_file import rule_path
+from tests.support.branch_bench import BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.lifecycle import metadata
+
+MERGE = ("merge", "dev", "--table", "db.t")
+RULES = "table: db.t\nrules:\n  - {id: key, rule: not_null, columns: [a], severity: block}\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    bench = BranchBench(tmp_path / "warehouse", options={"write-only": "true"})
+    bench.append("base")
+    bench.branch("dev")
+    bench.branch("old")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    return bench
+
+
+def keep(bench: BranchBench, text: str) -> None:
+    path = Path(rule_path(str(bench.file_io.root), "db.t"))
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+
+def test_a_preview_lists_what_will_be_judged(console: CommandLine, bench: BranchBench) -> None:
+    assert not any("not judged yet" in line for line in console(*MERGE, "--dry-run").lines)
+    keep(bench, RULES)
+    for command in (MERGE, ("fast-forward", "db.t", "dev", "--to", "old")):
+        (line,) = [each for each in console(*command, "--dry-run").lines if "not judged" in each]
+        assert line.split() == ["not", "judged", "yet", "key", "block", "a", "not", "null"]
+
+
+def test_a_broken_rule_file_stops_with_its_line(console: CommandLine, bench: BranchBench) -> None:
+    keep(bench, RULES + "  - {id: amount, rule: in_rage, column: b}\n")
+    before = metadata(bench)
+    for command in (MERGE, ("check", "db.t")):
+        answer = console(*command)
+        assert answer.code == 2, command
+        assert "db.t.yaml: Line 4: rules[2].rule is 'in_rage'; it may be" in answer.err, command
+    assert metadata(bench) == before
+
+
+def test_a_check_needs_rules_that_can_be_read(
+    console: CommandLine, bench: BranchBench, tmp_path: Path
+) -> None:
+    assert "db.t has no rules" in console("check", "db.t").err
+    file = tmp_path / "rules.yaml"
+    assert "The rules" in console("check", "db.t", "--rules", str(file)).err
+    file.write_text("table: db.u\nrules: []")
+    answer = console("check", "db.t", "--rules", str(file))
+    assert (answer.code, "kept for 'db.t'" in answer.err) == (2, True)
+
+
+def test_the_gate_is_overridden_by_an_operator_with_a_reason(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench, RULES)
+    before = metadata(bench)
+    answer = console(*MERGE, "--override-gate", " ")
+    assert (answer.code, "with a reason only" in answer.err) == (1, True)
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "approver")
+    answer = console(*MERGE, "--override-gate", "I may not")
+    assert answer.code == 1
+    assert "You may not override the quality gate: it asks for operator" in answer.err
+    assert metadata(bench) == before
