@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from core.diff.history_move import count
 from core.diff.schema_diff import SchemaVerdict, diff_schemas
 from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import Identifier
@@ -79,12 +80,10 @@ def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:
     rules = find_rules(warehouse, table)
     if rules is None:
         return []
-    number = len(rules.rules)
-    what = f"{number} quality rule{'' if number == 1 else 's'}"
     return [
         changes(
-            f"{what} will be judged on the staged result, before anything is published: not judged "
-            "yet.",
+            f"{count(len(rules.rules), 'quality rule')} will be judged on the staged result, before "
+            "anything is published: not judged yet.",
             tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
         )
     ]
@@ -108,7 +107,7 @@ def judge_result(
     started = warehouse.clock()
     rules = find_rules(warehouse, sides.table)
     if rules is None:
-        raise _stale("The rules of the table were taken away meanwhile.")
+        raise stale("The rules of the table were taken away meanwhile.")
     report = _judged(warehouse, rows, call, sides, rules, progress)
     keep_report(warehouse, rows, call, report, started)
     reason = call.find_text(OVERRIDE)
@@ -150,11 +149,11 @@ def gate_journal(
         Refused: The verdict is of another plan, or of other rules than the table has now.
     """
     if rules_digest(warehouse, call) != judged.get("digest"):
-        raise _stale("The rules of the table were changed meanwhile.")
+        raise stale("The rules of the table were changed meanwhile.")
     if not judged:
         return dict(journal)
     if judged["plan_id"] != plan_id:
-        raise _stale("A branch moved while its result was judged.")
+        raise stale("A branch moved while its result was judged.", ErrorKind.HEAD_MOVED)
     notes = [*_texts(journal.get("notes")), *_texts(judged.get("notes"))]
     return {**journal, _GATE: judged[_GATE], "notes": notes}
 
@@ -175,6 +174,15 @@ def gate_properties(journal: Mapping[str, Any]) -> dict[str, str]:
         "branch.gate-override-time": str(override["timeMillis"]),
         "branch.gate-findings": _said(blocking),
     }
+
+
+def stale(what: str, kind: ErrorKind = ErrorKind.GATE_FAILED) -> Refused:
+    """Return the refusal of a result whose verdict is worth nothing; `what` says why."""
+    return Refused(
+        f"{what} The verdict of the quality gate counts no more, and nothing was changed; run "
+        "again.",
+        kind=kind,
+    )
 
 
 def _judged(
@@ -214,14 +222,6 @@ def _said(findings: tuple[Finding, ...]) -> str:
     more = len(findings) - _SAID
     said = " ".join(each.said for each in findings[:_SAID])
     return f"{said} And {more} more." if more > 0 else said
-
-
-def _stale(what: str) -> Refused:
-    return Refused(
-        f"{what} The verdict of the quality gate counts no more, and nothing was changed; run "
-        "again.",
-        kind=ErrorKind.GATE_FAILED,
-    )
 
 
 def _texts(values: object) -> list[str]:

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from core.commit.commit_changes import append_part, combined_index
+from core.errors import ErrorKind
 from core.format.identifier import Identifier
 from core.format.json_text import JsonObject
 from core.format.table_schema import BucketMode
@@ -12,7 +13,7 @@ from core.procedures.check_rules import JudgedState
 from core.procedures.merge_messages import moved_messages
 from core.procedures.merge_rows import joined_messages, messages_from
 from core.procedures.preview_merge import planned_merge, target_table
-from core.procedures.quality_gate import GateSides
+from core.procedures.quality_gate import GateSides, stale
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -20,15 +21,23 @@ from core.table.manifest_scan import live_files
 from core.table.table_state import StagedState
 
 
-def sides_of_merge(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> GateSides:
+def sides_of_merge(
+    warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts
+) -> GateSides:
     """Return the target as it is, and as a merge, a pick or a revert would leave it.
 
     Args:
         warehouse: The warehouse.
         call: Of the merge.
+        plan_id: Of the plan that is carried out.
         written: What the stage left that settled rows; empty where no row had to be settled.
+
+    Raises:
+        Refused: A head moved: the plan is another one by now.
     """
     target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
+    if plan.id != plan_id:
+        raise stale(f"{plan.source!r} or {plan.target!r} moved.", ErrorKind.HEAD_MOVED)
     source = target.on(plan.source)
     if plan.moves is None:
         return sides_of_forward(target, source, plan.id)

@@ -69,7 +69,7 @@ class Verb:
             needs rows.
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
-            what `rows` returned. None where no row comes or goes.
+            the plan's id and what `rows` returned. None where no row comes or goes.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Verb:
     arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
     rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
     withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
-    gate: Callable[[Warehouse, ProcedureCall, Facts], GateSides] | None = None
+    gate: Callable[[Warehouse, ProcedureCall, str, Facts], GateSides] | None = None
 
 
 def run_verb(
@@ -114,7 +114,7 @@ def run_verb(
             files_verified = number_of(found, "files")
             written = _compare_rows(verb, warehouse, rows, call, stages)
             if "rules" in checked:
-                judged = _judge(verb, warehouse, rows, call, written, stages)
+                judged = _judge(verb, warehouse, rows, call, agreed, written, stages)
     facts = stages.run(
         verb.name.replace("_", " "),
         lambda _: _carry_out(verb, warehouse, call, agreed, files_verified, written, judged),
@@ -190,6 +190,7 @@ def _judge(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
+    plan_id: str,
     written: Facts,
     stages: Stages,
 ) -> Facts:
@@ -200,7 +201,7 @@ def _judge(
         return stages.run(
             STAGE,
             lambda progress: judge_result(
-                warehouse, rows, call, gate(warehouse, call, written), progress
+                warehouse, rows, call, gate(warehouse, call, plan_id, written), progress
             ),
             message=MESSAGE,
         )

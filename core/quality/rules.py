@@ -5,6 +5,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from core.diff.history_move import count
+
 MOST_EXAMPLES: Final = 20
 """Failing rows that are kept of a rule."""
 
@@ -164,13 +166,13 @@ def result_text(rule: Rule, found: RuleResult) -> str:
         return f"not evaluated: {found.problem}"
     match rule.kind:
         case RuleKind.ROW_COUNT_BETWEEN:
-            return f"{found.rows:,} rows"
+            return count(found.rows, "row")
         case RuleKind.FRESHNESS if found.age_millis is None:
             return "no value"
         case RuleKind.FRESHNESS:
             return f"{hours_text(found.age_millis or 0)} old"
         case RuleKind.SQL:
-            return f"{found.failures:,} rows"
+            return count(found.failures, "row")
         case _:
             return f"{found.failures:,} of {found.rows:,} rows"
 
