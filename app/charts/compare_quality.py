@@ -17,7 +17,7 @@ _COLOURS: Final = {
 }
 _SIGNS: Final = {Rating.ALARM: "!", Rating.WATCH: "~", Rating.CALM: ""}
 _BAR: Final = 26
-_LABEL: Final = 22
+_LABEL: Final = 24
 _FULL: Final = 3.0
 """Beyond so many alarms bars are cut: all of them are far too much."""
 
@@ -102,7 +102,7 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
     figure.update_layout(
         barmode="group", bargap=0.25, showlegend=True, margin={"b": 64, "t": 30},
         legend={"orientation": "h", "y": 1.12, "x": 0},
-        yaxis2={"overlaying": "y", "side": "right", "range": [0, 101], "tickvals": [0, 25, 50, 75, 100], "showgrid": False,
-                "zeroline": False, "ticksuffix": " %"},
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 101], "showgrid": False,
+                "zeroline": False, "ticksuffix": " %", "tickvals": [0, 25, 50, 75, 100]},
     )  # fmt: skip
     return figure

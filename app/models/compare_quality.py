@@ -16,13 +16,14 @@ from core.quality.comparison import (
     ScopeComparison,
     SideFigures,
 )
-from core.quality.drift import Bin, Drift, Measure, Rating
+from core.quality.drift import NAN_BIN, NULL_BIN, OTHER_BIN, Bin, Drift, Measure, Rating
 from core.quality.profile import ColumnKind
 
 EXACT: Final = "exact"
 NOT_READ: Final = "not read"
 NOTHING: Final = "\N{EN DASH}"
 _MOST_BARS: Final = 20
+_MOST_CATEGORIES: Final = 15
 _LONGEST: Final = 40
 _DAY_MICROS: Final = 86_400_000_000
 _Get: TypeAlias = Callable[[SideFigures], float | None]
@@ -107,7 +108,10 @@ def scope_words(scope: ScopeComparison) -> str:
     if scope.scope is Scope.WHOLE:
         return f"All {before} of A against all {after} of B."
     if scope.is_base_whole:
-        return f"{after} in units that only B has, against all {before} of A, which has none alone."
+        return (
+            f"{after} in units that only B has, against all {before} of A, which has too few of "
+            "its own."
+        )
     return f"{after} in units that only B has, against {before} in units that only A has."
 
 
@@ -163,7 +167,7 @@ def drift_bars(scope: ScopeComparison) -> DriftBars:
 
 def bin_shares(column: ColumnComparison) -> BinShares:
     """Return how the values of a column lie on both sides."""
-    bins = column.bins
+    bins = _most_frequent(column.bins)
     totals = [max(1, sum(each)) for each in ([b.base for b in bins], [b.other for b in bins])]
     before = tuple(100 * each.base / totals[0] for each in bins)
     after = tuple(100 * each.other / totals[1] for each in bins)
@@ -180,9 +184,24 @@ def bin_shares(column: ColumnComparison) -> BinShares:
         labels=labels,
         before=before,
         after=after,
-        ordered=sum(each.name is None for each in bins),
+        ordered=sum(each.name is None and each.value is None for each in bins),
         alt=alt,
     )
+
+
+def _most_frequent(bins: Sequence[Bin]) -> list[Bin]:
+    """Bins of which no more are categories than can be told apart; the rest is one of them."""
+    categories = [each for each in bins if each.value is not None]
+    rest = [*categories[_MOST_CATEGORIES:], *(each for each in bins if each.name == OTHER_BIN)]
+    if len(rest) < 2:
+        return list(bins)
+    others = Bin(
+        name=OTHER_BIN,
+        base=sum(each.base for each in rest),
+        other=sum(each.other for each in rest),
+    )
+    apart = [each for each in bins if each.name in (NAN_BIN, NULL_BIN)]
+    return [*categories[:_MOST_CATEGORIES], others, *apart]
 
 
 def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
@@ -257,8 +276,14 @@ def _span(micros: float) -> str:
 
 def _bin_label(each: Bin, column: ColumnComparison) -> str:
     if each.name is not None:
-        return shortened(each.name, _LONGEST) or '""'
+        return each.name
+    if each.value is not None:
+        is_plain = each.value not in ("", NAN_BIN, NULL_BIN, OTHER_BIN)
+        return shortened(each.value, _LONGEST) if is_plain else f'"{each.value}"'
     low, high = (measure_text(end, column) for end in (each.low, each.high))
+    if column.kind is ColumnKind.TIME:
+        # Both ends would not fit below a bar, and the one begins where the other ends.
+        return f"≤ {high}" if each.high is not None else f"> {low}" if each.low else "all"
     if each.low is None:
         return "all" if each.high is None else f"≤ {high}"
     return f"> {low}" if each.high is None else f"{low} … {high}"

@@ -16,7 +16,6 @@ from core.quality.drift import (
     Measure,
     Rating,
     bins_of,
-    is_all_distinct,
     measure_drift,
 )
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
@@ -33,7 +32,7 @@ class Scope(StrEnum):
 
     OWN = "own rows"
     """Those of B that A does not share, with those of A that B does not share; with all of A where
-    A has none of its own."""
+    A has too few of its own to rate."""
     WHOLE = "whole sides"
 
 
@@ -118,7 +117,7 @@ class ScopeComparison:
 
     Attributes:
         rows: Of both sides.
-        is_base_whole: Whether own rows stand against all of A, which has none of its own.
+        is_base_whole: Whether own rows stand against all of A, which has too few of its own.
         columns: The worst first.
         keys: Of both sides; None for a table without a key.
     """
@@ -228,7 +227,7 @@ def _compared(
 ) -> ColumnComparison:
     kind = kind_of(column.type)
     sides = (None if column.before is None else old, None if column.after is None else new)
-    why = _why_not_rated(sides, kind, is_key=is_key)
+    why = _why_not_rated(sides, is_key=is_key)
     drifts: tuple[Drift, ...] = ()
     if why is None:
         drifts = measure_drift(old, new, kind, with_distinct=scope is Scope.WHOLE)
@@ -253,14 +252,12 @@ def _compared(
 
 
 def _why_not_rated(
-    sides: tuple[ColumnProfile | None, ColumnProfile | None], kind: ColumnKind, *, is_key: bool
+    sides: tuple[ColumnProfile | None, ColumnProfile | None], *, is_key: bool
 ) -> str | None:
     if sides[0] is None or sides[1] is None:
         return f"Only {'A' if sides[1] is None else 'B'} has this column."
     if is_key:
         return "It belongs to the key."
-    if kind is ColumnKind.TEXT and all(is_all_distinct(each) for each in sides if each):
-        return "Nearly every text is another one, as with ids."
     return None
 
 

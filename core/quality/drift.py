@@ -107,15 +107,17 @@ class Bin:
     """A part of the values of a column.
 
     Attributes:
-        low: What its measures exceed; None for the first bin of a column, and for a category.
-        high: The largest measure that is in it; None for the last one, and for a category.
-        name: Of a category: its text, OTHER_BIN, NULL_BIN or NAN_BIN; None for measures.
+        low: What its measures exceed; None for the first bin of measures, and for all others.
+        high: The largest measure that is in it; None for the last one, and for all others.
+        value: The text that all of it are; None where there are no such texts.
+        name: OTHER_BIN, NULL_BIN or NAN_BIN; None for measures and texts.
         base: How many values of the base are in it.
         other: How many of the other side.
     """
 
     low: float | None = None
     high: float | None = None
+    value: str | None = None
     name: str | None = None
     base: int
     other: int
@@ -144,7 +146,7 @@ def measure_drift(
         found += _distinct_drift(base, other)
     if kind.has_measures and base.distribution and other.distribution:
         found += _measured_drift(base, other, base.distribution, other.distribution, kind)
-    elif kind.has_categories and not is_all_distinct(base) and not is_all_distinct(other):
+    elif kind.has_categories and not _is_all_distinct(base) and not _is_all_distinct(other):
         found += _category_drift(base, other)
     return tuple(found)
 
@@ -229,15 +231,19 @@ def _measured_drift(
 
 
 def _category_drift(base: ColumnProfile, other: ColumnProfile) -> list[Drift]:
-    short = sum(each.top.error / each.rows for each in (base, other) if each.top)
+    short = [each.top.error / each.rows if each.top else 0.0 for each in (other, base)]
     bins = _expected(bins_of(base, other, ColumnKind.TEXT), base, other)
-    found = _psi_drift(bins, base, other, short)
+    found = _psi_drift(bins, base, other, sum(short))
     if len(bins) > 1:
         chance = sqrt(_chi_square(len(bins) - 1) * _h(base.rows, other.rows))
         chance /= sqrt(_DIVERGENCE_TO_CHI_SQUARE)
-        # A distance moves by at most the square root of what shares move.
-        error = sqrt(short) if short else 0.0
-        found.append(_rated(Measure.JS, js_distance(bins), error, chance))
+        distance = js_distance(bins)
+        slopes = [
+            short[0] * abs(log2(2 * p / (p + q))) + short[1] * abs(log2(2 * q / (p + q)))
+            for p, q in _shares(bins)
+        ]
+        error = distance - sqrt(max(0.0, distance**2 - sum(slopes) / 2))
+        found.append(_rated(Measure.JS, distance, error, chance))
     return found
 
 
@@ -277,7 +283,7 @@ def _rated(measure: Measure, value: float, error: float, chance: float) -> Drift
     return Drift(measure=measure, value=value, error=error, chance=chance, rating=rating)
 
 
-def is_all_distinct(profile: ColumnProfile) -> bool:
+def _is_all_distinct(profile: ColumnProfile) -> bool:
     """Whether hardly a text stands there twice, as with ids: nothing can be compared."""
     found = profile.distinct
     return found is not None and profile.valid > 1 and found.count + found.error >= profile.valid
@@ -288,7 +294,7 @@ def _category_bins(base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
         return []
     counts = [_counts(each.top) for each in (base, other) if each.top]
     names = list(counts[0] or counts[1])[:_CATEGORIES]
-    bins = [Bin(name=each, base=counts[0].get(each, 0), other=counts[1].get(each, 0))
+    bins = [Bin(value=each, base=counts[0].get(each, 0), other=counts[1].get(each, 0))
             for each in names]  # fmt: skip
     rest = (base.valid - sum(each.base for each in bins), other.valid - sum(b.other for b in bins))
     if any(rest):

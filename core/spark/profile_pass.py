@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from core.errors import ErrorKind, InvalidInput
 from core.quality.comparison import QualityComparison, Scope, ScopeComparison, compare_profiles
+from core.quality.drift import LEAST_ROWS
 from core.quality.profile import EXACT, SIDE, UNIT, Profile, merge_profiles
 from core.quality.profile_codec import profile_from_table, profile_to_table
 from core.quality.work import QualityWork
@@ -118,15 +119,13 @@ class ProfilePass:
         own = [each for each in units if not each.is_shared]
         shared = [each for each in units if each.is_shared]
         reads_shared = work.reads_all or sum(each.size for each in shared) <= self._shared_bytes
-        own_rows = sum(work.diff.only_in(after=each).row_count or 0 for each in (False, True))
-        shared_rows = (work.diff.shared.row_count or 0) if reads_shared else 0
-        small_shared = self._is_small(own_rows + shared_rows, units if reads_shared else own)
+        small_shared = self._is_small(units if reads_shared else own)
         old, new = (
             self._profiled(
                 table,
                 work,
                 [each for each in own if each.is_after == is_after],
-                is_small=small_shared or self._is_small(own_rows, own),
+                is_small=small_shared or self._is_small(own),
             )
             for is_after in (False, True)
         )
@@ -144,8 +143,9 @@ class ProfilePass:
             finished_millis=finished_millis,
         )
 
-    def _is_small(self, rows: int, units: Sequence[ProfileUnit]) -> bool:
-        return rows <= self._small_rows and sum(each.size for each in units) <= _SMALL_BYTES
+    def _is_small(self, units: Sequence[ProfileUnit]) -> bool:
+        rows, size = (sum(each.rows for each in units), sum(each.size for each in units))
+        return rows <= self._small_rows and size <= _SMALL_BYTES
 
     def _profiled(
         self,
@@ -212,7 +212,7 @@ def _scopes(
         kinds = work.kinds
         whole = tuple(merge_profiles([each, both], kinds, EXACT) for each in (old, new))
     # Where one side only added rows, the other has none of its own that these could resemble.
-    is_base_whole = whole is not None and not old.rows and bool(new.rows)
+    is_base_whole = whole is not None and old.rows < LEAST_ROWS and new.rows > 0
     base = whole[0] if whole and is_base_whole else old
     yield compare_profiles(
         base, new, work.columns, work.keys, Scope.OWN, is_base_whole=is_base_whole

@@ -19,7 +19,7 @@ from core.quality.profile import Detail, Profile
 from core.quality.profile_rows import profile_rows
 from core.quality.work import QualityWork
 from core.spark.data_reader import DataFile, evolve
-from core.spark.read_plan import ReadUnit, plan_read
+from core.spark.read_plan import ReadUnit, plan_read, visible_files
 from core.spark.readers import ReadTask, check_readable
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
@@ -34,6 +34,7 @@ class ProfileUnit:
         key: What its profile is kept under.
         is_after: With which side's schema it is read.
         is_shared: Whether the other side shows the same rows of it.
+        rows: How many its files hold, before deletion vectors and merging on read.
     """
 
     number: int
@@ -41,6 +42,7 @@ class ProfileUnit:
     files: ReadUnit
     is_after: bool
     is_shared: bool
+    rows: int
 
     @property
     def size(self) -> int:
@@ -118,13 +120,15 @@ def plan_profile_units(
         InvalidInput: A file is of a format, or lies in a store, that is not served.
     """
     masked = {original_name(each.key[2]) for each in work.diff.masks}
+    states = ((False, work.diff.before), (True, work.diff.after))
     before, after = (
         {
             frozenset(_same_rows(unit.files, masked, is_after=is_after)): unit
             for unit in _read_units(store, table, state)
         }
-        for is_after, state in ((False, work.diff.before), (True, work.diff.after))
+        for is_after, state in states
     )
+    rows = {name: count for _, state in states for name, count in _row_counts(table, state)}
     content = _content(work)
     found = [
         *((unit, True, same in before) for same, unit in after.items()),
@@ -137,6 +141,7 @@ def plan_profile_units(
             files=unit,
             is_after=is_after,
             is_shared=is_shared,
+            rows=sum(rows[_name(file)] for file in unit.files),
         )
         for number, (unit, is_after, is_shared) in enumerate(found)
     )
@@ -146,12 +151,25 @@ def _read_units(store: FileIO, table: FileStoreTable, state: TableState) -> tupl
     return plan_read(store, table.on(state.branch), state.snapshot, state.schema).units
 
 
+def _row_counts(table: FileStoreTable, state: TableState) -> Iterator[tuple[str, int]]:
+    if state.snapshot is None:
+        return
+    files = visible_files(table.on(state.branch), state.snapshot, state.schema)
+    columns = (files[name].to_pylist() for name in ("file_name", "row_count"))
+    yield from ((original_name(name), count) for name, count in zip(*columns, strict=True))
+
+
+def _name(file: DataFile) -> str:
+    """What a file is called that it is a copy of, or it itself."""
+    return original_name(file.path.rpartition("/")[2])
+
+
 def _same_rows(
     files: Iterable[DataFile], masked: set[str], *, is_after: bool
 ) -> Iterator[tuple[str, bool | None]]:
     """What is equal for files of which both sides show the same rows."""
     for file in files:
-        name = original_name(file.path.rpartition("/")[2])
+        name = _name(file)
         yield name, is_after if name in masked else None
 
 
@@ -167,7 +185,7 @@ def _content(work: QualityWork) -> list[object]:
 def _key(files: Iterable[DataFile], content: list[object]) -> str:
     names = sorted(
         [
-            original_name(file.path.rpartition("/")[2]),
+            _name(file),
             None if file.deleted is None else file.deleted.index_path,
             None if file.deleted is None else file.deleted.range.offset,
         ]

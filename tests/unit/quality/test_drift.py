@@ -108,7 +108,8 @@ def test_what_cannot_be_rated_is_said() -> None:
     few = compared([1.0] * 99, [2.0] * 500)
     assert (few.rating, few.drifts) == (Rating.FEW_ROWS, ())
     ids = [f"id-{number}" for number in range(500)]
-    assert compared(ids, [f"new-{each}" for each in ids], "STRING").why_not_rated is not None
+    found = compared(ids, [*(f"new-{each}" for each in ids[:450]), *[None] * 50], "STRING")
+    assert [(each.measure, each.rating) for each in found.drifts] == [(Measure.NULLS, Rating.ALARM)]
     key = compared([1.0] * 500, [2.0] * 500, keys=("x",))
     assert (key.rating, key.why_not_rated) == (Rating.NOT_RATED, "It belongs to the key.")
     nothing = compared([None] * 200, [None] * 200)
