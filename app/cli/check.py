@@ -20,7 +20,7 @@ from app.cli.jobs import follow_job
 from app.cli.output import print_json, print_line, print_rows
 from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.jobs.progress import JobState
-from core.quality.gate import Finding, GateReport, findings_of
+from core.quality.gate import Finding, GateReport, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
 checks = typer.Typer()
@@ -107,7 +107,7 @@ def print_findings(findings: Iterable[Finding]) -> None:
         ),
     )
     for each in listed:
-        if each.examples or each.verdict != "pass":
+        if each.verdict != GateVerdict.PASS:
             print_line()
             print_line(each.said)
         for text in each.examples[:_EXAMPLES_PRINTED]:

@@ -20,6 +20,7 @@ from core.quality.rules import RuleSet
 _CHECK = "check_rules"
 _MARKS = {
     GateVerdict.PASS: ":green[✓] pass",
+    GateVerdict.INFO: ":blue[i] info",
     GateVerdict.WARN: ":orange[△] warn",
     GateVerdict.BLOCK: ":red[✕] block",
     GateVerdict.NOT_EVALUATED: ":red[✕] not evaluated",

@@ -21,7 +21,14 @@ from core.procedures.records import gate_of
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
-from core.quality.gate import Finding, GateReport, failing_ids, findings_of, judge
+from core.quality.gate import (
+    Finding,
+    GateReport,
+    GateVerdict,
+    failing_ids,
+    findings_of,
+    judge,
+)
 from core.quality.rules import RuleSet
 
 OVERRIDE: Final = "override_gate"
@@ -82,8 +89,8 @@ def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:
         return []
     return [
         changes(
-            f"{count(len(rules.rules), 'quality rule')} will be judged on the staged result, before "
-            "anything is published: not judged yet.",
+            f"{count(len(rules.rules), 'quality rule')} will be judged on the staged result, "
+            "before anything is published: not judged yet.",
             tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
         )
     ]
@@ -215,7 +222,7 @@ def _judged(
 
 
 def _worth_telling(report: GateReport) -> list[str]:
-    return [each.said for each in report.findings if each.verdict != "pass"]
+    return [each.said for each in report.findings if each.verdict != GateVerdict.PASS]
 
 
 def _said(findings: tuple[Finding, ...]) -> str:

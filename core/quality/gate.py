@@ -11,16 +11,30 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from core.quality.rules import Outcome, Rule, RuleResult, RuleSet, Severity, outcome, result_text
+from core.quality.rules import (
+    Outcome,
+    Rule,
+    RuleKind,
+    RuleResult,
+    RuleSet,
+    Severity,
+    outcome,
+    result_text,
+)
 
 SCHEMA_RULE: Final = "schema"
 """What the built-in check of the schema is called."""
 
 
 class GateVerdict(StrEnum):
-    """What the gate says, of one rule or of all; from best to worst."""
+    """What the gate says, of one rule or of all; from best to worst.
+
+    Attributes:
+        INFO: A rule fails that is only listed: of all, that is a pass.
+    """
 
     PASS = "pass"
+    INFO = "info"
     WARN = "warn"
     BLOCK = "block"
     NOT_EVALUATED = "not evaluated"
@@ -83,7 +97,8 @@ class GateReport:
         """The worst of all findings."""
         order = list(GateVerdict)
         found = (GateVerdict(each.verdict) for each in self.findings)
-        return max(found, key=order.index, default=GateVerdict.PASS)
+        worst = max(found, key=order.index, default=GateVerdict.PASS)
+        return GateVerdict.PASS if worst is GateVerdict.INFO else worst
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -160,15 +175,17 @@ def _judged(rule: Rule, after: RuleResult, before: RuleResult | None) -> Finding
         severity=str(rule.severity),
         verdict=str(_verdict(rule, ended, stood)),
         said=_said(rule, after, before, ended),
-        **_numbers(after, ""),
-        **({} if before is None else _numbers(before, "_before")),
+        **_numbers(rule, after, ""),
+        **_numbers(rule, before, "_before"),
         examples=after.examples,
     )
 
 
 def _verdict(rule: Rule, after: Outcome, before: Outcome | None) -> GateVerdict:
-    if after is Outcome.PASSES or rule.severity is Severity.INFO:
+    if after is Outcome.PASSES:
         return GateVerdict.PASS
+    if rule.severity is Severity.INFO:
+        return GateVerdict.INFO
     if rule.severity is Severity.WARN:
         return GateVerdict.WARN
     if after is Outcome.NOT_EVALUATED:
@@ -182,16 +199,13 @@ def _said(rule: Rule, after: RuleResult, before: RuleResult | None, ended: Outco
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {result_text(rule, after).rstrip('.')}."
     stood = "" if before is None else f", {result_text(rule, before).rstrip('.')} before"
-    only = " (info only)" if ended is Outcome.FAILS and rule.severity is Severity.INFO else ""
-    return f"Rule {rule.id!r} {ended}{only}: {result_text(rule, after)}{stood}."
+    return f"Rule {rule.id!r} {ended}: {result_text(rule, after)}{stood}."
 
 
-def _numbers(found: RuleResult, suffix: str) -> dict[str, int | None]:
-    is_known = found.problem is None
-    return {
-        f"rows{suffix}": found.rows if is_known else None,
-        f"failures{suffix}": found.failures if is_known else None,
-    }
+def _numbers(rule: Rule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:
+    if found is None or found.problem is not None or rule.kind is RuleKind.FRESHNESS:
+        return {}
+    return {f"rows{suffix}": found.rows, f"failures{suffix}": found.failures}
 
 
 def _object(finding: Finding) -> dict[str, Any]:

@@ -72,6 +72,9 @@ def test_what_a_merge_is_held_back_by() -> None:
     for rule, after, before, verdict in cells:
         known = {} if before is None else {"r": before}
         report = judge(rules(rule), {"r": after}, known)
+        (finding,) = report.findings
+        if rule is info:
+            assert finding.verdict == GateVerdict.INFO
         assert report.verdict is verdict, (rule, after, before)
         assert bool(report.blocking) == verdict.blocks, (rule, after, before)
         assert ("r" in failing_ids(rules(rule), {"r": after})) == (before is not None)
