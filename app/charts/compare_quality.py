@@ -30,6 +30,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
     names = [each.column for each in drift.bars]
     figure.add_trace(
         go.Bar(
+            name="drift",
             orientation="h",
             y=list(range(len(names))),
             x=[min(each.severity, _FULL) for each in drift.bars],

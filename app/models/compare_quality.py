@@ -138,6 +138,8 @@ def drift_words(drift: Drift) -> str:
     """Write a measure with its value and what it may be off by."""
     if not drift.value:
         return "no difference" if drift.measure is not Measure.NULLS else "as many nulls"
+    if drift.measure is Measure.W:
+        return f"quantiles moved by {drift.value:.3f} deviations"
     percent = drift.measure in (Measure.NULLS, Measure.DISTINCT)
     scale, unit, digits = (100.0, " %", 1) if percent else (1.0, "", 3)
     error = f" ±{drift.error * scale:.{digits}f}" if drift.error else ""

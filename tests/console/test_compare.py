@@ -9,6 +9,7 @@ from app.settings import Settings
 from core.format.identifier import Identifier
 from tests.console.pages import Console
 from tests.support.compared_rows import keep_rows
+from tests.support.kept_quality import keep_quality
 from tests.support.warehouses import FixtureWarehouse
 
 KEYED = {"db": "fixtures", "table": "key_partitioned"}
@@ -173,3 +174,23 @@ def _keep(console: Console, before: str, after: str, table: str = "key_partition
     services = console.services
     assert isinstance(services, Services)
     keep_rows(services, Identifier(database="fixtures", table=table), before, after)
+
+
+def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) -> None:
+    place = {**AHEAD, "cmp_a": "main", "cmp_b": "ahead", "cmp_tab": "quality"}
+    asked = console.open("compare", **place)
+    assert asked.has_button("cmp-quality")
+    assert "Columns are profiled by a job" in asked.text
+    found = keep_quality(
+        console.services, Identifier.parse("fixtures.branches_ahead"), "main", "ahead"
+    )
+    page = console.open("compare", **place)
+    assert not page.has_button("cmp-quality")
+    assert "Too few rows to rate" in page.text
+    figures = page.at.dataframe[1].value.set_index("Figure")
+    column = found.scopes[0].columns[0]
+    assert f"`{column.name}`" in page.text
+    assert figures.loc["rows", "B"] == "2"
+    assert set(figures["Label"]) == {"exact"}
+    whole = console.open("compare", **place, cmp_scope="whole sides", cmp_qcol="v")
+    assert "All" in whole.text

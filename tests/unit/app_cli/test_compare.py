@@ -11,6 +11,7 @@ from app.settings import Settings
 from core.format.identifier import Identifier
 from tests.support.command_line import CommandLine
 from tests.support.compared_rows import keep_rows
+from tests.support.kept_quality import keep_quality
 from tests.support.warehouses import FixtureWarehouse
 
 KEYED = "fixtures.key_partitioned"
@@ -88,3 +89,20 @@ def test_rows_are_listed_filtered_and_written(compared: CommandLine, tmp_path: P
     assert compared("compare", KEYED, "main", "fixes", "--export", "rows.xls").code == 2
     assert compared("compare", KEYED, "main", "fixes", "--rows", "--column", "no").code == 2
     assert " → " in compared("compare", KEYED, "main", "fixes", "--rows").out
+
+
+def test_quality_is_told_for_people_and_programs(program: CommandLine) -> None:
+    services = Services(Settings.from_environment({"warehouse": str(program.warehouse)}))
+    keep_quality(services, Identifier.parse(KEYED), "main", "fixes")
+    told = program("compare", KEYED, "main", "fixes", "--quality")
+    assert told.code == 0
+    assert "Too few rows to rate" in told.out
+    assert "0 duplicate keys in B (exact)" in told.out
+    document = program.json("compare", KEYED, "main", "fixes", "--quality")
+    scopes = {scope["scope"]: scope for scope in document["scopes"]}
+    assert set(scopes) == {"own rows", "whole sides"}
+    for column in scopes["whole sides"]["columns"]:
+        assert column["after"]["rows"] == scopes["whole sides"]["rows"][1], column["name"]
+    refused = program("compare", KEYED, "main", "fixes", "--quality", "--rows")
+    assert refused.code == 2
+    assert "two comparisons" in refused.error

@@ -1,0 +1,117 @@
+"""The quality of two sides in words: measures as people write them, figures with their labels."""
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+
+from app.charts.compare_quality import bins_figure, drift_figure
+from app.models.compare_quality import (
+    bin_shares,
+    drift_bars,
+    figure_lines,
+    key_words,
+    rating_words,
+    scope_words,
+    summary,
+)
+from core.diff.row_diff import ComparedColumn
+from core.format.data_types import DataField, arrow_schema, parse_data_type
+from core.quality.comparison import ColumnComparison, Scope, ScopeComparison, compare_profiles
+from core.quality.profile import EXACT, Detail
+from core.quality.profile_rows import profile_rows
+
+
+def compared(
+    before: list[Any], after: list[Any], kind: str, *, detail: Detail = EXACT, keyed: bool = False
+) -> ScopeComparison:
+    field = DataField(id=0, name="x", type=parse_data_type(kind))
+    keys = ["x"] if keyed else []
+    layout = arrow_schema((field,))
+    sides = [
+        profile_rows(pa.table({"x": each}, schema=layout), [field], keys, detail)
+        for each in (before, after)
+    ]
+    column = ComparedColumn(name="x", type=field.type, before=field, after=field)
+    return compare_profiles(sides[0], sides[1], [column], keys, Scope.WHOLE)
+
+
+def lines(column: ColumnComparison) -> dict[str, tuple[str, str, str, str]]:
+    return {
+        each.name: (each.before, each.after, each.delta, each.label)
+        for each in figure_lines(column)
+    }
+
+
+def test_each_type_is_written_as_people_write_it() -> None:
+    days = [dt.date(2024, 1, day) for day in (1, 2, 3)]
+    moments = [dt.datetime(1960, 1, 1, 0, 0, 1), dt.datetime(1960, 1, 2)]
+    cases: dict[str, tuple[list[Any], list[Any], str, tuple[str, str, str, str]]] = {
+        "DATE": (days, [*days, dt.date(2024, 1, 9)], "max",
+                 ("2024-01-03", "2024-01-09", "", "exact")),
+        "DATE ": (days, days[1:], "p50", ("2024-01-02", "2024-01-02", "0", "exact")),
+        "TIMESTAMP(3)": (moments[:1], moments[1:], "mean",
+                         ("1960-01-01 00:00:01", "1960-01-02 00:00:00", "+24.00 h", "exact")),
+        "TIME(0)": ([dt.time(1, 2, 3)], [dt.time(1, 2, 4)], "p50",
+                    ("01:02:03", "01:02:04", "+1 s", "exact")),
+        "DECIMAL(30, 2)": ([-1], [10**25], "max",
+                           ("\N{MINUS SIGN}1.00", "10000000000000000000000000.00",
+                            "+10,000,000,000,000,000,000,000,001.00", "exact")),
+        "DOUBLE": ([1.0, float("inf")], [None, float("nan")], "max",
+                   ("inf", "\N{EN DASH}", "", "exact")),
+        "STRING": (["", "abc"], ["ab"], "length, mean", ("1.5", "2", "+0.5", "exact")),
+        "STRING ": ([""], [None], "min", ('""', "\N{EN DASH}", "", "exact")),
+        "BOOLEAN": ([True], [False, True], "min", ("true", "false", "", "exact")),
+        "BYTES": ([b"\xff"], [b""], "max", ("ff", '""', "", "exact")),
+    }  # fmt: skip
+    for kind, (before, after, name, wanted) in cases.items():
+        (column,) = compared(before, after, kind.strip()).columns
+        assert lines(column)[name] == wanted, kind
+
+
+def test_figures_that_are_not_exact_say_by_how_much() -> None:
+    small = Detail(points=10, hashes=64, top=5)
+    (column,) = compared(list(range(5_000)), list(range(4_000)), "INT", detail=small).columns
+    found = lines(column)
+    assert found["distinct"][3].startswith("≈ ±")
+    assert found["p50"][3].startswith("≈ ±")
+    assert found["rows"] == ("5,000", "4,000", "\N{MINUS SIGN}1,000", "exact")
+    assert found["max"][:2] == ("4999", "3999")
+    keys = compared(list(range(5_000)), [1, 1], "INT", detail=small, keyed=True)
+    assert key_words(keys) == (
+        ("0 duplicate keys in A", "at least"), ("1 duplicate key in B", "exact"),
+    )  # fmt: skip
+
+
+def test_a_comparison_is_summed_up_in_a_sentence() -> None:
+    steady = list(range(200))
+    assert summary(compared(steady, steady, "INT")) == "No column drifted."
+    moved = compared(steady, [each + 500 for each in steady], "INT")
+    assert summary(moved) == "1 column drifted: x."
+    assert rating_words(moved.columns[0]).endswith(" deviations")
+    assert drift_bars(moved).bars[0].severity > 1
+    assert summary(compared([], steady, "INT")) == "One side has no rows to compare."
+    assert "fewer than 100" in summary(compared([1], steady, "INT"))
+    assert scope_words(moved) == "All 200 rows of A against all 200 rows of B."
+    assert drift_bars(compared(steady, steady, "INT")).bars == ()
+
+
+def test_charts_hold_what_their_tables_say() -> None:
+    names = [f"n{number:02}" for number in range(30)]
+    texts = [name for at, name in enumerate(names) for _ in range(40 - at)]
+    (column,) = compared([*texts, None, "NULL"], ["", *texts], "STRING").columns
+    shares = bin_shares(column)
+    assert shares.labels[0] == "n00"
+    assert shares.labels[-2:] == ("all others", "NULL")
+    assert sum(shares.before) == 100
+    assert len(shares.labels) == 17
+    figure = bins_figure(shares, uirevision="x")
+    assert [trace.name for trace in figure.data] == ["A", "B"]
+    (number,) = compared(list(range(100)), list(range(50, 150)), "INT").columns
+    line = bins_figure(bin_shares(number), uirevision="x")
+    assert [trace.name for trace in line.data] == ["A", "B", "A, cumulated", "B, cumulated"]
+    assert line.data[2].y[-1] == 100
+    bars = drift_bars(compared(list(range(200)), [1] * 200, "INT"))
+    (drawn,) = drift_figure(bars, uirevision="x").data
+    assert list(drawn.customdata[0]) == ["x"]
+    assert drawn.text[0].startswith("!")
