@@ -10,12 +10,15 @@ from typing import Any, cast
 import pytest
 from hypothesis import settings
 
+from tests.support.demo_build import built_demo
 from tests.support.golden import Golden
 from tests.support.postgres_server import running_postgres
 from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
 _DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
+# The many short-lived JVMs of the tests would spend most of their time on compiling themselves.
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _IN_CI = os.environ.get("CI") == "true"
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30
@@ -36,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", _JVM_OPTIONS)
     _work_in_memory()
     depth = config.getoption("--depth")
     settings.register_profile(
@@ -101,6 +105,13 @@ def golden(pytestconfig: pytest.Config) -> Golden:
 def paimon_version(pytestconfig: pytest.Config) -> str:
     """The Paimon version that the oracle of this process runs."""
     return cast("str", pytestconfig.getoption("--paimon"))
+
+
+@pytest.fixture(scope="session")
+def demo_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo, one for all processes of a run; copy it before changing it."""
+    own = tmp_path_factory.getbasetemp()
+    return built_demo(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture(scope="session")

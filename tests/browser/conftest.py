@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from app.cli.commands import run
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.large_table import write_large_table
 from tests.browser.visits import Visit
@@ -51,17 +50,6 @@ def browser() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def demo_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo, built by the command that people use."""
-    folder = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BRANCH_CONSOLE_STATE_DIR", str(folder / "state"))
-        patch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(folder / "cache"))
-        assert run(["demo", "--build-only", "--warehouse", str(folder / "demo")]) == 0
-    return folder / "demo"
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.demo import PROCEDURE, prepare_demo
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
-from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
 
 
@@ -23,15 +18,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
 
 
 @pytest.fixture(scope="session")
-def demo(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """The demo's warehouse, built once; copy it before changing it."""
-    folder = tmp_path_factory.mktemp("demo") / "warehouse"
-    arguments = prepare_demo(folder)
-    assert arguments is not None
-    warehouse = Warehouse.open(str(folder))
-    call = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="demo")
-    run_call(warehouse, SparkRowEngine(session, warehouse.file_io), call, InlineStages())
-    return warehouse
+def demo(demo_warehouse: Path) -> Warehouse:
+    """The demo's warehouse; copy it before changing it."""
+    return Warehouse.open(str(demo_warehouse))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
