@@ -9,7 +9,7 @@ from app.models.actions import Form
 from app.models.merge_preview import MergePreview
 from app.models.wording import code, plain, plural
 from app.widgets.confirm import lacks_role, reason_field
-from app.widgets.gates import override_field
+from app.widgets.gates import override_field, show_judgement
 from app.widgets.job_here import follow_here, job_here, start_here
 from app.widgets.preview import show_button, show_preview
 from app.widgets.rows import block
@@ -89,7 +89,8 @@ def _show_dry_run(dry: JobView, plan: MergePlan) -> None:
     unchanged = f"{code(plan.target)} is unchanged{head}"
     if dry.state is JobState.DONE:
         st.success(f"**Dry run finished; {unchanged}.** {plain(dry.message)}")
-        return
-    st.warning(
-        f"**Dry run {dry.state}; {unchanged}.** {plain(dry.message)} {code(dry.error or '')}"
-    )
+    else:
+        st.warning(
+            f"**Dry run {dry.state}; {unchanged}.** {plain(dry.message)} {code(dry.error or '')}"
+        )
+    show_judgement(dry)

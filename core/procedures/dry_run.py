@@ -10,9 +10,11 @@ from core.procedures.call import ProcedureCall
 from core.procedures.merge_branch import files_to_merge, plan_merge_call
 from core.procedures.merge_spec import MergeKind
 from core.procedures.preview_merge import planned_merge
+from core.procedures.quality_gate import MESSAGE, STAGE, judge_result, rules_digest
 from core.procedures.records import number_of, receipt_without_change, texts_of
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.settle_rows import reconcile_rows
+from core.procedures.staged_result import sides_of_merge
 from core.procedures.stages import Facts, Stages
 from core.procedures.verify_files import verify
 from core.procedures.warehouse import Warehouse
@@ -45,6 +47,13 @@ def dry_run_merge(
         lambda progress: _compare(warehouse, rows, merge, progress),
         message="Comparing rows that both sides may have changed.",
     )
+    judged: Facts = {}
+    if "rules" in checked:
+        judged = stages.run(
+            STAGE,
+            lambda progress: _judge(warehouse, rows, merge, str(checked["plan_id"]), progress),
+            message=MESSAGE,
+        )
     files = count(number_of(verified, "files"), "data file")
     return receipt_without_change(
         call,
@@ -53,6 +62,7 @@ def dry_run_merge(
             *texts_of(checked, "notes"),
             f"{files} would come, and each is there and whole.",
             *texts_of(compared, "notes"),
+            *texts_of(judged, "notes"),
             "Nothing was changed.",
         ),
         started_millis=started,
@@ -66,9 +76,11 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
         planned.preview.raise_unless_runnable(call.find_text("plan_id"))
     head = planned.table.head()
     stands = "has no snapshot" if head is None else f"stays at snapshot {head.id}"
+    digest = rules_digest(warehouse, call)
     return {
         "plan_id": planned.preview.plan_id,
         "notes": [f"Dry run: {planned.branch!r} {stands}."],
+        **({} if digest is None else {"rules": digest}),
     }
 
 
@@ -98,3 +110,13 @@ def _compare(
     told = ", ".join(f"{each} {by_verdict[each]:,}" for each in RowVerdict if each in by_verdict)
     settled = count(found.conflicts.num_rows, "conflict")
     return {"notes": [f"{settled} settled. Keys that were compared: {told or 'none'}."]}
+
+
+def _judge(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, plan_id: str, progress: Progress
+) -> Facts:
+    moves = planned_merge(warehouse, call).moves
+    if moves is not None and moves.row_places:
+        return {"notes": ["Rules are judged once the merge itself has written what it settled."]}
+    sides = sides_of_merge(warehouse, call, plan_id, {})
+    return {"notes": judge_result(warehouse, rows, call, sides, progress)["notes"]}
