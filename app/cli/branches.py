@@ -16,7 +16,12 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.check import findings_document, print_findings, print_gate
+from app.cli.check import (
+    findings_document,
+    gate_document,
+    print_findings,
+    print_gate,
+)
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
@@ -120,19 +125,19 @@ def fast_forward(
     plan = services.preview_fast_forward(identifier, source, target)
     may_run = plan.can_run or (force and plan.can_replace)
     refused = plan.verdict is Verdict.REFUSED and not (force and plan.can_replace)
+    rules = services.rules(identifier) if may_run else None
     if dry_run or not may_run:
         if as_json:
-            print_json(plan.to_object())
+            print_json({**plan.to_object(), **gate_document(rules)})
         else:
             print_plan(plan, force=force)
-            if may_run:
-                print_gate(services.rules(identifier))
+            print_gate(rules)
             if refused:
                 print_error(_refusal(plan), as_json=False)
         return _REFUSED if refused else 0
     if not as_json:
         print_plan(plan, force=force)
-        print_gate(services.rules(identifier))
+        print_gate(rules)
     arguments: dict[str, Argument] = {
         "table": identifier.table_name,
         "branch": source,
@@ -147,7 +152,7 @@ def fast_forward(
         arguments,
         background=background,
         as_json=as_json,
-        beside=plan.to_object(),
+        beside={**plan.to_object(), **gate_document(rules)},
     )
 
 
@@ -303,9 +308,9 @@ def _print_failure(
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
             judged = findings_of(services.answer(job.id).rows.to_pylist())
     if as_json:
-        gate = {"gate": findings_document(judged)} if judged else {}
+        found = {"findings": findings_document(judged)} if judged else {}
         error_told = error_object(error)
-        print_json({**beside, **gate, "operation_id": job.id, "error": error_told, "job": job})
+        print_json({**beside, **found, "operation_id": job.id, "error": error_told, "job": job})
     else:
         if judged:
             print_line()

@@ -27,6 +27,7 @@ checks = typer.Typer()
 
 _REFUSED: Final = 1
 _EXAMPLES_PRINTED: Final = 5
+_NOT_JUDGED: Final = "not judged yet"
 
 
 @checks.command()
@@ -116,6 +117,16 @@ def print_findings(findings: Iterable[Finding]) -> None:
             print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
 
 
+def gate_document(rules: RuleSet | None) -> dict[str, object]:
+    """Return the rules that a result will be judged by for a JSON document."""
+    if rules is None:
+        return {}
+    listed = [
+        {"id": each.id, "severity": str(each.severity), "asked": each.text} for each in rules.rules
+    ]
+    return {"gate": {"verdict": _NOT_JUDGED, "digest": rules.digest, "rules": listed}}
+
+
 def print_gate(rules: RuleSet | None) -> None:
     """Print the rules that a result will be judged by; nothing where there are none."""
     if rules is None:
@@ -123,5 +134,5 @@ def print_gate(rules: RuleSet | None) -> None:
     print_line()
     print_rows(
         ("gate", "rule", "severity", "asked"),
-        (("not judged yet", each.id, str(each.severity), each.text) for each in rules.rules),
+        ((_NOT_JUDGED, each.id, str(each.severity), each.text) for each in rules.rules),
     )

@@ -15,7 +15,7 @@ from app.cli.arguments import (
     text_of_file,
 )
 from app.cli.branches import BackgroundOption, run_call, snapshot_text
-from app.cli.check import print_gate
+from app.cli.check import gate_document, print_gate
 from app.cli.lifecycle import ReasonOption
 from app.cli.output import (
     count,
@@ -45,6 +45,7 @@ from core.merge.conflict import Conflict
 from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import Argument
+from core.quality.rules import RuleSet
 
 merges = typer.Typer()
 
@@ -104,20 +105,20 @@ def merge(
     }
     decision = services.preview_merge(arguments)
     plan = decision.plan
+    rules = services.rules(identifier) if plan.can_run else None
     if not as_json:
         print_merge(plan, _schema_change(services, identifier, plan))
-        if plan.can_run:
-            print_gate(services.rules(identifier))
+        print_gate(rules)
     refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
     if dry_run or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
-        return _print_end(plan, refusal, dry_run=dry_run, as_json=as_json)
+        return _print_end(plan, rules, refusal, dry_run=dry_run, as_json=as_json)
     return run_call(
         services,
         _PROCEDURE,
         {**arguments, "plan_id": plan.id},
         background=background,
         as_json=as_json,
-        beside=plan.to_object(),
+        beside={**plan.to_object(), **gate_document(rules)},
         tell=lambda receipt: {"snapshot": _head_after(receipt, target)},
     )
 
@@ -208,12 +209,17 @@ def _refusal(decision: MergeDecision) -> PaimonError | None:
 
 
 def _print_end(
-    plan: MergePlan, refusal: PaimonError | None, *, dry_run: bool, as_json: bool
+    plan: MergePlan,
+    rules: RuleSet | None,
+    refusal: PaimonError | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
     if as_json:
         error = {} if refusal is None or dry_run else {"error": error_object(refusal)}
-        print_json({**plan.to_object(), **error})
+        print_json({**plan.to_object(), **gate_document(rules), **error})
     elif refusal is not None:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a dry run's answer.

@@ -36,6 +36,9 @@ def test_a_preview_lists_what_will_be_judged(console: CommandLine, bench: Branch
     for command in (MERGE, ("fast-forward", "db.t", "dev", "--to", "old")):
         (line,) = [each for each in console(*command, "--dry-run").lines if "not judged" in each]
         assert line.split() == ["not", "judged", "yet", "key", "block", "a", "not", "null"]
+        gate = console.json(*command, "--dry-run")["gate"]
+        listed = {"id": "key", "severity": "block", "asked": "a not null"}
+        assert (gate["verdict"], gate["rules"]) == ("not judged yet", [listed])
 
 
 def test_a_broken_rule_file_stops_with_its_line(console: CommandLine, bench: BranchBench) -> None:
