@@ -62,7 +62,6 @@ from core.procedures.browse_values import (
     TagItem,
 )
 from core.procedures.call import Argument, ProcedureCall
-from core.procedures.check_rules import find_rules, read_rules
 from core.procedures.compare_quality import quality_name
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
@@ -73,6 +72,7 @@ from core.procedures.permissions import Role
 from core.procedures.preview import preview_call
 from core.procedures.preview_merge import planned_merge
 from core.procedures.resolve_conflicts import Resolution, find_resolution, save_draft
+from core.procedures.rule_evaluation import find_rules, read_rules
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 from core.quality.comparison import QualityComparison

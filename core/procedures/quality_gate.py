@@ -14,11 +14,11 @@ from core.diff.schema_diff import SchemaVerdict, diff_schemas
 from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import Identifier
 from core.procedures.call import ProcedureCall
-from core.procedures.check_rules import JudgedState, evaluate, find_rules, keep_report
 from core.procedures.consequence import Consequence, changes
 from core.procedures.permissions import Role, check_role
 from core.procedures.records import gate_of
 from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.rule_evaluation import JudgedState, evaluate, find_rules, keep_report
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.quality.gate import (

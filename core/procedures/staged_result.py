@@ -9,11 +9,11 @@ from core.format.json_text import JsonObject
 from core.format.table_schema import BucketMode
 from core.merge.merge_plan import MergePlan
 from core.procedures.call import ProcedureCall
-from core.procedures.check_rules import JudgedState
 from core.procedures.merge_messages import moved_messages
 from core.procedures.merge_rows import joined_messages, messages_from
 from core.procedures.preview_merge import planned_merge, target_table
 from core.procedures.quality_gate import GateSides, stale
+from core.procedures.rule_evaluation import JudgedState
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable

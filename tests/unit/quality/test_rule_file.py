@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
-from core.procedures.check_rules import read_rules
+from core.procedures.rule_evaluation import read_rules
 from core.quality.rules import RuleKind, Severity
 
 TABLE = Identifier.parse("db.t")

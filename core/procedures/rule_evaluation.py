@@ -1,0 +1,263 @@
+"""What the rules of a table find in one state of it, counted by the row engine."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.format.identifier import Identifier
+from core.format.table_schema import TableSchema
+from core.merge.row_text import row_texts
+from core.procedures.call import ProcedureCall
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.warehouse import Warehouse
+from core.quality.gate import GateReport
+from core.quality.rule_file import parse_rules, rule_path
+from core.quality.rule_sql import (
+    COUNTED,
+    count_query,
+    duplicate_query,
+    example_query,
+    row_query,
+    sql_query,
+)
+from core.quality.rules import (
+    MOST_EXAMPLES,
+    Outcome,
+    Rule,
+    RuleKind,
+    RuleResult,
+    RuleSet,
+    outcome,
+)
+from core.sql.answer import Answer
+from core.sql.one_table import check_condition, parse_query_of
+from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState, TableState
+
+_CELL_LENGTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedState:
+    """A state that rules are asked about.
+
+    Attributes:
+        commit_millis: When it was last committed to; None for a branch without a snapshot.
+    """
+
+    content: TableState | StagedState
+    schema: TableSchema
+    commit_millis: int | None
+
+    @classmethod
+    def at_head(cls, table: FileStoreTable) -> "JudgedState":
+        """Return the head of a branch, as readers see it."""
+        head = table.head()
+        return cls(
+            content=TableState(table=table, snapshot=None, columns=()),
+            schema=table.schema(),
+            commit_millis=None if head is None else head.time_millis,
+        )
+
+
+def find_rules(warehouse: Warehouse, table: Identifier) -> RuleSet | None:
+    """Read the rules of a table; None where it has none.
+
+    Raises:
+        InvalidInput: The file, or SQL in it, cannot be read; the message names file and line.
+    """
+    path = rule_path(warehouse.file_io.root, table.table_name)
+    if not warehouse.file_io.exists(path):
+        return None
+    try:
+        return read_rules(warehouse.file_io.read(path).decode(), table)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is no text: {error}.", path=path) from error
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{path}: {error.message}", kind=error.kind, path=path, **_line(error)
+        ) from error
+
+
+def read_rules(text: str, table: Identifier) -> RuleSet:
+    """Read rules, and the SQL in them.
+
+    Raises:
+        InvalidInput: Something in it cannot be read; the message names the line.
+    """
+    found = parse_rules(text, table.table_name)
+    for rule in found.rules:
+        try:
+            if rule.where is not None:
+                check_condition(rule.where)
+                parse_query_of(row_query(rule, table), table, is_row_query=True)
+            if rule.query is not None:
+                parse_query_of(sql_query(rule, table), table)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"Line {rule.line}: the SQL of rule {rule.id!r} cannot be used: {error.message}",
+                kind=error.kind,
+                line=rule.line,
+            ) from error
+    return found
+
+
+def evaluate(
+    rows: RowEngine,
+    table: Identifier,
+    state: JudgedState,
+    rules: Sequence[Rule],
+    *,
+    now_millis: int,
+    operation_id: str,
+    progress: Progress,
+) -> dict[str, RuleResult]:
+    """Count what rules find in a state: one pass for all rules of COUNTED, one for each other.
+
+    Args:
+        rows: The engine.
+        table: The table that the rules are of.
+        state: What is looked at.
+        rules: The rules.
+        now_millis: The time that freshness is told by.
+        operation_id: Whose question it is; no two ask at the same time.
+        progress: Told tasks done and tasks known.
+
+    Returns:
+        What was found by the rule's id; a rule that cannot be evaluated says why.
+    """
+    view = f"r{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"
+    asked = _Question(
+        rows=rows, table=table, state=state, view=view, now_millis=now_millis, progress=progress
+    )
+    together = [each for each in rules if each.kind in COUNTED]
+    found = asked.counted(together) if together else {}
+    for rule in rules:
+        if rule.id not in found:
+            found[rule.id] = asked.alone(rule)
+        if outcome(rule, found[rule.id]) is Outcome.FAILS and found[rule.id].failures:
+            found[rule.id] = replace(found[rule.id], examples=asked.examples(rule))
+    return found
+
+
+def keep_report(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, report: GateReport, started: int
+) -> None:
+    """Keep what was found of rules as the answer of a job, with the columns of FINDINGS."""
+    answer = Answer(
+        rows=report.to_table(),
+        has_more=False,
+        plan="",
+        notes=(f"Rules {report.digest}: {report.verdict}.",),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+    rows.keep(call.operation_id, answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Question:
+    """One state, and how the engine is asked about it."""
+
+    rows: RowEngine
+    table: Identifier
+    state: JudgedState
+    view: str
+    now_millis: int
+    progress: Progress
+
+    def counted(self, rules: Sequence[Rule]) -> dict[str, RuleResult]:
+        """Count for rules of COUNTED in one pass; if that fails, find out which of them cannot."""
+        try:
+            row = self._row(count_query(rules, self.state.schema, self.table))
+        except PaimonError as error:
+            problem = self._problem(rules[0], error)
+            if len(rules) > 1:
+                return {rule.id: self.counted([rule])[rule.id] for rule in rules}
+            return {rules[0].id: RuleResult(rule_id=rules[0].id, problem=problem)}
+        return {rule.id: self._result(rule, number, row) for number, rule in enumerate(rules)}
+
+    def alone(self, rule: Rule) -> RuleResult:
+        """Count for a rule that compares rows, or is a query."""
+        try:
+            if rule.kind is RuleKind.SQL:
+                number = self._row(_counting(sql_query(rule, self.table)))["n"]
+                return RuleResult(rule_id=rule.id, rows=number, failures=number)
+            row = self._row(duplicate_query(rule, self.state.schema, self.table))
+            return self._result(rule, 0, row)
+        except PaimonError as error:
+            return RuleResult(rule_id=rule.id, problem=self._problem(rule, error))
+
+    def examples(self, rule: Rule) -> tuple[str, ...]:
+        """Return some rows that fail; none where they cannot be shown."""
+        try:
+            found = self._ask(
+                example_query(rule, self.state.schema, self.table), limit=MOST_EXAMPLES
+            )
+        except PaimonError as error:
+            self._problem(rule, error)
+            return ()
+        shown = pa.table([_short(each) for each in found.columns], found.column_names)
+        texts = row_texts(shown, pa.repeat(pa.scalar(True), shown.num_rows))
+        return tuple(sorted(texts.to_pylist()))
+
+    def _result(self, rule: Rule, number: int, row: Mapping[str, Any]) -> RuleResult:
+        if rule.kind is RuleKind.FRESHNESS:
+            newest = row[f"newest_{number}"] if rule.columns else self.state.commit_millis
+            millis = _millis(newest) if isinstance(newest, date) else newest
+            age = None if millis is None else max(0, self.now_millis - millis)
+            return RuleResult(rule_id=rule.id, age_millis=age)
+        failures = row.get(f"failures_{number}", 0)
+        return RuleResult(rule_id=rule.id, rows=row[f"rows_{number}"], failures=failures)
+
+    def _row(self, sql: str) -> Mapping[str, Any]:
+        found: list[Mapping[str, Any]] = self._ask(sql, limit=1).to_pylist()
+        return found[0]
+
+    def _ask(self, sql: str, limit: int) -> pa.Table:
+        query = parse_query_of(sql, self.table)
+        rewritten = query.over([self.view] * len(query.references))
+        columns = query.columns_of(self.state.schema.row_type.names)
+        content = replace(self.state.content, columns=columns)
+        found, _ = self.rows.query(
+            rewritten.text, {self.view: (content, None)}, limit, self.progress
+        )
+        return found
+
+    def _problem(self, rule: Rule, error: PaimonError) -> str:
+        """Tell why a rule cannot be evaluated; raise what is not the rule's doing."""
+        if isinstance(error, InvalidInput):
+            return error.message.replace(self.view, self.table.table_name)
+        if error.kind is not ErrorKind.UNEXPECTED:
+            raise error
+        if rule.kind is RuleKind.MATCHES:
+            return f"{error.message} {rule.pattern!r} may be no regular expression of Java."
+        return error.message
+
+
+def _counting(sql: str) -> str:
+    return f"SELECT count(*) AS n FROM ({sql})"
+
+
+def _millis(newest: date) -> int:
+    """A value of a column of times as milliseconds since 1970; times without a zone are of UTC."""
+    if not isinstance(newest, datetime):
+        newest = datetime(newest.year, newest.month, newest.day)
+    zoned = newest if newest.tzinfo else newest.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1000)
+
+
+def _short(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.utf8_slice_codeunits(column, 0, _CELL_LENGTH)
+    return column
+
+
+def _line(error: InvalidInput) -> dict[str, Any]:
+    return {name: value for name, value in error.facts.items() if name == "line"}
