@@ -1,20 +1,16 @@
 """Rows of two states, compared in tasks and beside an independent comparison of all their rows."""
 
-import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TypeAlias
-from uuid import uuid4
+from typing import Final
 
-import pyarrow as pa
 import pytest
 
 from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
+from core.commit.schema_commit import add_column, change_schema
 from core.diff.row_diff import (
     AFTER,
     BEFORE,
@@ -27,34 +23,14 @@ from core.diff.row_diff import (
 )
 from core.diff.row_diff_index import RowFilter
 from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
-from core.format.data_types import INT, STRING, ArrayType, DataType, parse_data_type
+from core.format.data_types import STRING
 from core.format.identifier import Identifier
-from core.jobs.kept_diffs import KeptDiff, KeptDiffs
-from core.jobs.settings import JobSettings
-from core.jobs.worker import WarmRows
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.compare_rows_job import row_diff_name
+from core.jobs.kept_diffs import KeptDiff
 from core.procedures.compare_states import compare_states
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
 from core.spark.readers import read_table
 from core.spark.session import WarmSession
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
 
-Row: TypeAlias = tuple[Any, ...]
-
-COLUMNS: Final = {
-    "id": "INT NOT NULL",
-    "part": "STRING NOT NULL",
-    "x": "DOUBLE",
-    "s": "STRING",
-    "d": "DECIMAL(20, 2)",
-}
-NAMES: Final = (*COLUMNS, "l")
-NAN: Final = math.nan
 _VALUES: Final = (
     (0.0, "a", Decimal("1.00"), [1]),
     (-0.0, "a", Decimal("1.00"), [1]),
@@ -63,93 +39,14 @@ _VALUES: Final = (
     (None, None, None, [None, 2]),
     (1.5, "<b>", Decimal("123456789012345678.90"), [3, 4]),
 )
-_SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "append": {},
-    "append by partition": {"partitions": ["part"]},
-    "append in buckets": {"options": {"bucket": "2", "bucket-key": "id"}},
-    "keyed": {"keys": ["id"], "options": {"bucket": "1"}},
-    "keyed in two buckets": {"keys": ["id"], "options": {"bucket": "2"}},
-    "keyed by partition": {
-        "keys": ["part", "id"], "partitions": ["part"], "options": {"bucket": "2"},
-    },
-    "keyed, summed up": {
-        "keys": ["id"],
-        "options": {"bucket": "1", "merge-engine": "aggregation",
-                    "fields.x.aggregate-function": "last_value"},
-    },
-}  # fmt: skip
 
 
-class Bench:
-    """A table with a branch `dev`, and comparisons of its states."""
-
-    def __init__(
-        self,
-        session: WarmSession,
-        folder: Path,
-        *,
-        keys: Sequence[str] = (),
-        partitions: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
-    ) -> None:
-        self.session, self.keys = session, tuple(keys)
-        self.store = FileIO.for_url(str(folder / "warehouse"))
-        paths = TablePaths(table=f"{self.store.root}/db.db/t")
-        fields: list[tuple[str, DataType]] = [
-            (name, parse_data_type(kind)) for name, kind in COLUMNS.items()
-        ]
-        fields.append(("l", ArrayType(element=INT)))
-        schema = new_schema(
-            fields, primary_keys=keys, partition_keys=partitions, options=options or {}
-        )
-        create_table(CommitStore.of(self.store), paths, schema)
-        self.warehouse = Warehouse.open(self.store.root)
-        settings = JobSettings(warehouse=self.store.root, state_dir=str(folder / "state"))
-        self.engine = WarmRows(settings, self.warehouse.file_io)
-        self.engine._session = session
-        self.kept = KeptDiffs(folder=settings.diffs_path)
-
-    def on(self, branch: str) -> FileStoreTable:
-        return self.warehouse.table(Identifier.parse("db.t").on_branch(branch))
-
-    def write(self, branch: str, rows: Iterable[Row], deletes: Iterable[Row] = ()) -> None:
-        table = self.on(branch)
-        names = table.schema().row_type.names
-        marked = [(row, 0) for row in rows] + [(row, 3) for row in deletes]
-        objects = [
-            dict(zip(names, row, strict=False)) | ({"_VALUE_KIND": kind} if self.keys else {})
-            for row, kind in marked
-        ]
-        messages = self.engine.write_rows(table, pa.Table.from_pylist(objects), lambda *_: None)
-        FileStoreCommit(table, CommitStore.of(self.store)).commit(messages, user="test")
-
-    def run(self, name: str, **arguments: Argument) -> str:
-        call = ProcedureCall(
-            name=name,
-            arguments={"table": "db.t", **arguments},
-            actor="ann",
-            operation_id=uuid4().hex,
-        )
-        return " ".join(run_call(self.warehouse, self.engine, call, InlineStages()).notes)
-
-    def compare(self, a: str = "main", b: str = "dev") -> KeptDiff:
-        self.run("compare_states", a=a, b=b)
-        diff = compare_states(self.warehouse, Identifier.parse("db.t"), a, b)
-        found = self.kept.find(row_diff_name(Identifier.parse("db.t"), diff))
-        assert found is not None
-        return found
-
-    def rows(self, branch: str) -> list[Row]:
-        frame = read_table(self.session.spark, self.store, self.on(branch))
-        return [tuple(row) for row in frame.collect()]
-
-
-@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_the_rows_that_differ_are_those_of_an_independent_comparison(
     shape: str, session: WarmSession, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(f"{seed} {shape}")
-    bench = Bench(session, tmp_path, **_SHAPES[shape])
+    bench = Bench(session, tmp_path, **SHAPES[shape])
     bench.write("main", _some(rng, range(1, 40)))
     bench.run("create_branch", branch="dev")
     empty = bench.compare()
