@@ -222,7 +222,8 @@ def _measured_drift(
     found.append(ks)
     deviation = base.moments.deviation if base.moments else None
     if kind is ColumnKind.NUMBER and deviation and ks.value > ks.chance:
-        apart = np.abs(new.quantiles(_QUANTILES) - old.quantiles(_QUANTILES))
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(new.quantiles(_QUANTILES) - old.quantiles(_QUANTILES))
         # The ends may be infinite, or one broken value: neither tells how far the rest moved.
         inner = apart[np.isfinite(apart)][:-1]
         if len(inner):

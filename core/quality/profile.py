@@ -105,10 +105,13 @@ def moments_of(values: Floats, counts: Ints) -> Moments | None:
     count = int(counts.sum())
     if not count:
         return None
-    # Apart from the least value small distances of large numbers keep their digits.
-    least_value = float(values.min())
-    mean = least_value + float((values - least_value) @ counts) / count
-    return Moments(count=count, mean=mean, squares=float(((values - mean) ** 2) @ counts))
+    # Apart from the least value small distances of large numbers keep their digits; distances that
+    # no double holds are infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        least_value = values.min()
+        mean = least_value + (values - least_value) @ counts / count
+        squares = ((values - mean) ** 2) @ counts
+    return Moments(count=count, mean=float(mean), squares=float(squares))
 
 
 def merge_moments(parts: Iterable[Moments | None]) -> Moments | None:
@@ -123,7 +126,8 @@ def merge_moments(parts: Iterable[Moments | None]) -> Moments | None:
         whole = Moments(
             count=count,
             mean=whole.mean + apart * part.count / count,
-            squares=whole.squares + part.squares + apart**2 * whole.count * part.count / count,
+            # A power would raise where a product is infinite.
+            squares=whole.squares + part.squares + apart * apart * whole.count * part.count / count,
         )
     return whole
 

@@ -115,23 +115,21 @@ class ProfilePass:
                 "The two sides have no column in common, so that there is nothing to compare.",
                 kind=ErrorKind.UNSUPPORTED,
             )
+        task = profile_task(self._store, table, work)
         units = plan_profile_units(self._store, table, work)
         own = [each for each in units if not each.is_shared]
         shared = [each for each in units if each.is_shared]
         reads_shared = work.reads_all or sum(each.size for each in shared) <= self._shared_bytes
-        small_shared = self._is_small(units if reads_shared else own)
+        is_small = self._is_small(own)
         old, new = (
             self._profiled(
-                table,
-                work,
-                [each for each in own if each.is_after == is_after],
-                is_small=small_shared or self._is_small(own),
+                task, [each for each in own if each.is_after == is_after], work, is_small=is_small
             )
             for is_after in (False, True)
         )
         both = None
         if reads_shared:
-            both = self._profiled(table, work, shared, is_small=small_shared)
+            both = self._profiled(task, shared, work, is_small=self._is_small(units))
         return QualityComparison(
             before=str(work.diff.before.pinned),
             after=str(work.diff.after.pinned),
@@ -149,19 +147,17 @@ class ProfilePass:
 
     def _profiled(
         self,
-        table: FileStoreTable,
-        work: QualityWork,
+        task: ProfileTask,
         units: Sequence[ProfileUnit],
+        work: QualityWork,
         *,
         is_small: bool,
     ) -> Profile:
         if is_small:
-            task = profile_task(self._store, table, work, EXACT)
             return merge_profiles(list(self._here(task, units)), work.kinds, EXACT)
         whole: list[Profile] = []
-        task = profile_task(self._store, table, work, UNIT)
         for start in range(0, len(units), _WAVE):
-            found = self._in_tasks(task, units[start : start + _WAVE], table)
+            found = self._in_tasks(task, units[start : start + _WAVE])
             whole = [merge_profiles([*whole, *found], work.kinds, SIDE)]
         return merge_profiles(whole, work.kinds, SIDE)
 
@@ -170,11 +166,9 @@ class ProfilePass:
             self._progress(done, len(units))
             self._read.units += 1
             self._read.size += unit.size
-            yield task.profile(unit)
+            yield task.profile(unit, EXACT)
 
-    def _in_tasks(
-        self, task: ProfileTask, units: Sequence[ProfileUnit], table: FileStoreTable
-    ) -> list[Profile]:
+    def _in_tasks(self, task: ProfileTask, units: Sequence[ProfileUnit]) -> list[Profile]:
         known = {unit.number: self._kept.find(unit.key) for unit in units}
         found = [each for each in known.values() if each is not None]
         left = [unit for unit in units if known[unit.number] is None]
@@ -184,9 +178,9 @@ class ProfilePass:
         answers = run_units(
             self._open_session(),
             left,
-            lambda unit: {"profile": to_bytes(profile_to_table(task.profile(unit)))},
+            lambda unit: {"profile": to_bytes(profile_to_table(task.profile(unit, UNIT)))},
             ["profile"],
-            description=f"profile {table.identifier.table_name}",
+            description="profile columns",
             progress=self._progress,
         )
         keys = {unit.number: unit.key for unit in left}

@@ -8,12 +8,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
 from core.diff.logical_log import original_name
 from core.diff.state_diff import TableState
 from core.format.data_types import DataField, to_arrow
+from core.format.table_schema import TableSchema
 from core.quality.comparison import VERSION
 from core.quality.profile import Detail, Profile
 from core.quality.profile_rows import profile_rows
@@ -23,6 +25,11 @@ from core.spark.read_plan import ReadUnit, plan_read, visible_files
 from core.spark.readers import ReadTask, check_readable
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+
+_MERGING: Final = (
+    *("merge-engine", "sequence.", "fields.", "ignore-", "partial-update.", "aggregation."),
+    *("first-row.", "deletion-vectors.enabled", "rowkind.field"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +66,6 @@ class ProfileTask:
         sources: For each compared column the one that it is read from, of both sides.
         fields: The compared columns.
         keys: Names of those that make up the key.
-        detail: How much is kept of a unit.
     """
 
     before: ReadTask
@@ -67,21 +73,18 @@ class ProfileTask:
     sources: tuple[tuple[DataField | None, DataField | None], ...]
     fields: tuple[DataField, ...]
     keys: tuple[str, ...]
-    detail: Detail
 
-    def profile(self, unit: ProfileUnit) -> Profile:
+    def profile(self, unit: ProfileUnit, detail: Detail) -> Profile:
         """Read and profile a unit; raises FormatError or InvalidInput."""
         rows = (self.after if unit.is_after else self.before).read(unit.files)
         columns = {
             field.name: _cells(rows, sources[unit.is_after], field)
             for field, sources in zip(self.fields, self.sources, strict=True)
         }
-        return profile_rows(pa.table(columns), self.fields, self.keys, self.detail)
+        return profile_rows(pa.table(columns), self.fields, self.keys, detail)
 
 
-def profile_task(
-    store: FileIO, table: FileStoreTable, work: QualityWork, detail: Detail
-) -> ProfileTask:
+def profile_task(store: FileIO, table: FileStoreTable, work: QualityWork) -> ProfileTask:
     """Say what every task of a profile knows.
 
     Raises:
@@ -106,7 +109,6 @@ def profile_task(
         sources=sources,
         fields=work.fields,
         keys=work.keys,
-        detail=detail,
     )
 
 
@@ -121,9 +123,13 @@ def plan_profile_units(
     """
     masked = {original_name(each.key[2]) for each in work.diff.masks}
     states = ((False, work.diff.before), (True, work.diff.after))
+    is_alike = _merging(work.diff.before.schema) == _merging(work.diff.after.schema)
     before, after = (
         {
-            frozenset(_same_rows(unit.files, masked, is_after=is_after)): unit
+            (
+                is_alike or is_after,
+                frozenset(_same_rows(unit.files, masked, is_after=is_after)),
+            ): unit
             for unit in _read_units(store, table, state)
         }
         for is_after, state in states
@@ -178,8 +184,15 @@ def _content(work: QualityWork) -> list[object]:
     schema = work.diff.after.schema
     columns = [[each.name, str(each.type)] for each in work.columns]
     ids = [[each.before and each.before.id, each.after and each.after.id] for each in work.columns]
-    options = sorted(schema.options.items()) if schema.primary_keys else []
-    return [VERSION, columns, ids, list(work.keys), [list(each) for each in options]]
+    return [VERSION, columns, ids, list(work.keys), _merging(schema)]
+
+
+def _merging(schema: TableSchema) -> list[list[str]]:
+    """The options that decide what files of one key are merged into."""
+    if not schema.primary_keys:
+        return []
+    found = (each for each in schema.options.items() if each[0].startswith(_MERGING))
+    return sorted(list(each) for each in found)
 
 
 def _key(files: Iterable[DataFile], content: list[object]) -> str:

@@ -120,6 +120,8 @@ def test_what_cannot_be_rated_is_said() -> None:
     assert appeared.rating is Rating.ALARM
     infinite = compared([1.0, float("inf")] * 200, [float("-inf"), 1.0] * 200)
     assert infinite.rating is Rating.ALARM
+    both = compared([1.0, float("inf")] * 200, [5.0, float("inf")] * 200)
+    assert both.rating is Rating.ALARM
 
 
 def test_different_values_of_own_rows_are_not_compared() -> None:

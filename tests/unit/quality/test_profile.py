@@ -153,6 +153,18 @@ def test_texts_are_counted() -> None:
     }  # fmt: skip
 
 
+def test_numbers_that_no_double_can_add_up_are_profiled() -> None:
+    field = DataField(id=0, name="x", type=parse_data_type("DOUBLE"))
+    for pieces in (1, 4):
+        values = [1e308, -1e308, 1e308, float("inf")]
+        found = profiled([field], {"x": values}, EXACT, pieces).columns["x"]
+        assert (found.low, found.high) == ("-1e+308", "inf")
+        assert found.moments is not None
+        assert found.moments.count == 3
+        assert found.distribution is not None
+        assert found.distribution.quantiles(np.array([0.5])).tolist() == [1e308]
+
+
 def test_nested_values_are_only_counted() -> None:
     field = DataField(id=0, name="list", type=ArrayType(element=INT))
     found = profiled([field], {"list": [[1], None, [1]]}, EXACT).columns["list"]
