@@ -3,13 +3,13 @@
 from app.cli.jobs import follow_job
 from app.cli.output import fields_of, print_fields, print_line, print_rows
 from app.models.compare_quality import (
-    figure_lines,
     key_words,
     rating_words,
     read_words,
     scope_words,
     summary,
 )
+from app.models.quality_figures import figure_lines
 from app.services import Services
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, NotFound, PaimonError

@@ -1,44 +1,17 @@
-"""The quality of two sides as people read it: ratings in words, figures with labels, bars, bins."""
+"""The quality of two sides as people read it: ratings in words, ranked bars, shares of bins."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final
 
-from app.models.wording import MINUS, count, plural, shortened, signed
-from core.quality.comparison import (
-    QUANTILES,
-    ColumnComparison,
-    QualityComparison,
-    Scope,
-    ScopeComparison,
-    SideFigures,
-)
+from app.models.quality_figures import EXACT, LONGEST, measure_text
+from app.models.wording import count, plural, shortened
+from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
 from core.quality.drift import NAN_BIN, NULL_BIN, OTHER_BIN, Bin, Drift, Measure, Rating
 from core.quality.profile import ColumnKind
 
-EXACT: Final = "exact"
-NOT_READ: Final = "not read"
-NOTHING: Final = "\N{EN DASH}"
 _MOST_BARS: Final = 20
 _MOST_CATEGORIES: Final = 15
-_LONGEST: Final = 40
-_DAY_MICROS: Final = 86_400_000_000
-_Get: TypeAlias = Callable[[SideFigures], float | None]
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureLine:
-    """A figure of a column on both sides; `label` says how good it is."""
-
-    name: str
-    before: str
-    after: str
-    delta: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,82 +179,12 @@ def _most_frequent(bins: Sequence[Bin]) -> list[Bin]:
     return [*categories[:_MOST_CATEGORIES], others, *apart]
 
 
-def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
-    """Return the figures of a column on both sides."""
-    old, new = column.before, column.after
-    lines = [
-        _count_line("rows", old, new, lambda side: side.rows),
-        _count_line("nulls", old, new, lambda side: side.nulls),
-        _share_line(old, new),
-    ]
-    if column.kind is ColumnKind.NUMBER and any(side and side.nans for side in (old, new)):
-        lines.append(_count_line("NaN", old, new, lambda side: side.nans))
-    if column.kind is ColumnKind.OTHER:
-        lines.append(
-            FigureLine(name="distinct", before=NOTHING, after=NOTHING, delta="", label=NOT_READ)
-        )
-        return tuple(lines)
-    lines.append(_distinct_line(old, new))
-    lines += [_end_line(name, column, get) for name, get in (("min", _low), ("max", _high))]
-    if column.kind is ColumnKind.FLAG:
-        return tuple(lines)
-    what = "length, " if column.kind in (ColumnKind.TEXT, ColumnKind.BYTES) else ""
-    lines.append(_measure_line(f"{what}mean", column, _mean, EXACT))
-    lines.append(_measure_line(f"{what}deviation", column, _deviation, EXACT, is_span=True))
-    error = max((side.rank_error for side in (old, new) if side), default=0.0)
-    label = EXACT if not error else f"≈ ±{100 * error:.2f} % of rows"
-    lines += [
-        _measure_line(f"{what}p{share:.0%}".rstrip("%"), column, _quantile(at), label)
-        for at, share in enumerate(QUANTILES)
-    ]
-    return tuple(lines)
-
-
-def measure_text(value: float | None, column: ColumnComparison, *, is_span: bool = False) -> str:
-    """Write a measure of a column: dates as dates, spans of time as such, numbers shortly.
-
-    Args:
-        value: See `core.quality.profile_rows.to_measures`.
-        column: What it is a measure of.
-        is_span: Whether it is a distance of two measures.
-    """
-    if value is None or math.isnan(value):
-        return NOTHING
-    if column.kind is not ColumnKind.TIME or math.isinf(value):
-        return f"{value:,.6g}".replace("-", MINUS) if abs(value) < 1e15 else f"{value:.6g}"
-    is_date = column.type.startswith("DATE")
-    micros = value * _DAY_MICROS if is_date else value
-    if is_span:
-        return _span(micros)
-    if column.type.startswith("TIME("):
-        return _time_of_day(micros)
-    try:
-        moment = _EPOCH + timedelta(microseconds=round(micros))
-    except OverflowError:
-        return f"{value:.6g}"
-    return f"{moment:%Y-%m-%d}" if is_date else f"{moment:%Y-%m-%d %H:%M:%S}"
-
-
-def _time_of_day(micros: float) -> str:
-    seconds = round(micros / 1e6)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def _span(micros: float) -> str:
-    sign = MINUS if micros < 0 else ""
-    days = abs(micros) / _DAY_MICROS
-    if days >= 1:
-        return f"{sign}{days:,.2f} d"
-    seconds = abs(micros) / 1e6
-    return f"{sign}{seconds / 3600:.2f} h" if seconds >= 3600 else f"{sign}{seconds:.3g} s"
-
-
 def _bin_label(each: Bin, column: ColumnComparison) -> str:
     if each.name is not None:
         return each.name
     if each.value is not None:
         is_plain = each.value not in ("", NAN_BIN, NULL_BIN, OTHER_BIN)
-        return shortened(each.value, _LONGEST) if is_plain else f'"{each.value}"'
+        return shortened(each.value, LONGEST) if is_plain else f'"{each.value}"'
     low, high = (measure_text(end, column) for end in (each.low, each.high))
     if column.kind is ColumnKind.TIME:
         # Both ends would not fit below a bar, and the one begins where the other ends.
@@ -289,108 +192,6 @@ def _bin_label(each: Bin, column: ColumnComparison) -> str:
     if each.low is None:
         return "all" if each.high is None else f"≤ {high}"
     return f"> {low}" if each.high is None else f"{low} … {high}"
-
-
-def _low(side: SideFigures | None) -> str | None:
-    return side.low if side else None
-
-
-def _high(side: SideFigures | None) -> str | None:
-    return side.high if side else None
-
-
-def _mean(side: SideFigures) -> float | None:
-    return side.mean
-
-
-def _deviation(side: SideFigures) -> float | None:
-    return side.deviation
-
-
-def _text(value: str | None, kind: ColumnKind) -> str:
-    if value is None:
-        return NOTHING
-    if kind is ColumnKind.NUMBER:
-        return value.replace("-", MINUS)
-    return shortened(value, _LONGEST) if value else '""'
-
-
-def _end_line(
-    name: str, column: ColumnComparison, get: Callable[[SideFigures | None], str | None]
-) -> FigureLine:
-    before, after = get(column.before), get(column.after)
-    delta = ""
-    if column.kind is ColumnKind.NUMBER and before is not None and after is not None:
-        ends = (Decimal(before), Decimal(after))
-        if all(each.is_finite() for each in ends):
-            apart = ends[1] - ends[0]
-            delta = f"{apart:+,}".replace("-", MINUS) if apart else "0"
-    return FigureLine(
-        name=name,
-        before=_text(before, column.kind),
-        after=_text(after, column.kind),
-        delta=delta,
-        label=EXACT,
-    )
-
-
-def _quantile(at: int) -> _Get:
-    return lambda side: side.quantiles[at] if side.quantiles else None
-
-
-def _count_line(
-    name: str,
-    old: SideFigures | None,
-    new: SideFigures | None,
-    get: Callable[[SideFigures], int],
-) -> FigureLine:
-    before, after = (None if side is None else get(side) for side in (old, new))
-    delta = "" if before is None or after is None else signed(after - before)
-    return FigureLine(name=name, before=count(before), after=count(after), delta=delta, label=EXACT)
-
-
-def _share_line(old: SideFigures | None, new: SideFigures | None) -> FigureLine:
-    shares = [
-        None if side is None or not side.rows else 100 * side.nulls / side.rows
-        for side in (old, new)
-    ]
-    before, after = (NOTHING if each is None else f"{each:.2f} %" for each in shares)
-    delta = ""
-    if shares[0] is not None and shares[1] is not None:
-        delta = f"{shares[1] - shares[0]:+.2f} points".replace("-", MINUS)
-    return FigureLine(name="null rate", before=before, after=after, delta=delta, label=EXACT)
-
-
-def _distinct_line(old: SideFigures | None, new: SideFigures | None) -> FigureLine:
-    line = _count_line("distinct", old, new, lambda side: side.distinct or 0)
-    errors = [side.distinct_error for side in (old, new) if side]
-    if not any(errors):
-        return line
-    return FigureLine(
-        name=line.name,
-        before=line.before,
-        after=line.after,
-        delta=line.delta,
-        label=f"≈ ±{count(max(errors))} (95 %)",
-    )
-
-
-def _measure_line(
-    name: str, column: ColumnComparison, get: _Get, label: str, *, is_span: bool = False
-) -> FigureLine:
-    before, after = (None if side is None else get(side) for side in (column.before, column.after))
-    delta = ""
-    if before is not None and after is not None:
-        apart = after - before
-        sign = "+" if apart > 0 else ""
-        delta = "0" if not apart else f"{sign}{measure_text(apart, column, is_span=True)}"
-    return FigureLine(
-        name=name,
-        before=measure_text(before, column, is_span=is_span),
-        after=measure_text(after, column, is_span=is_span),
-        delta=delta,
-        label=label,
-    )
 
 
 def key_words(scope: ScopeComparison) -> Sequence[tuple[str, str]]:

@@ -7,16 +7,15 @@ from app import reads, state
 from app.charts.compare_quality import bins_figure, drift_figure
 from app.charts.palette import CHART_CONFIG
 from app.models.compare_quality import (
-    EXACT,
     bin_shares,
     drift_bars,
-    figure_lines,
     key_words,
     rating_words,
     read_words,
     scope_words,
     summary,
 )
+from app.models.quality_figures import EXACT, figure_lines
 from app.models.wording import code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job

@@ -9,12 +9,12 @@ from app.charts.compare_quality import bins_figure, drift_figure
 from app.models.compare_quality import (
     bin_shares,
     drift_bars,
-    figure_lines,
     key_words,
     rating_words,
     scope_words,
     summary,
 )
+from app.models.quality_figures import figure_lines
 from core.diff.row_diff import ComparedColumn
 from core.format.data_types import DataField, arrow_schema, parse_data_type
 from core.quality.comparison import ColumnComparison, Scope, ScopeComparison, compare_profiles
