@@ -117,6 +117,7 @@ def evaluate(
     now_millis: int,
     operation_id: str,
     progress: Progress,
+    shows_rows: bool = True,
 ) -> dict[str, RuleResult]:
     """Count what rules find in a state: one pass for all rules of COUNTED, one for each other.
 
@@ -128,6 +129,7 @@ def evaluate(
         now_millis: The time that freshness is told by.
         operation_id: Whose question it is; no two ask at the same time.
         progress: Told tasks done and tasks known.
+        shows_rows: Whether some of the rows that fail are looked up.
 
     Returns:
         What was found by the rule's id; a rule that cannot be evaluated says why.
@@ -141,7 +143,8 @@ def evaluate(
     for rule in rules:
         if rule.id not in found:
             found[rule.id] = asked.alone(rule)
-        if outcome(rule, found[rule.id]) is Outcome.FAILS and found[rule.id].failures:
+        has_rows = outcome(rule, found[rule.id]) is Outcome.FAILS and found[rule.id].failures
+        if shows_rows and has_rows:
             found[rule.id] = replace(found[rule.id], examples=asked.examples(rule))
     return found
 

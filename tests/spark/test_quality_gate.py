@@ -1,0 +1,399 @@
+"""Rules on real rows, and the gate that holds back what newly breaks them."""
+
+import datetime as dt
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.commit.schema_commit import change_schema, create_table, drop_column, new_schema
+from core.errors import ErrorKind, InvalidInput, NotAllowed, PaimonError, Refused
+from core.format.data_types import parse_data_type
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.quality_gate import STAGE
+from core.procedures.registry import run_call
+from core.procedures.rule_evaluation import JudgedState, evaluate, read_rules
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.quality.rule_file import rule_path
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import WarmSession
+from core.sql.answer import Answer
+from core.storage.table_paths import TablePaths
+from core.table.file_store_table import FileStoreTable
+from tests.support.branch_bench import tree
+
+NAME = Identifier.parse("db.t")
+COLUMNS = {
+    "id": "INT NOT NULL",
+    "amount": "DOUBLE",
+    "price": "DECIMAL(10, 2)",
+    "code": "STRING",
+    "day": "DATE",
+    "at": "TIMESTAMP(6)",
+    "is`odd": "BOOLEAN",
+}
+Row = dict[str, Any]
+
+
+class Table:
+    """A table with or without a key, changed and judged through procedures."""
+
+    def __init__(self, session: WarmSession, folder: Path, *keys: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.warehouse = Warehouse.open(str(folder))
+        self.folder = folder
+        self.kept: dict[str, Answer] = {}
+        self.engine = _Keeping(session, self.warehouse, self.kept)
+        paths = TablePaths(table=f"{self.warehouse.file_io.root}/db.db/t")
+        fields = [(name, parse_data_type(kind)) for name, kind in COLUMNS.items()]
+        options = {"bucket": "1"} if keys else {}
+        schema = new_schema(fields, primary_keys=list(keys), options=options)
+        create_table(CommitStore.of(self.warehouse.file_io), paths, schema)
+
+    def on(self, branch: str = "main") -> FileStoreTable:
+        return self.warehouse.table(NAME.on_branch(branch))
+
+    def write(self, rows: list[Row], branch: str = "main") -> None:
+        table = self.on(branch)
+        whole = pa.Table.from_pylist(rows, schema=_LAYOUT)
+        messages = self.engine.write_rows(table, whole, lambda *_: None)
+        FileStoreCommit(table, self.warehouse.store).commit(messages, user="test")
+
+    def keep_rules(self, *rules: str) -> None:
+        path = Path(rule_path(str(self.folder), "db.t"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_file(*rules))
+
+    def run(
+        self,
+        name: str,
+        operation_id: str,
+        role: str = "operator",
+        meddles: Callable[[str], None] = lambda _: None,
+        **more: Argument,
+    ) -> Receipt:
+        call = ProcedureCall(
+            name=name, arguments={"table": "db.t", **more}, actor="ann", role=role,
+            operation_id=operation_id,
+        )  # fmt: skip
+        stages = InlineStages(on_stage=lambda stage, _: meddles(stage))
+        return run_call(self.warehouse, self.engine, call, stages)
+
+
+class _Keeping(SparkRowEngine):
+    """The engine of a worker, which keeps answers."""
+
+    def __init__(self, session: WarmSession, warehouse: Warehouse, kept: dict[str, Answer]) -> None:
+        super().__init__(session, warehouse.file_io)
+        self._kept = kept
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        self._kept[operation_id] = answer
+
+
+_LAYOUT = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("amount", pa.float64()),
+        ("price", pa.decimal128(10, 2)),
+        ("code", pa.string()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us")),
+        ("is`odd", pa.bool_()),
+    ]
+)
+
+
+def _file(*rules: str) -> str:
+    return "\n".join(
+        ["table: db.t", "rules:" if rules else "rules: []", *(f"  - {{{each}}}" for each in rules)]
+    )
+
+
+ROWS: list[Row] = [
+    {"id": 1, "amount": 1.0, "price": 1, "code": "a1", "day": dt.date(2026, 1, 1), "is`odd": True},
+    {"id": 2, "amount": -0.0, "price": 2, "code": "b2", "at": dt.datetime(2026, 1, 1, 6)},
+    {"id": 3, "amount": float("nan"), "price": None, "code": None, "is`odd": False},
+    {"id": 4, "amount": 100.0, "price": 4, "code": "it's", "day": dt.date(2026, 2, 1)},
+    {"id": 5, "amount": 100.5, "price": 5, "code": "a1", "day": dt.date(2025, 1, 1)},
+    {"id": 6, "amount": None, "price": 6, "code": "", "at": dt.datetime(2026, 1, 2, 12)},
+    {"id": 7, "amount": float("inf"), "price": 7, "code": "a\\d", "is`odd": True},
+    {"id": 8, "amount": 0.1, "price": 8, "code": "B2", "day": dt.date(2026, 1, 1)},
+]  # fmt: skip
+
+
+def _is_out(low: float, high: float) -> Callable[[Row], bool]:
+    def fails(row: Row) -> bool:
+        value = row.get("amount")
+        return value is not None and (math.isnan(value) or value < low or value > high)
+
+    return fails
+
+
+def _shares(*names: str) -> Callable[[Row], bool]:
+    counts = Counter(tuple(row.get(name) for name in names) for row in ROWS)
+
+    def fails(row: Row) -> bool:
+        values = tuple(row.get(name) for name in names)
+        return None not in values and counts[values] > 1
+
+    return fails
+
+
+CELLS: dict[str, tuple[Callable[[Row], bool], Callable[[Row], bool]]] = {
+    # The rule, then which rows it looks at, then which of them fail: as Python has it.
+    "rule: not_null, columns: [code, amount]": (
+        lambda row: True,
+        lambda row: row["code"] is None or row["amount"] is None,
+    ),
+    "rule: in_range, column: amount, min: 0, max: 100": (lambda row: True, _is_out(0, 100)),
+    "rule: in_range, column: amount, max: 0.1, strict_max: true": (
+        lambda row: True,
+        lambda row: row["amount"] is not None and not row["amount"] < 0.1,
+    ),
+    "rule: in_range, column: price, min: 2.00, max: 1e1": (
+        lambda row: True,
+        lambda row: row["price"] is not None and row["price"] < 2,
+    ),
+    "rule: in_range, column: day, min: 2026-01-01, max: 2026-01-31": (
+        lambda row: True,
+        lambda row: row.get("day") is not None and row["day"].strftime("%Y-%m") != "2026-01",
+    ),
+    "rule: in_range, column: at, max: '2026-01-02 11:00:00'": (
+        lambda row: True,
+        lambda row: row.get("at") is not None and row["at"].day > 1,
+    ),
+    """rule: in_set, column: code, values: [a1, "it's", 'a\\d']""": (
+        lambda row: True,
+        lambda row: row["code"] is not None and row["code"] not in ("a1", "it's", "a\\d"),
+    ),
+    "rule: in_set, column: 'is`odd', values: [true]": (
+        lambda row: True,
+        lambda row: row.get("is`odd") is False,
+    ),
+    "rule: matches, column: code, pattern: '^[a-z]\\d$'": (
+        lambda row: True,
+        lambda row: row["code"] in ("it's", "", "a\\d", "B2"),
+    ),
+    "rule: unique, columns: [code]": (lambda row: True, _shares("code")),
+    "rule: unique, columns: [code, day]": (lambda row: True, _shares("code", "day")),
+    """rule: in_range, column: amount, min: 0, max: 100, where: "code like 'a%' or id > 6" """: (
+        lambda row: (row["code"] or "").startswith("a") or row["id"] > 6,
+        _is_out(0, 100),
+    ),
+    "rule: row_count_between, min: 3, where: amount > 50": (
+        lambda row: row["amount"] is not None and not row["amount"] <= 50,
+        lambda row: False,
+    ),
+}
+
+
+def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_path: Path) -> None:
+    for keys in ((), ("id",)):
+        table = Table(session, tmp_path / f"keys-{len(keys)}", *keys)
+        table.write([{**row, "code": "old"} for row in ROWS[:3]] if keys else ROWS[:3])
+        table.write(ROWS if keys else ROWS[3:])
+        rules = read_rules(
+            _file(*(f"id: r{number}, {rule}" for number, rule in enumerate(CELLS))), NAME
+        ).rules
+        found = evaluate(
+            table.engine, NAME, JudgedState.at_head(table.on()), rules,
+            now_millis=0, operation_id="op", progress=lambda *_: None,
+        )  # fmt: skip
+        for rule, (text, (concerns, fails)) in zip(rules, CELLS.items(), strict=True):
+            looked_at = [row for row in ROWS if concerns(row)]
+            result = found[rule.id]
+            assert result.problem is None, text
+            assert result.rows == len(looked_at), text
+            failing = [row["id"] for row in looked_at if fails(row)]
+            assert result.failures == len(failing), text
+            shown = [json.loads(each) for each in result.examples]
+            if not text.startswith("rule: unique"):
+                assert sorted(int(each["id"]) for each in shown) == failing, text
+
+
+def test_what_cannot_be_evaluated_says_why_and_holds_no_other_rule_back(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path)
+    table.write(ROWS)
+    cells: Mapping[str, str | None] = {
+        "rule: not_null, columns: [id]": None,
+        "rule: not_null, columns: [gone]": "no column 'gone'",
+        "rule: in_range, column: amount, min: cheap": "'cheap' is no DOUBLE",
+        "rule: in_range, column: 'is`odd', min: 0": "BOOLEAN",
+        "rule: matches, column: id, pattern: a": "only texts are matched",
+        "rule: matches, column: code, pattern: '('": "regular expression",
+        "rule: not_null, columns: [id], where: nowhere > 1": "nowhere",
+        "rule: not_null, columns: [id], where: 1 / (id - 1) > 0": "zero",
+        "rule: freshness, column: code, max_age: 1h": "tells no day",
+        "rule: sql, query: 'SELECT missing FROM {table}'": "missing",
+    }
+    rules = read_rules(
+        _file(*(f"id: r{number}, {rule}" for number, rule in enumerate(cells))), NAME
+    ).rules
+    found = evaluate(
+        table.engine, NAME, JudgedState.at_head(table.on()), rules,
+        now_millis=0, operation_id="op", progress=lambda *_: None,
+    )  # fmt: skip
+    for rule, (text, wanted) in zip(rules, cells.items(), strict=True):
+        problem = found[rule.id].problem
+        assert (
+            (problem is None)
+            if wanted is None
+            else wanted in (problem or "").lower() + (problem or "")
+        ), (text, problem)
+
+
+def _diverged(session: WarmSession, folder: Path, keys: tuple[str, ...], *, moves: bool) -> Table:
+    """Good rows on main; the branch brings a NULL code; main moves on where that is asked for."""
+    table = Table(session, folder, *keys)
+    table.write([{"id": number, "amount": 1.0, "code": "a"} for number in range(5)])
+    table.run("create_branch", "make", branch="dev")
+    table.write([{"id": 7, "amount": -5.0, "code": None}], "dev")
+    if moves:
+        table.write([{"id": 9, "amount": 2.0, "code": "b"}])
+    return table
+
+
+_CODE = "id: code, rule: not_null, columns: [code], severity: block"
+
+
+def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    keyed = ("id",)
+    for cell in (
+        ((), "merge_branch", True),
+        (keyed, "merge_branch", True),
+        (keyed, "merge_branch", False),
+        ((), "fast_forward", False),
+    ):
+        keys, name, moves = cell
+        table = _diverged(session, tmp_path / f"{len(keys)}-{name}-{moves}", keys, moves=moves)
+        table.keep_rules(_CODE, "id: amount, rule: in_range, column: amount, min: 0")
+        before = tree(table.folder / "db.db")
+        if cell == (keyed, "merge_branch", True):
+            with pytest.raises(Refused, match="Rule 'code' fails"):
+                table.run("dry_run_merge", "dry", branch="dev")
+        with pytest.raises(Refused) as refused:
+            table.run(name, "first", branch="dev")
+        assert refused.value.kind is ErrorKind.GATE_FAILED, cell
+        rows = 7 if moves else 6
+        said = f"Rule 'code' fails: 1 of {rows} rows, 0 of {rows - 1} rows before."
+        assert said in refused.value.message, cell
+        assert tree(table.folder / "db.db") == before, cell
+        worst, milder = table.kept["first"].rows.to_pylist()
+        assert (worst["rule"], worst["verdict"], worst["failures"]) == ("code", "block", 1), cell
+        assert json.loads(worst["examples"][0])["id"] == 7, cell
+        assert (milder["rule"], milder["verdict"]) == ("amount", "warn"), cell
+        with pytest.raises(NotAllowed):
+            table.run(name, "meek", branch="dev", role="approver", override_gate="I may not")
+        with pytest.raises(InvalidInput, match="with a reason"):
+            table.run(name, "mute", branch="dev", override_gate=" ")
+        assert tree(table.folder / "db.db") == before, cell
+        receipt = table.run(name, "second", branch="dev", override_gate="Known, see 41")
+        assert receipt.gate is not None, cell
+        override = receipt.gate["override"]
+        assert (override["actor"], override["reason"]) == ("ann", "Known, see 41"), cell
+        assert "Gate overridden by ann: Known, see 41" in receipt.notes, cell
+        found = next(each for each in receipt.gate["findings"] if each["rule"] == "code")
+        assert (found["failures"], found["failures_before"]) == (1, 0), cell
+        head = table.on().head()
+        assert head is not None
+        if moves:
+            # A history that is taken over is taken as it is; a merge has a snapshot of its own.
+            properties = head.properties or {}
+            assert properties["branch.gate-override-reason"] == "Known, see 41", cell
+            assert "Rule 'code'" in properties["branch.gate-findings"], cell
+
+
+def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = _diverged(session, tmp_path, (), moves=True)
+    table.keep_rules("id: few, rule: row_count_between, max: 100, severity: block")
+
+    def moves(stage: str) -> None:
+        if stage == STAGE:
+            table.write([{"id": 10, "code": "c"}])
+
+    def rewrites(stage: str) -> None:
+        if stage == "merge branch":
+            table.keep_rules("id: few, rule: row_count_between, max: 1, severity: block")
+
+    for meddles, kind, said in (
+        (moves, ErrorKind.HEAD_MOVED, "'dev' or 'main' moved"),
+        (rewrites, ErrorKind.GATE_FAILED, "The rules of the table were changed"),
+    ):
+        with pytest.raises(Refused, match=said) as refused:
+            table.run("merge_branch", meddles.__name__, branch="dev", meddles=meddles)
+        assert refused.value.kind is kind
+    assert "few" in table.kept["rewrites"].rows["rule"].to_pylist()
+    # Without a rule that fails, a column that goes is the schema's own matter.
+    table.keep_rules()
+    change_schema(table.on("dev"), table.warehouse.store, [drop_column("price")], now_millis=1)
+    with pytest.raises(Refused, match="dropped 'price'") as refused:
+        table.run("merge_branch", "drops", branch="dev")
+    assert refused.value.kind is ErrorKind.GATE_FAILED
+
+
+def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = _diverged(session, tmp_path, ("id",), moves=True)
+    table.write([{"id": 3, "amount": 1.0, "code": None}])
+    table.keep_rules(f"{_CODE}, strict: true")
+    with pytest.raises(Refused, match="Rule 'code' fails: 2 of 7 rows, 1 of 6 rows before"):
+        table.run("merge_branch", "strict", branch="dev")
+    # A branch that main's rules never heard of is no way around them: the file is the table's.
+    table.keep_rules("id: gone, rule: not_null, columns: [gone], severity: block")
+    with pytest.raises(Refused, match="Rule 'gone' was not evaluated: There is no column 'gone'"):
+        table.run("merge_branch", "unknown", branch="dev")
+    table.keep_rules("id: gone, rule: not_nul, columns: [gone]")
+    with pytest.raises(PaimonError, match=r"db\.t\.yaml: Line 3: rules\[1\]\.rule is 'not_nul'"):
+        table.run("merge_branch", "broken", branch="dev")
+    table.keep_rules(_CODE)
+    receipt = table.run("merge_branch", "known", branch="dev")
+    assert receipt.gate is not None
+    assert receipt.gate["verdict"] == "warn"
+    assert "override" not in receipt.gate
+    head = table.on().head()
+    assert head is not None
+    assert (head.properties or {})["branch.gate"] == "warn"
+
+
+def test_a_merge_that_breaks_what_neither_branch_breaks_writes_nothing(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path, "id")
+    table.write([{"id": number, "amount": 0.0, "code": "a"} for number in range(5)])
+    table.run("create_branch", "make", branch="dev")
+    table.write([{"id": 1, "amount": 0.0, "code": "x"}], "dev")
+    table.write([{"id": 1, "amount": 5.0, "code": "a"}])
+    query = "SELECT id FROM {table} WHERE amount > 0 AND code = 'x'"
+    table.keep_rules(f'id: paid, rule: sql, query: "{query}", severity: block')
+    for branch in ("main", "dev"):
+        table.run("check_rules", f"check-{branch}", table=f"db.t$branch_{branch}")
+        (row,) = table.kept[f"check-{branch}"].rows.to_pylist()
+        assert (row["verdict"], row["failures"]) == ("pass", 0)
+    before = tree(table.folder / "db.db")
+    with pytest.raises(Refused) as refused:
+        table.run("merge_branch", "merge", branch="dev")
+    assert "Rule 'paid' fails: 1 row, 0 rows before." in refused.value.message
+    assert table.kept["merge"].rows["examples"].to_pylist() == [['{"id": 1}']]
+    assert tree(table.folder / "db.db") == before
+    # The same files as a merge would have left; a rule that they keep lets them be.
+    table.keep_rules(f'id: paid, rule: sql, query: "{query}"')
+    receipt = table.run("merge_branch", "again", branch="dev")
+    assert "Gate: warn." in receipt.notes
