@@ -24,7 +24,6 @@ from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.kept_diffs import KeptDiff
 from core.jobs.progress import JobView, WorkerView
-from core.merge.policy import Policy
 from core.merge.policy_draft import PolicyDraft
 from core.merge.settle_again import settle_again
 from core.procedures.browse_values import (
@@ -203,21 +202,16 @@ def resolution(arguments: Mapping[str, Argument]) -> Resolution:
     return get_services().resolution(arguments)
 
 
-def settled_conflicts(
-    identifier: Identifier, plan_id: str, draft: PolicyDraft, policy: Policy | None = None
-) -> pa.Table | None:
+def settled_conflicts(identifier: Identifier, plan_id: str, draft: PolicyDraft) -> pa.Table | None:
     """Return the conflicts of a plan as a draft settles them, None before any comparison.
 
     Args:
         identifier: The table.
         plan_id: Of the plan that rows were compared for.
         draft: As it stands; a version of it never changes.
-        policy: What is tried in its place.
     """
-    found = row_conflicts(identifier, plan_id)
-    if found is None or policy is not None:
-        table = identifier.on_branch(MAIN_BRANCH).table_name
-        return found if found is None else settle_again(found, policy or draft.policy, table)
+    if row_conflicts(identifier, plan_id) is None:
+        return None
     return _settle(*_reader(), identifier, plan_id, (draft.id, draft.version), draft)
 
 

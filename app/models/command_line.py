@@ -20,7 +20,7 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "merge_branch": ("branch",),
     "undo": ("operation",),
 }
-_POLICY_FILE: Final = "policy.yaml"
+POLICY_FILE: Final = "policy.yaml"
 """Where a policy goes that the command line reads from a file."""
 _OPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("create_branch", "tag"): "--from-tag",
@@ -54,7 +54,7 @@ def _option(procedure: str, name: str, value: Argument) -> list[str]:
     if name == "protected":
         return [] if value else ["--remove"]
     if name == "policy":
-        return ["--policy", _POLICY_FILE]
+        return ["--policy", POLICY_FILE]
     option = _OPTIONS.get((procedure, name), f"--{name.replace('_', '-')}")
     if isinstance(value, bool):
         return [option] if value else []

@@ -12,8 +12,13 @@ from app.models.resolver import WHOLE_ROW, Group
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind
-from core.merge.policy import Policy, PredicateRule, Settle, Settling
-from core.merge.policy_draft import with_column_rule, with_table_rule, without_predicate
+from core.merge.policy import EVERY_TABLE, Policy, PredicateRule, Settle, Settling
+from core.merge.policy_draft import (
+    with_column_rule,
+    with_kind_rule,
+    with_table_rule,
+    without_predicate,
+)
 from core.merge.row_text import cell_texts
 from core.merge.row_work import ROWS_OF_SIDES
 
@@ -27,6 +32,7 @@ class RuleScope(StrEnum):
     PREDICATE = "condition"
     COLUMN = "column"
     TABLE = "table"
+    KIND = "kind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +40,7 @@ class RuleLine:
     """A rule of a draft.
 
     Attributes:
-        subject: What it is for: a condition, a column or a table.
+        subject: What it is for: a condition, a column, a table or a kind of conflicts.
         take: How it settles.
         number: How many conflicts it decides.
         table: The table that it is said of; `*` for all.
@@ -55,6 +61,8 @@ class RuleLine:
                 return with_column_rule(policy, self.table, self.subject, None)
             case RuleScope.TABLE:
                 return with_table_rule(policy, self.table, None)
+            case RuleScope.KIND:
+                return with_kind_rule(policy, ConflictKind(self.subject), None)
             case RuleScope.PREDICATE:
                 assert self.predicate is not None
                 return without_predicate(policy, self.table, self.predicate)
@@ -148,6 +156,16 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         )
         for each in tables
         if each.take is not None
+    )
+    lines += (
+        RuleLine(
+            scope=RuleScope.KIND,
+            subject=str(rule.kind),
+            take=str(rule.take),
+            number=number(f"kind {rule.kind}"),
+            table=EVERY_TABLE,
+        )
+        for rule in policy.kinds
     )
     return tuple(lines)
 

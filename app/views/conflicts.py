@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import reads, state
+from app.models.command_line import POLICY_FILE
 from app.models.resolver import partition_texts
 from app.models.wording import code, plural
 from app.state import PageName
@@ -18,6 +19,7 @@ from app.widgets.resolver import (
 )
 from app.widgets.resolver_rules import show_policy_file, show_rest, show_rules
 from app.widgets.row_conflicts import MERGE_VIEW, show_comparison, unresolved_words
+from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.procedures.resolve_conflicts import Resolution
@@ -86,6 +88,9 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         show_rules(resolver)
     with file:
         show_policy_file(resolver)
+    words = ("conflicts", plan.source, "--table", plan.table, "--to", plan.target)
+    policy = ("--policy", POLICY_FILE) if resolver.resolution.draft.decisions else ()
+    show_same_as(*words, *policy)
 
 
 def _is_stale(resolution: Resolution) -> bool:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import streamlit as st
 
-from app import reads, state
+from app import state
 from app.models.resolver import WHOLE_ROW, CellLine, Group, Shown, cell_lines, of_group
 from app.models.resolver_rules import (
     SIDES,
@@ -21,10 +21,16 @@ from app.widgets.problem import show_problem
 from app.widgets.resolver import Resolver, tell
 from app.widgets.rows import Column
 from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.format.identifier import Identifier
+from core.merge.conflict import ConflictKind
 from core.merge.policy import Policy, PredicateRule, Settle, Settling
-from core.merge.policy_draft import laid_over, with_column_rule, with_predicate, with_table_rule
-from core.merge.settle_again import conflicts_where
+from core.merge.policy_draft import (
+    laid_over,
+    with_column_rule,
+    with_kind_rule,
+    with_predicate,
+    with_table_rule,
+)
+from core.merge.settle_again import conflicts_where, settle_again
 
 _MATCHES = 10
 _ANY = "any column"
@@ -33,6 +39,7 @@ _SCOPE_WORDS = {
     RuleScope.COLUMN: "Column",
     RuleScope.PREDICATE: "Condition",
     RuleScope.TABLE: "Whole table",
+    RuleScope.KIND: "Kind",
 }
 _FOR = Column(label="Settles", weight=3.0)
 _TAKES = Column(label="By", weight=1.6)
@@ -98,7 +105,9 @@ def show_rules(resolver: Resolver) -> None:
                 for number, line in enumerate(lines):
                     _show_rule(resolver, number, line)
         else:
-            st.caption("None yet. The strongest decides: cell, row, condition, column, table.")
+            st.caption(
+                "None yet. The strongest decides: cell, row, condition, column, table, kind."
+            )
         if resolver.refusal is None:
             _show_form(resolver)
 
@@ -117,7 +126,7 @@ def _show_rule(resolver: Resolver, number: int, line: RuleLine) -> None:
 
 def _show_form(resolver: Resolver) -> None:
     scope = st.segmented_control(
-        "New rule", list(RuleScope)[::-1], default=RuleScope.COLUMN, key="rule-scope",
+        "New rule", list(RuleScope), default=RuleScope.COLUMN, key="rule-scope",
         format_func=lambda each: _SCOPE_WORDS[RuleScope(each)], required=True,
     )  # fmt: skip
     scope = RuleScope(scope or RuleScope.COLUMN)
@@ -132,11 +141,15 @@ def _show_form(resolver: Resolver) -> None:
                 placeholder="flight < 100 and ours.note is not null",
                 help="Columns of the key, and base.x, ours.x, theirs.x of any column",
             )  # fmt: skip
-        if scope is not RuleScope.TABLE:
+        if scope in (RuleScope.COLUMN, RuleScope.PREDICATE):
             names = columns if scope is RuleScope.COLUMN else [_ANY, *columns]
             column = st.selectbox("Column", names, key=f"rule-column-{scope}", width=190)
             column = None if column == _ANY else column
-        settling = _show_ways(resolver, is_of_cells=column is not None)
+        if scope is RuleScope.KIND:
+            kinds = resolver.settled["kind"].unique().to_pylist()
+            column = st.selectbox("Kind", kinds, key="rule-kind", width=190)
+        is_of_cells = scope is not RuleScope.KIND and column is not None
+        settling = _show_ways(resolver, is_of_cells=is_of_cells)
     if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
         return
     try:
@@ -191,16 +204,15 @@ def _with_rule(
                     kind=ErrorKind.INVALID_ARGUMENT,
                 )
             return with_column_rule(resolver.policy, resolver.table, column, take)
+        case RuleScope.KIND:
+            return with_kind_rule(resolver.policy, ConflictKind(column or ""), take)
         case RuleScope.PREDICATE:
             rule = PredicateRule(when=when.strip(), take=take, column=column)
             return with_predicate(resolver.policy, resolver.table, rule)
 
 
 def _effect(resolver: Resolver, wanted: Policy) -> Effect:
-    plan, draft = resolver.resolution.plan, resolver.resolution.draft
-    after = reads.settled_conflicts(Identifier.parse(plan.table), plan.id, draft, wanted)
-    assert after is not None
-    return effect_of(resolver.settled, after)
+    return effect_of(resolver.settled, settle_again(resolver.settled, wanted, resolver.table))
 
 
 def _effect_words(effect: Effect) -> str:

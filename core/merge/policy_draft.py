@@ -93,6 +93,13 @@ def with_table_rule(policy: Policy, table: str, take: Settling | None) -> Policy
     return _changed(policy, table, lambda before: replace(before, take=take))
 
 
+def with_kind_rule(policy: Policy, kind: ConflictKind, take: Settling | None) -> Policy:
+    """Settle a kind of conflicts in every table; None takes that away."""
+    others = tuple(rule for rule in policy.kinds if rule.kind is not kind)
+    added = () if take is None else (KindRule(kind=kind, take=take),)
+    return replace(policy, kinds=(*others, *added))
+
+
 def with_predicate(policy: Policy, table: str, rule: PredicateRule) -> Policy:
     """Settle where a condition holds, after the conditions that there are."""
 

@@ -4,6 +4,7 @@ A draft belongs to a source, a target and their base, not to a plan: when a head
 what it says of a value that is another one now asks to be looked at again.
 """
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -109,7 +110,13 @@ def _draft(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Policy
     if kept is None:
         return PolicyDraft(id=draft)
     version, text = kept
-    return PolicyDraft(id=draft, version=version, policy=Policy.from_yaml(text))
+    return PolicyDraft(id=draft, version=version, policy=_parsed(text))
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> Policy:
+    """A kept policy; each look at a page reads it, and thousands of choices take their time."""
+    return Policy.from_yaml(text)
 
 
 def _asked(call: ProcedureCall, policy: str | None) -> ProcedureCall:

@@ -147,6 +147,35 @@ def test_a_link_to_an_earlier_plan_says_so_and_keeps_decisions(
     assert page.has_button("merge-compare")
 
 
+def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
+    console: NewConsole,
+) -> None:
+    page = console().open("conflicts", **NOTES)
+    text = "version: 1\ntables: {air.delays: {columns: {note: ours}}}\n"
+    for given, says in (
+        ("version: 1\ntables: {air.flights: {take: ours}}\n", "says nothing of air"),
+        ("version: 1\ntables: {air.delays: {take: mine}}\n", "Line 2"),
+        (text, "**6 of 8 conflicts unresolved.**"),
+    ):
+        page.at.file_uploader[0].upload("policy.yaml", given.encode())
+        page.run()
+        assert says in page.text
+    assert lines(page)[0][2:] == ("<b>by hand</b>", "ours", "column note")
+    services: Any = console().services
+    assert services.resolution(ASKED).draft.policy.to_yaml().endswith("note: ours\n")
+    assert "branch-console conflicts fix-delays --table air.delays --to main --policy" in page.text
+
+
+def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:
+    page = console().open("conflicts", **NOTES).choose("New rule", "kind")
+    page.at.selectbox(key="rule-kind").set_value("delete/modify")
+    page.at.selectbox(key="rule-take-False").set_value("ours")
+    page = page.run().click("rule-keep")
+    assert "**6 of 8 conflicts unresolved.**" in page.text
+    page.click("rule-drop-0")
+    assert "**8 of 8 conflicts unresolved.**" in page.text
+
+
 def test_a_viewer_sees_conflicts_and_which_role_settles_them(console: NewConsole) -> None:
     page = console("eve", "viewer").open("conflicts", **NOTES)
     assert "This asks for an editor; you are a viewer." in page.text
