@@ -175,7 +175,7 @@ def test_many_rows_are_rated_as_few_are(seed: int) -> None:
 
 def test_chance_is_drift_in_one_of_a_hundred_cases_at_most(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    runs = 300
+    runs = 200
     beyond: Counter[tuple[str, Measure]] = Counter()
     for _ in range(runs):
         small, large = rng.integers(110, 300), rng.integers(300, 2_000)
@@ -189,8 +189,8 @@ def test_chance_is_drift_in_one_of_a_hundred_cases_at_most(seed: int) -> None:
             found = compared(draw(large), draw(small), kind, scope=Scope.OWN)
             for drift in found.drifts:
                 beyond[name, drift.measure] += 0 < drift.chance < drift.value
-    # Of 300 runs 3 are to be expected, and 12 in one of ten thousand cases.
-    assert {each: count for each, count in beyond.items() if count > 11} == {}
+    # Two of the runs are to be expected; three may be, and then a dozen in none of 10,000 cases.
+    assert {each: count for each, count in beyond.items() if count > 12} == {}
 
 
 def test_bins_of_bytes_are_of_their_lengths() -> None:
