@@ -1,27 +1,18 @@
-"""What the reliability tests share: a folder where waiting for the disk is free."""
+"""What the reliability tests share: a folder, worlds that are built once, and equal names."""
 
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.reliability.worlds import World
-
-_MEMORY = Path("/dev/shm")
+from tests.support.repeatable import Repeatable
 
 
 @pytest.fixture(scope="module")
-def memory_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder on a file system in memory where the machine has one, gone after the module."""
-    if not (_MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)):
-        yield tmp_path_factory.mktemp("reliability")
-        return
-    path = Path(tempfile.mkdtemp(prefix="branch-console-", dir=_MEMORY))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
+def memory_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the module, in memory where the machine has room for files there."""
+    return tmp_path_factory.mktemp("reliability")
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +27,9 @@ def built(memory_path: Path) -> Callable[[World], Path]:
         return root
 
     return build
+
+
+@pytest.fixture
+def repeatable(monkeypatch: pytest.MonkeyPatch) -> Repeatable:
+    """Gives what each kind of run writes the same names each time."""
+    return Repeatable(monkeypatch)

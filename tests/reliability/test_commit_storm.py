@@ -71,7 +71,7 @@ def storm(task: Task, processes: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("queues", "commits"), [(True, 200), (False, 50)])
+@pytest.mark.parametrize(("queues", "commits"), [(True, 200), (False, 25)])
 def test_of_eight_processes_no_commit_is_lost_doubled_or_failed(
     tmp_path: Path, seed: int, examples: Callable[[int], int], queues: bool, commits: int
 ) -> None:

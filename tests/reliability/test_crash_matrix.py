@@ -90,12 +90,6 @@ class Clean:
 
 
 @pytest.fixture
-def repeatable(monkeypatch: pytest.MonkeyPatch) -> Repeatable:
-    """Gives what each kind of run writes the same names each time."""
-    return Repeatable(monkeypatch)
-
-
-@pytest.fixture
 def clean(operation: Operation, built: Callable[[World], Path], repeatable: Repeatable) -> Clean:
     origin = built(operation.world)
     root = copy_world(origin, origin.parent / "clean")
