@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.models.quality_figures import EXACT, LONGEST, measure_text
-from app.models.wording import count, plural, shortened
+from app.models.wording import count, plural, shortened, size
 from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
 from core.quality.drift import NAN_BIN, NULL_BIN, OTHER_BIN, Bin, Drift, Measure, Rating
 from core.quality.profile import ColumnKind
@@ -92,8 +92,8 @@ def read_words(found: QualityComparison) -> str:
     """Tell what was read for a comparison."""
     known = f", {count(found.units_known)} known from before" if found.units_known else ""
     return (
-        f"{plural(found.units_read, 'unit')} read{known}. A unit is a file, or files that are "
-        "merged when they are read."
+        f"{plural(found.units_read, 'unit')} read ({size(found.bytes_read)}){known}. A unit is a "
+        "file, or files that are merged when they are read."
     )
 
 

@@ -16,7 +16,7 @@ from app.models.compare_quality import (
     summary,
 )
 from app.models.quality_figures import EXACT, figure_lines
-from app.models.wording import code, plain, plural, size
+from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
 from app.widgets.problem import guarded
@@ -66,7 +66,9 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
     scope = _picked_scope(found)
     tone = _TONES.get(scope.rating, "")
     st.markdown(f"**{plain(summary(scope))}** {tone}")
-    st.caption(f"{plain(scope_words(scope))} :green-badge[exact] \u2003 {plain(read_words(found))}")
+    st.caption(f"{plain(scope_words(scope))} :green-badge[exact]")
+    made = age(found.finished_millis, state.now_millis())
+    st.caption(f"{plain(read_words(found))} \u2003 Compared {made}.")
     for words, label in key_words(scope):
         colour = "green" if label == EXACT else "orange"
         st.caption(f"{plain(words)} :{colour}-badge[{label}]")

@@ -23,7 +23,9 @@ def keep_quality(
     warehouse = services.warehouse
     diff = compare_states(warehouse, identifier, before, after)
     made = ProfilePass(warehouse.file_io, _no_spark, NothingKept(), shared_bytes=shared_bytes)
-    found = made.compare(warehouse.table(identifier), plan_quality(diff), finished_millis=0)
+    found = made.compare(
+        warehouse.table(identifier), plan_quality(diff), finished_millis=warehouse.clock()
+    )
     kept = KeptQuality(folder=services.job_settings.quality_path)
     kept.keep(quality_name(identifier, diff, reads_all=False), found)
     return found
