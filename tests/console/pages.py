@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -13,6 +15,11 @@ import app.services
 from app import reads
 from app.settings import Settings
 from tests.console.pretend import PretendServices, air_warehouse
+
+# Every AppTest looks through all installed packages for components; once is enough.
+manifest_scanner.scan_component_manifests = functools.cache(  # type: ignore[assignment]
+    manifest_scanner.scan_component_manifests
+)
 
 MAIN = Path(app.services.__file__).with_name("main.py")
 
