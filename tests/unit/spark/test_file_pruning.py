@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInput
@@ -248,6 +248,7 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> str:
     ),
     is_altered=st.booleans(),
 )
+@settings(max_examples=max(10, settings.default.max_examples // 3))  # each writes a table
 def test_a_pruned_read_is_the_full_read_filtered(
     commits: list[Any], condition: str, kind: dict[str, Any], is_altered: bool
 ) -> None:
