@@ -9,7 +9,13 @@ import pytest
 
 from core.errors import PaimonError
 from tests.reliability import states
-from tests.reliability.operations import COMMITS, OPERATIONS, Operation, recovered_twice
+from tests.reliability.operations import (
+    COMMITS,
+    OPERATIONS,
+    Operation,
+    leave_behind,
+    recovered_twice,
+)
 from tests.reliability.worlds import TABLE, World, copy_world
 from tests.support.branch_bench import store_of
 from tests.support.faulty_store import Fault, FaultyStore, Killed, What, When
@@ -73,6 +79,7 @@ def _weather_one(
         except Killed:
             tries.append("killed")
             weather.is_dead = False
+            leave_behind(root)
         except PaimonError as error:
             tries.append(f"raised {error.message}")
             if operation in COMMITS and not _may_leave_files(weather.faults):
