@@ -33,7 +33,7 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
     other.keep_picture("compare-dark", update=update_screenshots)
 
 
-def test_rows_are_compared_on_demand_and_tell_each_cell_before_and_after(
+def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
     seen = visit(own_demo_console).open("compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows")
@@ -56,29 +56,29 @@ def test_rows_are_compared_on_demand_and_tell_each_cell_before_and_after(
     assert written.num_rows == 717
     assert written["before:arr_delay"].null_count == 717
     assert written["after:arr_delay"].null_count == 0
-
-
-def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
-) -> None:
-    place = {**FLIGHTS, "cmp_b": "backfill-2013-12", "cmp_tab": "quality"}
-    # Of all months only December is read: what both sides have is not asked for here.
-    keep_quality(
-        own_demo_console.services, Identifier.parse("air.flights"), "main", "backfill-2013-12",
-        shared_bytes=0,
-    )  # fmt: skip
-    seen = visit(own_demo_console).open("compare", **place)
-    assert "2 columns drifted, 3 columns to be watched; dep_delay most." in seen.text()
-    seen.click_mark("drift", 1)
-    assert seen.query["cmp_qcol"] == "dep_time"
-    seen.assert_fits()
-    seen.keep_picture("compare-quality-light", update=update_screenshots)
-    dark = visit(own_demo_console, scheme="dark").open("compare", **place)
-    dark.assert_fits()
-    dark.keep_picture("compare-quality-dark", update=update_screenshots)
     planes = {"db": "air", "table": "planes", "cmp_b": "fleet-facts", "cmp_tab": "quality"}
     asked = visit(own_demo_console).open("compare", **planes)
     asked.page.get_by_role("button", name="Compare quality").click()
     expect(asked.page.locator(".st-key-page")).to_contain_text(
         "1 column drifted: manufacturer.", timeout=_JOB_MILLIS
     )
+
+
+def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
+    visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    place = {**FLIGHTS, "cmp_b": "backfill-2013-12", "cmp_tab": "quality"}
+    # Of all months only December is read: what both sides have is not asked for here.
+    keep_quality(
+        demo_console.services, Identifier.parse("air.flights"), "main", "backfill-2013-12",
+        shared_bytes=0,
+    )  # fmt: skip
+    seen = visit(demo_console).open("compare", **place)
+    assert "2 columns drifted, 3 columns to be watched; dep_delay most." in seen.text()
+    seen.click_mark("drift", 1)
+    assert seen.query["cmp_qcol"] == "dep_time"
+    seen.assert_fits()
+    seen.keep_picture("compare-quality-light", update=update_screenshots)
+    dark = visit(demo_console, scheme="dark").open("compare", **place)
+    dark.assert_fits()
+    dark.keep_picture("compare-quality-dark", update=update_screenshots)
