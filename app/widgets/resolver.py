@@ -214,6 +214,7 @@ def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
                 options=list(choices_for(lines, by_row=by_row)), required=True, width=100
             ),
             RESULT: st.column_config.TextColumn(help="Type a value to take neither side"),
+            "Decided by": st.column_config.TextColumn(width=170),
         },
         alt=f"{plural(len(shown), 'conflict')}: base, ours, theirs and result of each",
     )

@@ -11,6 +11,7 @@ from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import create_table, new_schema
 from core.format.binary_row import encode_row
 from core.format.data_types import parse_data_type
+from core.format.receipt import Receipt
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
@@ -77,7 +78,7 @@ class ContestedTable:
             }
             self._commit(branch, day, pa.table(rows))
 
-    def call(self, name: str, **arguments: Argument) -> None:
+    def call(self, name: str, **arguments: Argument) -> Receipt:
         """Run a procedure in this process."""
         call = ProcedureCall(
             name=name,
@@ -85,7 +86,7 @@ class ContestedTable:
             actor="ada",
             operation_id=f"{name}-{self.warehouse.clock()}",
         )
-        run_call(self.warehouse, LocalRows(self.warehouse.file_io), call, InlineStages())
+        return run_call(self.warehouse, LocalRows(self.warehouse.file_io), call, InlineStages())
 
     def _commit(self, branch: str, day: str, rows: pa.Table) -> None:
         suffix = "" if branch == "main" else f"$branch_{branch}"
