@@ -1,23 +1,40 @@
-"""A three-way merge from a conflict to the receipt, and back again by undo."""
+"""A three-way merge from its conflicts to the receipt, and back again by undo."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from playwright.sync_api import expect
 
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
+from tests.support.contested_table import NAME, ContestedTable
 
 WEATHER = {"db": "air", "table": "weather"}
-TABLE = Identifier(database="air", table="weather")
+DELAYS = {"db": "air", "table": "delays"}
+FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
+TABLE = Identifier(database="air", table="delays")
 _JOB_MILLIS = 240_000
+_RESULT, _TAKE = 5, 6
 
 
-def test_a_conflict_is_settled_by_a_link_the_merge_runs_and_is_undone(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+@pytest.fixture
+def contested(tmp_path: Path) -> Iterator[tuple[ContestedTable, RunningConsole]]:
+    """A table with conflicts in a warehouse of its own, and the console of it."""
+    table = ContestedTable(tmp_path / "warehouse", flights=12)
+    with running_console(table.folder, tmp_path / "state") as running:
+        yield table, running
+
+
+def test_an_option_settles_a_conflict_by_a_link(
+    visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    before = _head(own_demo_console)
-    seen = visit(own_demo_console).open("branches", **WEATHER, branch="fix-wind")
+    seen = visit(demo_console).open("branches", **WEATHER, branch="fix-wind")
     seen.link("Merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
@@ -27,49 +44,162 @@ def test_a_conflict_is_settled_by_a_link_the_merge_runs_and_is_undone(
     _follow(seen, "Isolation: snapshot", "isolation=snapshot")
     assert "Bring fix-wind (1 commit) into main (1 since the fork)." in seen.text()
     seen.page.get_by_text("Buckets: 1 replayed").click()
+    expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
     seen.assert_fits()
-    seen.page.get_by_role("button", name="Merge fix-wind into main").click()
+
+
+def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
+    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], update_screenshots: bool
+) -> None:
+    table, console = contested
+    asked = {"table": NAME, "branch": "fix-delays", "target": "main"}
+    services, before = console.services, _head(console)
+    theirs = with_table_rule(Policy(), NAME, Settling.parse("theirs"))
+    services.save_draft(asked, services.resolution(asked).draft, theirs)
+    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    seen.page.get_by_role("button", name="Compare rows").click()
+    _sees(seen, "All 28 conflicts resolved.")
+    seen.page.get_by_role("button", name="Dry run").last.click()
+    _sees(seen, "Dry run finished; main is unchanged")
+    assert "28 conflicts settled" in seen.text()
+    assert _head(console).identity.same_as(before.identity)
+    seen.page.get_by_role("button", name="Merge fix-delays into main").click()
     job_id = _job(seen)
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
-    merged = _head(own_demo_console)
-    assert merged.id == before.id + 1
-    assert merged.total_record_count == before.total_record_count
-    assert f"main: snapshot {before.id}" in seen.text()
+    assert _head(console).id == before.id + 1
+    assert "28 conflicts of rows settled" in seen.text()
     seen.assert_fits()
     seen.keep_picture("merge-receipt-light", update=update_screenshots)
-
     for scheme in ("light", "dark"):
-        graph = visit(own_demo_console, scheme=scheme).open("branches", **WEATHER)
-        expect(graph.page.locator(".st-key-page")).to_contain_text("merge")
+        graph = visit(console, scheme=scheme).open("branches", **DELAYS)
+        _sees(graph, "merge")
         graph.keep_picture(f"merge-graph-{scheme}", update=update_screenshots)
-    again = visit(own_demo_console).open("merge", **WEATHER, source="fix-wind")
-    assert "Nothing to do: main holds all that fix-wind changed." in again.text()
 
     seen.page.get_by_role("button", name="Undo", exact=True).click()
-    dialog = seen.page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Undo").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Undo").click()
     assert _job(seen) != job_id
-    assert _head(own_demo_console).identity.same_as(before.identity)
+    assert _head(console).identity.same_as(before.identity)
+
+    # After the undo all is decided still; then somebody commits, and nothing runs unseen.
+    other = visit(console).open("merge", **DELAYS, source="fix-delays")
+    _sees(other, "All 28 conflicts resolved.")
+    table.write("main", delay=6, note="late")
+    other.page.get_by_role("button", name="Dry run").last.click()
+    _sees(other, "This preview is out of date: main moved from")
+    assert "Kept: 1 decision" in other.text()
+    assert other.page.get_by_role("button", name="Dry run").count() == 0
 
 
-def test_a_target_that_moves_meanwhile_stops_the_run(
-    visit: NewVisit, own_demo_console: RunningConsole
+def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
+    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], update_screenshots: bool
 ) -> None:
-    seen = visit(own_demo_console).open("merge", **WEATHER, source="kennedy-first")
-    other = visit(own_demo_console).open(
-        "merge", **WEATHER, source="fix-wind", isolation="snapshot"
-    )
-    other.page.get_by_role("button", name="Merge fix-wind into main").click()
-    _job(other)
-    seen.page.get_by_role("button", name="Merge kennedy-first into main").click()
-    expect(seen.page.locator(".st-key-page")).to_contain_text("This preview is out of date")
+    table, console = contested
+    table.call("compare_rows", branch="fix-delays", target="main")
+    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    _sees(seen, "28 of 28 conflicts unresolved.")
+    seen.assert_fits()
+    seen.link("Resolve").click()
+    seen.page.wait_for_url("**/conflicts?**")
+    group = {**seen.settle().query, **FIRST_DAY}
+    seen.open("conflicts", **group)
+    other = visit(console, scheme="dark").open("conflicts", **group)
+
+    _put(seen, 0, _RESULT, "42")
+    _sees_line(seen, 0, ["0", "5", "7", "42", "edit", "ada"])
+    _put(seen, 1, _RESULT, "soon")
+    _sees(seen, "'soon' is no value of column 'dep_delay'")
+    _sees_line(seen, 1, ["1", "6", "8", "", "open", ""])
+    # The other person looks at the page of before, chooses the same cell, and another one.
+    _sees_line(other, 0, ["", "open", ""])
+    _put(other, 0, _TAKE, "theirs")
+    _sees(other, "Somebody has decided this in the meantime: dep_delay")
+    _sees_line(other, 0, ["42", "edit", "ada"])
+    _put(other, 1, _TAKE, "theirs")
+    _sees_line(other, 1, ["8", "theirs", "ada"])
+    other.keep_picture("resolver-dark", update=update_screenshots)
+
+    _pick(seen, "Column", "note")
+    _pick(seen, "Take", "concatenate")
+    _sees(seen, "It settles 4 open ones.")
+    seen.page.get_by_role("button", name="Keep this rule").click()
+    _sees(seen, "22 of 28 conflicts unresolved.")
+    seen.page.get_by_text("Condition", exact=True).click()
     seen.settle()
-    assert "main moved from 4 to 5 (user ada)" in seen.text()
-    seen.page.get_by_role("button", name="Plan again").click()
-    expect(seen.page.locator(".st-key-page")).to_contain_text("at snapshot 5")
-    expect(seen.page.get_by_role("button", name="Merge kennedy-first into main")).to_be_enabled()
+    condition = seen.page.locator(".st-key-rule-when input")
+    condition.fill("flight >= 0")
+    seen.page.keyboard.press("Enter")
+    _pick(seen, "Take", "theirs")
+    _sees(seen, "28 conflicts match. It settles 22 open ones, decides 4")
+    seen.assert_fits()
+    seen.keep_picture("resolver-light", update=update_screenshots)
+    condition.fill("flight > 0 and ours.note is not null or ours.flight is null")
+    seen.page.keyboard.press("Enter")
+    _sees(seen, "It settles 21 open ones")
+    seen.page.get_by_role("button", name="Keep this rule").click()
+    _sees(seen, "1 of 28 conflicts unresolved.")
+    seen.open("conflicts", **{**group, "cf_part": "day=2013-03-09"})
+    seen.page.get_by_role("button", name="Ours", exact=True).click()
+    _sees(seen, "All 28 conflicts resolved.")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Download", exact=True).click()
+    kept = Policy.from_yaml(download.value.path().read_text()).for_table("air.delays")[-1]
+    assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
+    seen.link("Continue").click()
+    seen.page.wait_for_url("**/merge?**")
+    _sees(seen, "All 28 conflicts resolved.")
+    expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
+
+
+def _sees(seen: Visit, text: str) -> None:
+    """Wait until the page says something, which a job may have to find first."""
+    expect(seen.page.locator(".st-key-page")).to_contain_text(text, timeout=_JOB_MILLIS)
+    seen.settle()
+
+
+def _put(seen: Visit, line: int, column: int, text: str) -> None:
+    """Type into a cell of the editor, as the keyboard does it."""
+    editor = seen.page.locator('[data-testid="stDataFrame"]')
+    editor.locator("canvas tbody td").first.wait_for(state="attached")
+    box = editor.bounding_box()
+    assert box is not None
+    typed = seen.page.locator("#portal input:focus, #portal textarea:focus")
+    for _ in range(5):
+        # A grid that is being drawn anew takes no keys.
+        seen.page.mouse.click(box["x"] + 40, box["y"] + 32 * (line + 1) + 16)
+        for _ in range(column):
+            seen.page.keyboard.press("ArrowRight")
+        seen.page.keyboard.press("Enter")
+        seen.page.wait_for_timeout(1_000)
+        if typed.count():
+            break
+    seen.page.keyboard.type(text)
+    expect(typed).to_have_value(text)
+    seen.page.keyboard.press("Enter")
+
+
+def _sees_line(seen: Visit, number: int, end: list[str]) -> None:
+    """Wait until a line of the editor ends so; its columns end with result, take, decided by."""
+    seen.page.wait_for_function(
+        """([number, end]) => {
+            const rows = document.querySelectorAll('[data-testid="stDataFrame"] canvas tbody tr');
+            if (!rows[number]) return false;
+            const cells = [...rows[number].querySelectorAll('td')].map(cell => cell.textContent);
+            return JSON.stringify(cells.slice(-end.length)) === JSON.stringify(end);
+        }""",
+        arg=[number, end],
+    )
+    seen.settle()
+
+
+def _pick(seen: Visit, label: str, choice: str) -> None:
+    """Choose in a select box of the form for rules."""
+    box = seen.page.locator(".st-key-filters-rule").get_by_label(label, exact=True)
+    box.click()
+    box.fill(choice)
+    seen.page.get_by_role("option", name=choice, exact=True).click()
+    seen.settle()
 
 
 def _follow(seen: Visit, label: str, parameter: str) -> None:
@@ -83,8 +213,7 @@ def _job(seen: Visit) -> str:
     """Wait until the job that was just started is done, and return its id."""
     seen.page.wait_for_url("**/job?**")
     seen.settle()
-    expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
-    seen.settle()
+    _sees(seen, "is done.")
     return seen.query["id"]
 
 
