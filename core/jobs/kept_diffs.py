@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +28,7 @@ from core.diff.row_diff import (
 )
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
 from core.errors import FormatError
+from core.jobs.kept_files import forget_oldest, unfinished
 
 _ABOUT: Final = b"branch-console"
 _VERSION: Final = 1
@@ -132,18 +132,9 @@ class KeptDiffs:
         Args:
             name: What `find` finds the rows by.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        # Another worker may keep the same rows at the same time.
-        unfinished = self.folder / f"{uuid4().hex}.tmp"
-        try:
-            with unfinished.open("xb") as file:
-                yield DraftDiff(file=file)
-            unfinished.replace(self._path(name))
-        finally:
-            unfinished.unlink(missing_ok=True)
-        newest = sorted(self.folder.glob("*.parquet"), key=lambda each: -each.stat().st_mtime_ns)
-        for old in newest[_KEPT:]:
-            old.unlink(missing_ok=True)
+        with unfinished(self._path(name)) as draft, draft.open("xb") as file:
+            yield DraftDiff(file=file)
+        forget_oldest(self.folder, "*.parquet", _KEPT)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{''.join(each for each in name if each.isalnum())}.parquet"

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import FormatError
+from core.jobs.kept_files import forget_oldest, unfinished
 from core.quality.comparison import QualityComparison
 from core.quality.profile import Profile
 from core.quality.profile_codec import profile_from_table, profile_to_table
@@ -37,13 +37,8 @@ class KeptProfiles:
 
     def keep(self, key: str, profile: Profile) -> None:
         """Keep a profile."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / f"{uuid4().hex}.tmp"
-        try:
-            pq.write_table(profile_to_table(profile), unfinished, compression="zstd")
-            unfinished.replace(self._path(key))
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with unfinished(self._path(key)) as draft:
+            pq.write_table(profile_to_table(profile), draft, compression="zstd")
 
     def forget_oldest(self, most_bytes: int = _MOST_BYTES) -> None:
         """Remove the profiles that were made longest ago, until the folder is small enough."""
@@ -73,16 +68,9 @@ class KeptQuality:
 
     def keep(self, name: str, found: QualityComparison) -> None:
         """Keep a comparison, and forget the oldest."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / f"{uuid4().hex}.tmp"
-        try:
-            unfinished.write_text(found.to_json(), encoding="utf-8")
-            unfinished.replace(self._path(name))
-        finally:
-            unfinished.unlink(missing_ok=True)
-        newest = sorted(self.folder.glob("*.json"), key=lambda each: -each.stat().st_mtime_ns)
-        for old in newest[_MOST_COMPARISONS:]:
-            old.unlink(missing_ok=True)
+        with unfinished(self._path(name)) as draft:
+            draft.write_text(found.to_json(), encoding="utf-8")
+        forget_oldest(self.folder, "*.json", _MOST_COMPARISONS)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"

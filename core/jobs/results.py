@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import ErrorKind, FormatError, NotFound
+from core.jobs.kept_files import forget_oldest, unfinished
 from core.sql.answer import Answer, StateRead
 
 _ABOUT: Final = b"branch-console"
@@ -28,7 +29,6 @@ class KeptAnswers:
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep an answer, whole or not at all, and forget the oldest ones."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         about = {
             "has_more": answer.has_more,
             "plan": answer.plan,
@@ -38,13 +38,9 @@ class KeptAnswers:
             "finished_millis": answer.finished_millis,
         }
         rows = answer.rows.replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
-        path = self.path(operation_id)
-        unfinished = path.with_suffix(".tmp")
-        pq.write_table(rows, unfinished, row_group_size=_ROWS_A_GROUP)
-        unfinished.replace(path)
-        newest = sorted(self.folder.glob("*.parquet"), key=lambda each: -each.stat().st_mtime_ns)
-        for old in newest[_KEPT:]:
-            old.unlink(missing_ok=True)
+        with unfinished(self.path(operation_id)) as draft:
+            pq.write_table(rows, draft, row_group_size=_ROWS_A_GROUP)
+        forget_oldest(self.folder, "*.parquet", _KEPT)
 
     def read(self, operation_id: str, *, most: int | None = None) -> Answer:
         """Return an answer.
