@@ -16,10 +16,9 @@ from app.cli.arguments import (
     open_services,
     text_of_file,
 )
-from app.cli.jobs import follow_job
+from app.cli.jobs import finish_job
 from app.cli.output import print_json, print_line, print_rows
-from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.jobs.progress import JobState
+from core.errors import ErrorKind, InvalidInput
 from core.quality.gate import Finding, GateReport, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
@@ -55,12 +54,11 @@ def check(
             f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    job_id = services.start(
-        "check_rules", {"table": identifier.full_name, "version": snapshot, "rules": text}
-    )
-    job = follow_job(services, job_id)
-    if job.state is not JobState.DONE:
-        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    job_id = finish_job(
+        services,
+        "check_rules",
+        {"table": identifier.full_name, "version": snapshot, "rules": text},
+    ).id
     report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
     if as_json:
         print_json(

@@ -1,6 +1,6 @@
 """The quality of two sides on the command line: profiled by a worker, the worst columns first."""
 
-from app.cli.jobs import follow_job
+from app.cli.jobs import finish_job
 from app.cli.output import fields_of, print_fields, print_line, print_rows
 from app.models.compare_quality import (
     key_words,
@@ -12,9 +12,8 @@ from app.models.compare_quality import (
 from app.models.quality_figures import figure_lines
 from app.services import Services
 from core.diff.state_diff import StateDiff
-from core.errors import ErrorKind, NotFound, PaimonError
+from core.errors import ErrorKind, NotFound
 from core.format.identifier import Identifier
-from core.jobs.progress import JobState
 from core.procedures.call import Argument
 from core.procedures.compare_quality import COMPARE_QUALITY
 from core.quality.comparison import QualityComparison, ScopeComparison
@@ -34,9 +33,7 @@ def compared_quality(
         return found
     sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
     arguments: dict[str, Argument] = {"table": identifier.table_name, **sides, "whole": reads_all}
-    job = follow_job(services, services.start(COMPARE_QUALITY, arguments))
-    if job.state is not JobState.DONE:
-        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    finish_job(services, COMPARE_QUALITY, arguments)
     found = services.quality(identifier, diff, reads_all=reads_all)
     if found is None:
         raise NotFound(

@@ -5,16 +5,15 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from app.cli.jobs import follow_job
+from app.cli.jobs import finish_job
 from app.cli.output import print_line, print_note, print_rows
 from app.models.compare_rows import MARKS, csv_of, export_rows, row_lines, shown_columns
 from app.services import Services
 from core.diff.row_diff_index import RowFilter
 from core.diff.state_diff import StateDiff
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff
-from core.jobs.progress import JobState
 
 _CSV: Final = ".csv"
 _PARQUET: Final = ".parquet"
@@ -43,10 +42,7 @@ def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -
     if found is not None:
         return found
     sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    job_id = services.start("compare_states", {"table": identifier.table_name, **sides})
-    job = follow_job(services, job_id)
-    if job.state is not JobState.DONE:
-        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    finish_job(services, "compare_states", {"table": identifier.table_name, **sides})
     found = services.row_diff(identifier, diff)
     if found is None:
         raise NotFound(

@@ -7,14 +7,12 @@ import pyarrow as pa
 import typer
 
 from app.cli.arguments import JsonOption, WarehouseOption, open_services
-from app.cli.jobs import follow_job
+from app.cli.jobs import finish_job
 from app.cli.merge import arguments_of, one_table
 from app.cli.output import print_json, print_line, print_rows
 from app.models.resolver import groups_of
 from app.models.row_conflicts import conflict_lines
-from core.errors import ErrorKind, PaimonError
 from core.format.identifier import MAIN_BRANCH
-from core.jobs.progress import JobState
 from core.merge.merge_plan import MergePlan
 from core.merge.row_work import ROWS_OF_SIDES
 
@@ -50,9 +48,7 @@ def list_conflicts(
     plan = services.preview_merge(arguments).plan
     found = services.row_conflicts(identifier, plan.id)
     if found is None and plan.cost.buckets_to_compare:
-        job = follow_job(services, services.start("compare_rows", arguments))
-        if job.state is not JobState.DONE:
-            raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+        finish_job(services, "compare_rows", arguments)
         found = services.row_conflicts(identifier, plan.id)
     if as_json:
         print_json(_document(plan, found, limit))

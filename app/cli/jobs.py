@@ -1,6 +1,7 @@
 """The commands on jobs, and following one until it is over."""
 
 import time
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 import typer
@@ -15,8 +16,9 @@ from app.cli.output import (
     progress,
 )
 from app.services import Services
-from core.errors import ErrorKind, StorageError
+from core.errors import ErrorKind, PaimonError, StorageError
 from core.jobs.progress import JobState, JobView, WorkerView
+from core.procedures.call import Argument
 
 jobs = typer.Typer(invoke_without_command=True, help="List, show, cancel and resume jobs.")
 
@@ -121,6 +123,18 @@ def print_job(job: JobView, *, as_json: bool) -> None:
                 for step in job.steps
             ),
         )
+
+
+def finish_job(services: Services, procedure: str, arguments: Mapping[str, Argument]) -> JobView:
+    """Start a job whose result is all that is wanted of it, and wait until it is done.
+
+    Raises:
+        PaimonError: The job was refused, failed or was cancelled.
+    """
+    job = follow_job(services, services.start(procedure, arguments))
+    if job.state is not JobState.DONE:
+        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    return job
 
 
 def follow_job(services: Services, job_id: str) -> JobView:

@@ -26,7 +26,12 @@ def job_here(parameter: str, subject: str) -> JobView | None:
         subject: What the job must be for, such as a plan's id.
     """
     was_for, _, job_id = (state.parameter(parameter) or "").partition(":")
-    if was_for != subject or not job_id:
+    return find_job(job_id) if was_for == subject else None
+
+
+def find_job(job_id: str | None) -> JobView | None:
+    """Return a job that an address names, None where it names none that is known."""
+    if not job_id:
         return None
     try:
         return reads.job(job_id)
@@ -38,32 +43,46 @@ def start_here(
     parameter: str, subject: str, procedure: str, arguments: Mapping[str, Argument]
 ) -> None:
     """Start a job, or find the one that runs for the same already: the callback of a button."""
+    job_id = begin_job(procedure, arguments, subject)
+    if job_id is not None:
+        state.set_parameter(parameter, f"{subject}:{job_id}")
+
+
+def begin_job(procedure: str, arguments: Mapping[str, Argument], subject: str) -> str | None:
+    """Start a job, or find the one for the same subject; None where it was not, which is told."""
     try:
         key = idempotency_key(procedure, subject)
-        job_id = get_services().start(procedure, arguments, key)
+        return get_services().start(procedure, arguments, key)
     except PaimonError as error:
         show_problem(error, headline="The job was not started; nothing changed.")
-        return
-    state.set_parameter(parameter, f"{subject}:{job_id}")
+        return None
 
 
-def follow_here(job: JobView, doing: str) -> None:
-    """Draw a job that has not ended, and draw the page anew when it has; `doing` is Markdown."""
-    st.fragment(_follow, run_every=1.0)(job.id, doing)
+def follow_here(job: JobView, doing: str, waiting: str | None = None) -> None:
+    """Draw a job that has not ended, and draw the page anew when it has.
+
+    Args:
+        job: The job.
+        doing: What it does, a sentence of Markdown.
+        waiting: What is said while it waits for a worker; as `doing` if left out.
+    """
+    st.fragment(_follow, run_every=1.0)(job.id, doing, waiting or doing)
     st.button(
         "Cancel", icon=":material/cancel:", key=f"cancel-{job.id}", on_click=_cancel,
         args=(job.id,),
     )  # fmt: skip
 
 
-def _follow(job_id: str, doing: str) -> None:
+def _follow(job_id: str, doing: str, waiting: str) -> None:
     job = reads.job(job_id)
     if job.state.is_over:
         reads.forget()
         st.rerun()
-    waits = " A worker is being started, or has another job first."
-    told = waits if job.state is JobState.QUEUED else f" {plain(job.message)}"
-    st.info(f"**{doing}**{told}", icon=":material/play_arrow:")
+    if job.state is JobState.QUEUED:
+        told = f"**{waiting}** A worker is being started, or has another job first."
+    else:
+        told = f"**{doing}** {plain(job.message)}"
+    st.info(told, icon=":material/play_arrow:")
     show_progress(job)
 
 
