@@ -16,7 +16,7 @@ from core.format.identifier import Identifier
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, changes
 from core.procedures.permissions import Role, check_role
-from core.procedures.records import gate_of
+from core.procedures.records import gate_of, texts_of
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.rule_evaluation import JudgedState, evaluate, find_rules, keep_report
 from core.procedures.stages import Facts
@@ -161,7 +161,7 @@ def gate_journal(
         return dict(journal)
     if judged["plan_id"] != plan_id:
         raise stale("A branch moved while its result was judged.", ErrorKind.HEAD_MOVED)
-    notes = [*_texts(journal.get("notes")), *_texts(judged.get("notes"))]
+    notes = [*texts_of(journal, "notes"), *texts_of(judged, "notes")]
     return {**journal, _GATE: judged[_GATE], "notes": notes}
 
 
@@ -230,7 +230,3 @@ def _said(findings: tuple[Finding, ...]) -> str:
     more = len(findings) - _SAID
     said = " ".join(each.said for each in findings[:_SAID])
     return f"{said} And {more} more." if more > 0 else said
-
-
-def _texts(values: object) -> list[str]:
-    return [str(each) for each in values] if isinstance(values, list) else []

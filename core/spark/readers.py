@@ -167,16 +167,9 @@ def plan_table(
     """
     # The head is read with the newest schema, an earlier state with its own, as in Paimon.
     schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
-    check_readable(schema)
-    if filters is not None:
-        check_condition(filters, schema)
-    names = schema.row_type.names if columns is None else tuple(columns)
-    task = ReadTask(
-        store=store,
-        schema=schema,
-        schemas={each.id: each for each in table.schemas.all()},
-        fields=tuple(wanted_field(schema, name) for name in names),
-        condition=filters,
+    schemas = {each.id: each for each in table.schemas.all()}
+    task = _read_task(
+        store, schema, schemas, columns, filters, lambda name: wanted_field(schema, name)
     )
     state = table.head() if snapshot is None else snapshot
     return TableRead(task=task, plan=plan_read(store, table, state, schema, filters))
@@ -203,22 +196,32 @@ def read_staged(
         NotFound: There is no such column.
         InvalidInput: As for `plan_table`.
     """
-    schema = state.schema
+    schema, schemas = state.schema, state.schemas
+    # Rows have the numbers of row tracking from the commit on, so there are no such columns yet.
+    task = _read_task(store, schema, schemas, columns, filters, schema.field)
+    plan = plan_files(store, state.table, state.files, state.index_files, schema, schemas, filters)
+    return TableRead(task=task, plan=plan).frame(spark)
+
+
+def _read_task(
+    store: FileIO,
+    schema: TableSchema,
+    schemas: Mapping[int, TableSchema],
+    columns: Iterable[str] | None,
+    filters: Condition | None,
+    field_of: Callable[[str], DataField],
+) -> ReadTask:
     check_readable(schema)
     if filters is not None:
         check_condition(filters, schema)
     names = schema.row_type.names if columns is None else tuple(columns)
-    task = ReadTask(
+    return ReadTask(
         store=store,
         schema=schema,
-        schemas=state.schemas,
-        fields=tuple(schema.field(each) for each in names),
+        schemas=schemas,
+        fields=tuple(field_of(name) for name in names),
         condition=filters,
     )
-    plan = plan_files(
-        store, state.table, state.files, state.index_files, schema, state.schemas, filters
-    )
-    return TableRead(task=task, plan=plan).frame(spark)
 
 
 def wanted_field(schema: TableSchema, name: str) -> DataField:
