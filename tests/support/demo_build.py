@@ -6,16 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from core.procedures.demo import is_complete
+
 _ROOT = Path(__file__).parents[2]
 _BOUND_SECONDS = 900
 
 
 def built_demo(folder: Path) -> Path:
     """Build the demo in a folder by the command that people use, unless another process has."""
-    warehouse, done = folder / "demo", folder / "demo.done"
+    warehouse = folder / "demo"
     with (folder / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
+        if not is_complete(warehouse):
             state = {
                 "BRANCH_CONSOLE_STATE_DIR": str(folder / "demo-state"),
                 "BRANCH_CONSOLE_CACHE_DIR": str(folder / "demo-cache"),
@@ -31,5 +33,4 @@ def built_demo(folder: Path) -> Path:
                 check=False,
             )
             assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
-            done.touch()
     return warehouse
