@@ -44,7 +44,7 @@ def test_the_parameters_of_a_view_stand_in_the_address(
     seen.page.wait_for_url("**br_axis=time**")
     seen.settle()
     other = visit(demo_console).open("branches", **seen.query)
-    assert other.query["br_axis"] == "time"
+    other.asks(br_axis="time")
 
 
 def test_the_copied_link_is_the_address(visit: NewVisit, demo_console: RunningConsole) -> None:
@@ -58,8 +58,8 @@ def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
     seen = visit(demo_console).open("branches", **FLIGHTS, branch="fix-delay")
-    assert "Branch fix-delay was not found." in seen.text()
-    assert seen.query["branch"] == "fix-delay"
+    seen.sees("Branch fix-delay was not found.")
+    seen.asks(branch="fix-delay")
     expect(seen.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(0)
     seen.link("fix-delays").click()
     seen.page.wait_for_url("**branch=fix-delays**")
@@ -69,7 +69,7 @@ def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
 
 def test_a_link_to_a_reused_id_says_so(visit: NewVisit, demo_console: RunningConsole) -> None:
     seen = visit(demo_console).open("snapshots", **FLIGHTS, snap="main:3:00000000")
-    assert "is not the one this link was made for" in seen.text()
+    seen.sees("is not the one this link was made for")
 
 
 def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningConsole) -> None:

@@ -10,20 +10,19 @@ def test_a_broken_table_is_named_with_its_file(
     visit: NewVisit, broken_console: RunningConsole
 ) -> None:
     seen = visit(broken_console).open(ov_q="truncated")
-    attention = seen.page.locator(".st-key-card-attention").inner_text()
-    assert "fixtures.truncated" in attention
-    assert "schema-0" in attention
+    seen.sees("fixtures.truncated", within=".st-key-card-attention")
+    seen.sees("schema-0", within=".st-key-card-attention")
     seen.assert_fits()
     table = visit(broken_console).open("table", db="fixtures", table="truncated")
-    assert "BROKEN_FILE" in table.text()
-    assert "schema-0" in table.text()
+    table.sees("BROKEN_FILE")
+    table.sees("schema-0")
 
 
 def test_a_broken_branch_is_a_card_and_the_others_can_be_looked_at(
     visit: NewVisit, broken_console: RunningConsole
 ) -> None:
     seen = visit(broken_console).open("branches", db="fixtures", table="branches_diverged")
-    assert "cannot be read" in seen.text()
+    seen.sees("cannot be read")
     seen.link("diverged").click()
     seen.page.wait_for_url("**branch=diverged**")
     seen.settle()
@@ -31,7 +30,7 @@ def test_a_broken_branch_is_a_card_and_the_others_can_be_looked_at(
     torn = visit(broken_console).open(
         "snapshots", db="fixtures", table="branches_diverged", branch="evolved"
     )
-    assert "cannot be read" in torn.text()
+    torn.sees("cannot be read")
 
 
 def test_markup_in_a_name_is_shown_and_not_run(
@@ -42,10 +41,10 @@ def test_markup_in_a_name_is_shown_and_not_run(
     seen.page.on("dialog", lambda dialog: seen.problems.append(dialog.message))
     seen.open(ov_q="onerror")
     expect(seen.page.locator(".st-key-page img")).to_have_count(0)
-    assert name in seen.text()
+    seen.sees(name)
     for page in ("table", "branches", "snapshots", "schemas"):
         seen.open(page, db="fixtures", table=name)
-        assert name in seen.text()
+        seen.sees(name)
         expect(seen.page.locator(".st-key-page img")).to_have_count(0)
 
 
@@ -53,4 +52,4 @@ def test_a_name_that_would_leave_the_warehouse_is_refused(
     visit: NewVisit, broken_console: RunningConsole
 ) -> None:
     seen = visit(broken_console).open("table", db="..", table="../etc")
-    assert "INVALID_NAME" in seen.text()
+    seen.sees("INVALID_NAME")

@@ -9,7 +9,6 @@ from tests.browser.consoles import RunningConsole
 from tests.support.kept_quality import keep_quality
 
 FLIGHTS = {"db": "air", "table": "flights"}
-_JOB_MILLIS = 240_000
 
 
 def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address(
@@ -19,7 +18,7 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
     seen.link("Compare").click()
     seen.page.wait_for_url("**/compare?**")
     seen.settle()
-    assert "From main (snapshot 12) to fix-delays (snapshot 14)" in seen.text()
+    seen.sees("From main (snapshot 12) to fix-delays (snapshot 14)")
     # Nobody has started a worker: manifests are enough.
     assert demo_console.services.worker() is None
     seen.assert_fits()
@@ -29,7 +28,7 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
     expect(seen.page.locator(".st-key-page")).to_contain_text(f"Partition {part}")
     other = visit(demo_console, scheme="dark").open("compare", **seen.query)
     assert other.query == seen.query
-    assert f"Partition {part}" in other.text()
+    other.sees(f"Partition {part}")
     other.keep_picture("compare-dark", update=update_screenshots)
 
 
@@ -37,19 +36,16 @@ def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
     seen = visit(own_demo_console).open("compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows")
-    assert "26 files that only one side has" in seen.text()
+    seen.sees("26 files that only one side has")
     seen.page.get_by_role("button", name="Compare rows").click()
-    expect(seen.page.locator(".st-key-page")).to_contain_text(
-        "1,025 removed, 717 changed", timeout=_JOB_MILLIS
-    )
-    seen.settle()
-    assert "to fix-delays (snapshot 14): 1,025 rows removed, 717 rows changed." in seen.text()
+    seen.sees("1,025 removed, 717 changed")
+    seen.sees("to fix-delays (snapshot 14): 1,025 rows removed, 717 rows changed.")
     seen.assert_fits()
     seen.keep_picture("compare-rows-light", update=update_screenshots)
     again = visit(own_demo_console).open(
         "compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows", cmp_cols="arr_delay"
     )
-    assert "arr_delay in 100 %" in again.text()
+    again.sees("arr_delay in 100 %")
     with again.page.expect_download() as download:
         again.page.get_by_role("button", name="CSV", exact=True).click()
     written = csv.read_csv(download.value.path())
@@ -59,9 +55,7 @@ def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     planes = {"db": "air", "table": "planes", "cmp_b": "fleet-facts", "cmp_tab": "quality"}
     asked = visit(own_demo_console).open("compare", **planes)
     asked.page.get_by_role("button", name="Compare quality").click()
-    expect(asked.page.locator(".st-key-page")).to_contain_text(
-        "1 column drifted: manufacturer.", timeout=_JOB_MILLIS
-    )
+    asked.sees("1 column drifted: manufacturer.")
 
 
 def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
@@ -74,9 +68,9 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
         shared_bytes=0,
     )  # fmt: skip
     seen = visit(demo_console).open("compare", **place)
-    assert "2 columns drifted, 3 columns to be watched; dep_delay most." in seen.text()
+    seen.sees("2 columns drifted, 3 columns to be watched; dep_delay most.")
     seen.click_mark("drift", 1)
-    assert seen.query["cmp_qcol"] == "dep_time"
+    seen.asks(cmp_qcol="dep_time")
     seen.assert_fits()
     seen.keep_picture("compare-quality-light", update=update_screenshots)
     dark = visit(demo_console, scheme="dark").open("compare", **place)

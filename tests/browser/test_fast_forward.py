@@ -7,7 +7,6 @@ from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 
 FLIGHTS = {"db": "air", "table": "flights"}
-_JOB_MILLIS = 240_000
 
 
 def test_it_runs_from_the_preview_to_the_receipt(
@@ -18,19 +17,15 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.link("Fast-forward").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
-    assert "Nothing: every snapshot, schema and tag stays." in seen.text()
+    seen.sees("Nothing: every snapshot, schema and tag stays.")
     seen.page.get_by_role("button", name="Fast-forward main").click()
-    seen.page.wait_for_url("**/job?**")
-    seen.settle()
-    expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
-    seen.settle()
+    job_id = seen.runs_job()
     seen.keep_picture("job-light", update=update_screenshots)
-    job_id = seen.query["id"]
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
-    assert "main: snapshot 12" in seen.text()
-    assert "snapshot 14" in seen.text()
+    seen.sees("main: snapshot 12")
+    seen.sees("snapshot 14")
     seen.assert_fits()
     seen.keep_picture("receipt-light", update=update_screenshots)
     night = visit(own_demo_console, scheme="dark")
@@ -44,7 +39,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
     assert source is not None
     assert head.identity.same_as(source.identity)
     seen.open("merge", **FLIGHTS, source="fix-delays", how="ff")
-    assert "Nothing to do" in seen.text()
+    seen.sees("Nothing to do")
 
 
 def test_a_moved_target_is_refused_and_nothing_changes(
@@ -52,7 +47,7 @@ def test_a_moved_target_is_refused_and_nothing_changes(
 ) -> None:
     before = _heads(demo_console)
     seen = visit(demo_console).open("merge", **FLIGHTS, source="backfill-2013-12", how="ff")
-    assert "Fast-forward refused: it would remove 1 commit" in seen.text()
+    seen.sees("Fast-forward refused: it would remove 1 commit")
     expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
     seen.page.get_by_text("Replace main by backfill-2013-12").click()
     replace = seen.page.get_by_role("button", name="Replace main", exact=True)

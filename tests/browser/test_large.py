@@ -15,8 +15,8 @@ def test_the_graph_folds_and_leaves_out(visit: NewVisit, broken_console: Running
     started = time.monotonic()
     seen.open("branches", **HISTORY)
     print(f"branches of 1,000 snapshots and 50 branches: {time.monotonic() - started:.1f} s")
-    assert "+27 branches" in seen.page.locator(".st-key-lane-names").inner_text()
-    assert "51 branches" in seen.text()
+    seen.sees("+27 branches", within=".st-key-lane-names")
+    seen.sees("51 branches")
     assert seen.page.evaluate(_MARKS) <= 4_000
     seen.assert_fits()
 
@@ -33,7 +33,7 @@ def test_a_folded_run_opens_on_a_click(visit: NewVisit, broken_console: RunningC
 
 def test_search_brings_up_any_branch(visit: NewVisit, broken_console: RunningConsole) -> None:
     seen = visit(broken_console).open("branches", **HISTORY, br_q="work-003")
-    assert "work-003" in seen.page.locator(".st-key-lane-names").inner_text()
+    seen.sees("work-003", within=".st-key-lane-names")
 
 
 def test_the_timeline_draws_every_snapshot(visit: NewVisit, broken_console: RunningConsole) -> None:

@@ -10,8 +10,6 @@ from tests.browser.visits import Visit
 
 FLIGHTS = {"db": "air", "table": "flights"}
 TABLE = Identifier(database="air", table="flights")
-_JOB_MILLIS = 240_000
-_PAGE_MILLIS = 60_000
 
 
 def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
@@ -22,11 +20,9 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
 
     seen.page.get_by_role("button", name="Create branch").click()
     _fill(seen, "Name", "a.b")
-    expect(_dialog(seen)).to_contain_text("may hold only letters", timeout=_PAGE_MILLIS)
+    expect(_dialog(seen)).to_contain_text("may hold only letters")
     _fill(seen, "Name", "sandbox")
-    expect(_dialog(seen)).to_contain_text(
-        "begins at snapshot 14 of 'fix-delays'", timeout=_PAGE_MILLIS
-    )
+    expect(_dialog(seen)).to_contain_text("begins at snapshot 14 of 'fix-delays'")
     seen.assert_fits()
     seen.keep_picture("create-branch-light", update=update_screenshots)
     _run(seen, "Create sandbox")
@@ -49,11 +45,11 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.open("branches", **FLIGHTS, branch="delays")
     seen.page.get_by_role("button", name="Drop", exact=True).click()
     drop = _dialog(seen).get_by_role("button", name="Drop delays")
-    expect(drop).to_be_disabled(timeout=_PAGE_MILLIS)
+    expect(drop).to_be_disabled()
     seen.keep_picture("drop-branch-light", update=update_screenshots)
     night = visit(own_demo_console, scheme="dark")
     night.open("branches", **FLIGHTS, branch="delays", do="drop-branch")
-    expect(_dialog(night)).to_contain_text("Type delays to confirm", timeout=_PAGE_MILLIS)
+    expect(_dialog(night)).to_contain_text("Type delays to confirm")
     night.assert_fits()
     night.keep_picture("drop-branch-dark", update=update_screenshots)
     _dialog(seen).get_by_placeholder("delays").fill("delays")
@@ -61,9 +57,7 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     assert "delays" not in _names(own_demo_console)
 
     seen.open("branches", **FLIGHTS)
-    expect(seen.page.locator(".st-key-rows-dropped")).to_contain_text(
-        "delays", timeout=_PAGE_MILLIS
-    )
+    expect(seen.page.locator(".st-key-rows-dropped")).to_contain_text("delays")
     seen.page.get_by_role("button", name="Restore").click()
     _run(seen, "Undo")
     assert _head(own_demo_console, "delays").same_as(before)
@@ -86,11 +80,9 @@ def _fill(seen: Visit, label: str, text: str) -> None:
 def _run(seen: Visit, button: str) -> None:
     """Press the button of a form, follow its job to the end."""
     pressed = _dialog(seen).get_by_role("button", name=button, exact=True)
-    expect(pressed).to_be_enabled(timeout=_PAGE_MILLIS)
+    expect(pressed).to_be_enabled()
     pressed.click()
-    seen.page.wait_for_url("**/job?**")
-    seen.settle()
-    expect(seen.page.locator(".st-key-page")).to_contain_text("is done.", timeout=_JOB_MILLIS)
+    seen.runs_job()
 
 
 def _head(console: RunningConsole, branch: str) -> SnapshotIdentity:

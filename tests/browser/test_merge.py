@@ -19,7 +19,6 @@ WEATHER = {"db": "air", "table": "weather"}
 DELAYS = {"db": "air", "table": "delays"}
 FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
 TABLE = Identifier(database="air", table="delays")
-_JOB_MILLIS = 240_000
 _RESULT, _TAKE = 5, 6
 
 
@@ -38,11 +37,11 @@ def test_an_option_settles_a_conflict_by_a_link(
     seen.link("Merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
-    assert "1 conflict: both sides changed what cannot both stand." in seen.text()
+    seen.sees("1 conflict: both sides changed what cannot both stand.")
     _follow(seen, "Insert scope: partition", "scope=partition")
-    assert "origin=EWR" in seen.text()
+    seen.sees("origin=EWR")
     _follow(seen, "Isolation: snapshot", "isolation=snapshot")
-    assert "Bring fix-wind (1 commit) into main (1 since the fork)." in seen.text()
+    seen.sees("Bring fix-wind (1 commit) into main (1 since the fork).")
     seen.page.get_by_text("Buckets: 1 replayed").click()
     expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
     seen.assert_fits()
@@ -58,37 +57,37 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
     services.save_draft(asked, services.resolution(asked).draft, theirs)
     seen = visit(console).open("merge", **DELAYS, source="fix-delays")
     seen.page.get_by_role("button", name="Compare rows").click()
-    _sees(seen, "All 28 conflicts resolved.")
+    seen.sees("All 28 conflicts resolved.")
     seen.page.get_by_role("button", name="Dry run").last.click()
-    _sees(seen, "Dry run finished; main is unchanged")
-    assert "28 conflicts settled" in seen.text()
+    seen.sees("Dry run finished; main is unchanged")
+    seen.sees("28 conflicts settled")
     assert _head(console).identity.same_as(before.identity)
     seen.page.get_by_role("button", name="Merge fix-delays into main").click()
-    job_id = _job(seen)
+    job_id = seen.runs_job()
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
     assert _head(console).id == before.id + 1
-    assert "28 conflicts of rows settled" in seen.text()
+    seen.sees("28 conflicts of rows settled")
     seen.assert_fits()
     seen.keep_picture("merge-receipt-light", update=update_screenshots)
     for scheme in ("light", "dark"):
         graph = visit(console, scheme=scheme).open("branches", **DELAYS)
-        _sees(graph, "merge")
+        graph.sees("merge")
         graph.keep_picture(f"merge-graph-{scheme}", update=update_screenshots)
 
     seen.page.get_by_role("button", name="Undo", exact=True).click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo").click()
-    assert _job(seen) != job_id
+    assert seen.runs_job() != job_id
     assert _head(console).identity.same_as(before.identity)
 
     # After the undo all is decided still; then somebody commits, and nothing runs unseen.
     other = visit(console).open("merge", **DELAYS, source="fix-delays")
-    _sees(other, "All 28 conflicts resolved.")
+    other.sees("All 28 conflicts resolved.")
     table.write("main", delay=6, note="late")
     other.page.get_by_role("button", name="Dry run").last.click()
-    _sees(other, "This preview is out of date: main moved from")
-    assert "Kept: 1 decision" in other.text()
+    other.sees("This preview is out of date: main moved from")
+    other.sees("Kept: 1 decision")
     assert other.page.get_by_role("button", name="Dry run").count() == 0
 
 
@@ -98,7 +97,7 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     table, console = contested
     table.call("compare_rows", branch="fix-delays", target="main")
     seen = visit(console).open("merge", **DELAYS, source="fix-delays")
-    _sees(seen, "28 of 28 conflicts unresolved.")
+    seen.sees("28 of 28 conflicts unresolved.")
     seen.assert_fits()
     seen.link("Resolve").click()
     seen.page.wait_for_url("**/conflicts?**")
@@ -109,12 +108,12 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     _put(seen, 0, _RESULT, "42")
     _sees_line(seen, 0, ["0", "5", "7", "42", "edit", "ada"])
     _put(seen, 1, _RESULT, "soon")
-    _sees(seen, "'soon' is no value of column 'dep_delay'")
+    seen.sees("'soon' is no value of column 'dep_delay'")
     _sees_line(seen, 1, ["1", "6", "8", "", "open", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
     _sees_line(other, 0, ["", "open", ""])
     _put(other, 0, _TAKE, "theirs")
-    _sees(other, "Somebody has decided this in the meantime: dep_delay")
+    other.sees("Somebody has decided this in the meantime: dep_delay")
     _sees_line(other, 0, ["42", "edit", "ada"])
     _put(other, 1, _TAKE, "theirs")
     _sees_line(other, 1, ["8", "theirs", "ada"])
@@ -122,40 +121,34 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
 
     _pick(seen, "Column", "note")
     _pick(seen, "Take", "concatenate")
-    _sees(seen, "It settles 4 open ones.")
+    seen.sees("It settles 4 open ones.")
     seen.page.get_by_role("button", name="Keep this rule").click()
-    _sees(seen, "22 of 28 conflicts unresolved.")
+    seen.sees("22 of 28 conflicts unresolved.")
     seen.page.get_by_text("Condition", exact=True).click()
     seen.settle()
     condition = seen.page.locator(".st-key-rule-when input")
     condition.fill("flight >= 0")
     seen.page.keyboard.press("Enter")
     _pick(seen, "Take", "theirs")
-    _sees(seen, "28 conflicts match. It settles 22 open ones, decides 4")
+    seen.sees("28 conflicts match. It settles 22 open ones, decides 4")
     seen.assert_fits()
     seen.keep_picture("resolver-light", update=update_screenshots)
     condition.fill("flight > 0 and ours.note is not null or ours.flight is null")
     seen.page.keyboard.press("Enter")
-    _sees(seen, "It settles 21 open ones")
+    seen.sees("It settles 21 open ones")
     seen.page.get_by_role("button", name="Keep this rule").click()
-    _sees(seen, "1 of 28 conflicts unresolved.")
+    seen.sees("1 of 28 conflicts unresolved.")
     seen.open("conflicts", **{**group, "cf_part": "day=2013-03-09"})
     seen.page.get_by_role("button", name="Ours", exact=True).click()
-    _sees(seen, "All 28 conflicts resolved.")
+    seen.sees("All 28 conflicts resolved.")
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Download", exact=True).click()
     kept = Policy.from_yaml(download.value.path().read_text()).for_table("air.delays")[-1]
     assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
     seen.link("Continue").click()
     seen.page.wait_for_url("**/merge?**")
-    _sees(seen, "All 28 conflicts resolved.")
+    seen.sees("All 28 conflicts resolved.")
     expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
-
-
-def _sees(seen: Visit, text: str) -> None:
-    """Wait until the page says something, which a job may have to find first."""
-    expect(seen.page.locator(".st-key-page")).to_contain_text(text, timeout=_JOB_MILLIS)
-    seen.settle()
 
 
 def _put(seen: Visit, line: int, column: int, text: str) -> None:
@@ -207,14 +200,6 @@ def _follow(seen: Visit, label: str, parameter: str) -> None:
     seen.page.locator(".st-key-line-settlings").get_by_role("link", name=label).click()
     seen.page.wait_for_url(f"**{parameter}**")
     seen.settle()
-
-
-def _job(seen: Visit) -> str:
-    """Wait until the job that was just started is done, and return its id."""
-    seen.page.wait_for_url("**/job?**")
-    seen.settle()
-    _sees(seen, "is done.")
-    return seen.query["id"]
 
 
 def _head(console: RunningConsole) -> Snapshot:

@@ -9,7 +9,6 @@ from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 
-_JOB_MILLIS = 240_000
 QUERY = (
     "SELECT carrier, count(*) AS flights, round(avg(dep_delay), 2) AS delay,\n"
     "  '<img src=x onerror=alert(1)>' AS html\n"
@@ -21,15 +20,13 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
     visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
     seen = visit(demo_console).open("sql", branch="fix-delays")
-    assert "SELECT * FROM air." in seen.text()
+    seen.sees("SELECT * FROM air.")
     seen.page.get_by_role("textbox", name="Statement").fill(QUERY)
     seen.page.get_by_role("button", name="Run").click()
     seen.page.wait_for_url("**/sql?**id=**")
-    page = seen.page.locator(".st-key-page")
-    expect(page).to_contain_text("16 rows in", timeout=_JOB_MILLIS)
-    seen.settle()
-    assert "air.flights on fix-delays at snapshot" in seen.text()
-    assert seen.query["q"] == QUERY
+    seen.sees("16 rows in")
+    seen.sees("air.flights on fix-delays at snapshot")
+    seen.asks(q=QUERY)
     seen.assert_fits()
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Parquet", exact=True).click()
@@ -43,15 +40,15 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
     # Whoever gets the address sees the same, at night too; nothing runs again.
     for scheme in ("light", "dark"):
         other = visit(demo_console, scheme=scheme).open("sql", **seen.query)
-        assert "16 rows in" in other.text()
+        other.sees("16 rows in")
         expect(other.page.get_by_role("textbox", name="Statement")).to_have_value(QUERY)
         other.keep_picture(f"sql-{scheme}", update=update_screenshots)
     seen.page.get_by_role("tab", name="Plan").click()
-    expect(page).to_contain_text("== Physical Plan ==")
+    seen.sees("== Physical Plan ==")
 
     _run(seen, "SELECT carier FROM air.flights")
-    expect(page).to_contain_text("Line 1, column 8", timeout=_JOB_MILLIS)
-    expect(page).to_contain_text("`carrier`")
+    seen.sees("Line 1, column 8")
+    seen.sees("`carrier`")
 
 
 def test_a_long_query_is_cancelled(visit: NewVisit, demo_console: RunningConsole) -> None:
@@ -59,14 +56,12 @@ def test_a_long_query_is_cancelled(visit: NewVisit, demo_console: RunningConsole
     slow = "SELECT count(*) FROM range(100000000000) a JOIN range(100000) b ON a.id % 7 = b.id % 11"
     _run(seen, slow)
     cancel = seen.page.get_by_role("button", name="Cancel")
-    expect(seen.page.locator(".st-key-page")).to_contain_text("Runs for", timeout=_JOB_MILLIS)
+    seen.sees("Runs for")
     cancel.click()
-    page = seen.page.locator(".st-key-page")
-    expect(page).to_contain_text("The query was cancelled.", timeout=_JOB_MILLIS)
+    seen.sees("The query was cancelled.")
     # The worker is free for the next one.
     _run(seen, "SELECT 40 + 2 AS answer")
-    expect(page).to_contain_text("1 row in", timeout=_JOB_MILLIS)
-    seen.settle()
+    seen.sees("1 row in")
 
 
 def _run(seen: Visit, text: str) -> None:

@@ -1,6 +1,7 @@
 """A walk through every page of the demo, by day and by night, wide and narrow."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
@@ -46,8 +47,7 @@ def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
     seen.settle()
     for name in ("Branches", "Snapshots", "Schemas", "Merge"):
         seen.go(name)
-        assert seen.query["db"] == "air"
-        assert seen.query["table"] == "flights"
+        seen.asks(**FLIGHTS)
     seen.go("Jobs")
     assert "table" not in seen.query
 
@@ -58,15 +58,15 @@ def test_going_back_leads_to_the_page_before(visit: NewVisit, demo_console: Runn
     seen.page.wait_for_url("**branch=fix-delays**")
     seen.settle()
     seen.go("Snapshots")
-    assert seen.query["branch"] == "fix-delays"
+    seen.asks(branch="fix-delays")
     seen.page.go_back()
     seen.page.wait_for_url("**/branches?**")
     seen.settle()
-    assert seen.query["branch"] == "fix-delays"
+    seen.asks(branch="fix-delays")
     seen.page.go_back()
     seen.page.wait_for_url(lambda url: "fix-delays" not in url)
+    expect(seen.page.locator(".st-key-location-line")).not_to_contain_text("fix-delays")
     seen.settle()
-    assert "fix-delays" not in seen.page.locator(".st-key-location-line").inner_text()
 
 
 def test_the_dark_theme_is_there_from_the_start(

@@ -8,8 +8,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 SIZES = ((1440, 900), (1024, 768))
+_JOB_MILLIS = 240_000
 _SETTLE_MILLIS = 90_000
 _SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
+# Whatever is expected of a page is waited for, on a busy machine too.
+expect.set_options(timeout=_SETTLE_MILLIS)
 # Streamlit asks at the path of the page first and finds its server one level up.
 _PROBES = ("_stcore/health", "_stcore/host-config")
 
@@ -56,7 +59,7 @@ class Visit:
     @property
     def query(self) -> dict[str, str]:
         """The parameters of the address."""
-        return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
+        return _parameters(self.page.url)
 
     @property
     def path(self) -> str:
@@ -75,9 +78,29 @@ class Visit:
         self.page.wait_for_url(lambda url: url != before)
         return self.settle()
 
-    def text(self) -> str:
-        """What the page says."""
-        return self.page.locator(".st-key-page").inner_text()
+    def sees(self, text: str, *, within: str = ".st-key-page") -> Visit:
+        """Wait until the page, or a part of it, says something, which a job may have to find.
+
+        To settle is not enough: between a click and the run of the script that it asks for, the
+        old page is as settled as the new one will be.
+        """
+        expect(self.page.locator(within)).to_contain_text(
+            text, use_inner_text=True, timeout=_JOB_MILLIS
+        )
+        return self.settle()
+
+    def asks(self, **query: str) -> Visit:
+        """Wait until the address has these parameters."""
+        self.page.wait_for_url(
+            lambda url: query.items() <= _parameters(url).items(), wait_until="commit"
+        )
+        return self
+
+    def runs_job(self) -> str:
+        """Wait until the job that was just started is done, and return its id."""
+        self.page.wait_for_url("**/job?**")
+        self.sees("is done.")
+        return self.query["id"]
 
     def click_mark(self, trace: str, number: int) -> Visit:
         """Click a mark of a chart, by the name of its trace."""
@@ -103,8 +126,12 @@ class Visit:
         """See that nothing has to be scrolled sideways, wide or narrow."""
         for width, height in SIZES:
             self.page.set_viewport_size({"width": width, "height": height})
-            self.page.wait_for_timeout(250)
-            spills = self.page.evaluate(_SPILLS)
+            for _ in range(20):
+                # Charts and grids follow a new size one after the other.
+                self.page.wait_for_timeout(250)
+                spills = self.page.evaluate(_SPILLS)
+                if not spills:
+                    break
             assert spills == [], f"{self.page.url} at {width} px: {spills}"
         self.page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
 
@@ -132,6 +159,10 @@ class Visit:
         # Leaving a page cuts off what it was still fetching.
         if request.failure and "ERR_ABORTED" not in request.failure:
             self.problems.append(f"{request.url}: {request.failure}")
+
+
+def _parameters(url: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
 _POINT = """([name, number]) => {
