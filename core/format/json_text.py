@@ -13,7 +13,8 @@ from core.errors import ErrorKind, FormatError
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
-_LONGS: Final = range(-(2**63), 2**63)
+_LEAST_LONG: Final = -(2**63)
+_MOST_LONG: Final = 2**63 - 1
 
 
 class JsonObject:
@@ -43,12 +44,12 @@ class JsonObject:
         value = self.values.get(key)
         if value is None:
             return None
-        # bool is an int to Python, never to Paimon.
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        # The very class: bool is an int to Python, never to Paimon.
+        if type(value) is not kind:
             raise FormatError(
                 f"The {self.what} has a {key!r} that is not {_NAMES.get(kind, kind.__name__)}."
             )
-        if isinstance(value, int) and not _LONGS.start <= value < _LONGS.stop:
+        if isinstance(value, int) and not _LEAST_LONG <= value <= _MOST_LONG:
             raise FormatError(f"The {self.what} has a {key!r} of more than 64 bits.")
         return value
 

@@ -25,7 +25,7 @@ def write_synced(path: Path, data: bytes) -> None:
     write_all([(path, data)])
 
 
-def write_all(files: Sequence[tuple[Path, bytes]], folders: Iterable[Path] = ()) -> None:
+def write_all(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Path] = ()) -> None:
     """Write new files, and bring them and the names in some folders down to the disk.
 
     Raises:
@@ -82,7 +82,7 @@ def make_directories(folders: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(each.parent for each in missing))
 
 
-def _write_some(files: Sequence[tuple[Path, bytes]], folders: Iterable[Path]) -> None:
+def _write_some(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Path]) -> None:
     descriptors: list[int] = []
     try:
         for path, data in files:

@@ -59,7 +59,7 @@ def test_manifests_are_on_the_disk_with_their_names_before_the_snapshot_has_its_
     snapshot = f"{store.root}/t/snapshot/snapshot-1"
     seen: list[set[str]] = []
 
-    def link(source: Path, target: Path) -> None:
+    def link(source: str, target: str) -> None:
         seen.append(set(synced))
         os.link(source, target)
 

@@ -97,12 +97,12 @@ def test_of_many_processes_one_wins_and_the_file_is_its(tmp_path: Path) -> None:
 
 def _failing(
     error: OSError, *, link_first: bool, occupy: bool = False
-) -> Callable[[Path, Path], None]:
-    def link(source: Path, target: Path) -> None:
+) -> Callable[[str, str], None]:
+    def link(source: str, target: str) -> None:
         if link_first:
             os.link(source, target)
         if occupy:
-            target.write_bytes(b"theirs")
+            Path(target).write_bytes(b"theirs")
         raise error
 
     return link
