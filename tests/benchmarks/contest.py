@@ -94,9 +94,24 @@ class Result:
 
 
 def hold(
-    contestants: Sequence[Contestant], folder: Path, rounds: int, expected: Mapping[str, int]
+    contestants: Sequence[Contestant],
+    folder: Path,
+    rounds: int,
+    expected: Mapping[str, int],
+    *,
+    rehearsed: bool = False,
 ) -> tuple[tuple[Sample, ...], tuple[str, ...]]:
     """Let each take its turn, round by round, another one first each time.
+
+    Args:
+        contestants: Who takes part.
+        folder: What they work on.
+        rounds: How often.
+        expected: What each has to find.
+        rehearsed: Whether a turn is taken twice, of which the second one counts. Some machines drop
+            a program and its files from memory within seconds; to load them again is the disk's
+            time. Who takes part in a few rounds only, because a turn takes so long, does not
+            rehearse.
 
     Returns:
         The samples, and a sentence for each answer that is not `expected`.
@@ -108,6 +123,8 @@ def hold(
         for each in (*contestants[turn:], *contestants[:turn]):
             if each.max_rounds is not None and number >= each.max_rounds:
                 continue
+            if rehearsed and each.max_rounds is None:
+                _run(each, folder)
             sample = _run(each, folder)
             samples.append(sample)
             shared = {key: value for key, value in expected.items() if key in sample.answer}
