@@ -14,7 +14,10 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap64
 
+from core.diff.file_masks import FileMask, MaskKey, Masks
+from core.diff.lineage import merge_source
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
@@ -42,13 +45,14 @@ class SnapshotDelta:
     Attributes:
         entries: Of its delta manifests, in their order, with the columns of MANIFEST_ENTRY.
         emptied: Encoded partitions of which it left no file that was there before.
-        masks: Whether it changed the deletion vectors of the table.
+        masks: The deletion vectors that are others than before, of data files that came or went
+            too.
     """
 
     snapshot: Snapshot
     entries: pa.Table
     emptied: frozenset[bytes] = frozenset()
-    masks: bool = False
+    masks: Masks = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,9 @@ class Step:
     Attributes:
         commit: The name of its delta manifest list: the same on every branch that holds it.
         added, removed: Identities of files.
+        masked: Files of which it hid rows or showed them again.
         places: Where it changed files.
+        merges: The name of the delta manifest list of the head that a merge took in.
         is_inferred: Whether the kind was concluded from the files, as no release recorded it.
     """
 
@@ -66,7 +72,9 @@ class Step:
     operation: TableOperation
     added: frozenset[str]
     removed: frozenset[str]
+    masked: frozenset[MaskKey]
     places: frozenset[Place]
+    merges: str | None
     is_inferred: bool
 
     @property
@@ -96,6 +104,8 @@ class LogicalLog:
         left: Files from before that are not live any more.
         compactions: Those that stayed undone, oldest first.
         steps: All other commits, oldest first.
+        masks: What of files was hidden at the root and is now; a file that a compaction took away
+            has what was hidden of it then.
     """
 
     entries: pa.Table
@@ -105,7 +115,7 @@ class LogicalLog:
     left: frozenset[str]
     compactions: tuple[Compaction, ...]
     steps: tuple[Step, ...]
-    has_masks: bool
+    masks: Masks
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files, with the columns of MANIFEST_ENTRY, in the order of the log."""
@@ -119,7 +129,7 @@ def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
     for delta in deltas:
         entries = with_original_names(delta.entries)
         if delta.snapshot.commit_kind is CommitKind.COMPACT:
-            fold.compact(entries)
+            fold.compact(delta, entries)
         elif entries.num_rows or delta.masks:
             fold.change(delta, entries)
     return fold.result()
@@ -145,7 +155,7 @@ def reversed_entries(entries: pa.Table) -> pa.Table:
     kinds = pc.subtract(int(FileKind.DELETE), entries["kind"])
     turned = _with(entries, "kind", kinds.cast(pa.int32()))
     # What was added last goes first, so that a file may come and go.
-    return turned.take(list(range(entries.num_rows - 1, -1, -1)))
+    return turned.take(pa.array(range(entries.num_rows - 1, -1, -1), pa.int64()))
 
 
 def with_kind(files: pa.Table, kind: FileKind) -> pa.Table:
@@ -182,19 +192,23 @@ class _Fold:
     undone: dict[str, Compaction] = field(default_factory=dict)
     compactions: list[Compaction] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    has_masks: bool = False
+    masks: dict[MaskKey, FileMask] = field(default_factory=dict)
+    keys: dict[str, MaskKey] = field(default_factory=dict)
 
-    def compact(self, entries: pa.Table) -> None:
+    def compact(self, delta: SnapshotDelta, entries: pa.Table) -> None:
         self.parts.append(entries)
         before: dict[Place, set[str]] = {}
         after: dict[Place, set[str]] = {}
-        for identity, place, kind in _rows(entries):
+        for identity, key, kind in _rows(entries):
+            self.keys[identity] = key
             if kind == FileKind.ADD:
-                after.setdefault(place, set()).add(identity)
+                after.setdefault(key[:2], set()).add(identity)
                 self._arrive(identity)
             else:
-                before.setdefault(place, set()).add(identity)
+                before.setdefault(key[:2], set()).add(identity)
                 self._leave(identity)
+                if key in delta.masks:
+                    self._mask(key, delta.masks[key].before, delta.masks[key].before)
         for place in sorted(before.keys() | after.keys()):
             done = Compaction(
                 place=place,
@@ -206,28 +220,45 @@ class _Fold:
 
     def change(self, delta: SnapshotDelta, entries: pa.Table) -> None:
         self.parts.append(entries)
-        self.has_masks |= delta.masks
-        added, removed, places = set(), set(), set()
-        for identity, place, kind in _rows(entries):
-            places.add(place)
+        added, removed, gone = set(), set(), set()
+        places: set[Place] = set()
+        for identity, key, kind in _rows(entries):
+            places.add(key[:2])
+            self.keys[identity] = key
             if kind == FileKind.ADD:
+                gone.discard(key)
                 added.add(identity)
                 self._arrive(identity)
                 _toggle(identity, self.removed, self.added)
+                if key in self.masks:  # it comes back, and shows all that is not hidden anew
+                    self._mask(key, BitMap64(), BitMap64())
             else:
+                gone.add(key)
+                self._unmask(identity)
                 self._leave(identity)
                 read, written = self._count_as_written(identity)
                 removed |= {identity, *read}
                 added |= written
                 _toggle(identity, self.added, self.removed)
+        masked = delta.masks.keys() - gone
+        for identity in [each for each in self.undone if self.keys[each] in masked]:
+            read, written = self._count_as_written(identity)
+            removed |= read
+            added |= written
+        for key in masked:
+            self._mask(key, delta.masks[key].before, delta.masks[key].after)
+            places.add(key[:2])
         operation, is_inferred = _operation(delta, entries)
+        source = merge_source(delta.snapshot)
         self.steps.append(
             Step(
                 commit=delta.snapshot.delta_manifest_list,
                 operation=operation,
                 added=frozenset(added - removed),
                 removed=frozenset(removed - added),
+                masked=frozenset(masked),
                 places=frozenset(places),
+                merges=None if source is None else source.manifest_lists[1],
                 is_inferred=is_inferred,
             )
         )
@@ -242,8 +273,19 @@ class _Fold:
             left=frozenset(self.left),
             compactions=tuple(self.compactions),
             steps=tuple(self.steps),
-            has_masks=self.has_masks,
+            masks=self.masks,
         )
+
+    def _mask(self, key: MaskKey, before: BitMap64, after: BitMap64) -> None:
+        known = self.masks.get(key)
+        root = before if known is None else known.before
+        self.masks[key] = FileMask(before=root, after=after)
+
+    def _unmask(self, identity: str) -> None:
+        """Nothing is told of what is hidden in a file that is gone."""
+        known = self.masks.get(self.keys[identity])
+        if known is not None:
+            self.masks[self.keys[identity]] = FileMask(before=known.before, after=known.before)
 
     def _arrive(self, identity: str) -> None:
         _toggle(identity, self.left, self.arrived)
@@ -261,6 +303,7 @@ class _Fold:
             del self.undone[each]
         for each in sorted(compaction.before):
             self._count_as_written(each)
+            self._unmask(each)
             _toggle(each, self.added, self.removed)
         for each in sorted(compaction.after):
             _toggle(each, self.removed, self.added)
@@ -281,10 +324,18 @@ def _toggle(identity: str, out_of: set[str], into: set[str]) -> None:
         into.add(identity)
 
 
-def _rows(entries: pa.Table) -> Iterable[tuple[str, Place, int]]:
-    columns = (entries[name].to_pylist() for name in ("identity", "partition", "bucket", "kind"))
-    for identity, partition, bucket, kind in zip(*columns, strict=True):
-        yield identity, (partition, bucket), kind
+def keys_of(files: pa.Table) -> Iterable[tuple[str, MaskKey]]:
+    """The identities of files, and by what their deletion vectors are found."""
+    names = original_names(files["file_name"]).to_pylist()
+    columns = (files[name].to_pylist() for name in ("identity", "partition", "bucket"))
+    for identity, partition, bucket, name in zip(*columns, names, strict=True):
+        yield identity, (partition, bucket, name)
+
+
+def _rows(entries: pa.Table) -> Iterable[tuple[str, MaskKey, int]]:
+    kinds = entries["kind"].to_pylist()
+    for (identity, key), kind in zip(keys_of(entries), kinds, strict=True):
+        yield identity, key, kind
 
 
 def _first_of_each(entries: pa.Table) -> pa.Table:
@@ -310,10 +361,10 @@ def _operation(delta: SnapshotDelta, entries: pa.Table) -> tuple[TableOperation,
     if pc.all(is_add).as_py() and not delta.masks:
         return TableOperation.INSERT, False
     touched = set(entries["partition"].to_pylist())
-    if added == removed and added:
+    # Rows that are hidden may be among those that were written, with other values.
+    if added and (added == removed or delta.masks):
         return TableOperation.UPDATE, True
     if added > removed and touched and touched <= delta.emptied:
         return TableOperation.OVERWRITE, True
-    return (
-        TableOperation.DELETE if added < removed or delta.masks else TableOperation.UPDATE
-    ), True
+    is_delete = added < removed or delta.masks
+    return TableOperation.DELETE if is_delete else TableOperation.UPDATE, True

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from core.diff.file_masks import MaskKey
 from core.diff.logical_log import original_name
 from core.format.deletion_vector import DeletionVectorRange, Positions, differing_positions
 from core.format.index_manifest import deletion_vector_entries
@@ -24,9 +25,6 @@ class Mask:
     external_path: str | None
     range: DeletionVectorRange
 
-
-MaskKey: TypeAlias = tuple[bytes, int, str]
-"""Encoded partition, bucket, and the name of the data file that a copy was made of."""
 
 Load: TypeAlias = Callable[[Mask], Positions]
 """Reads the positions of a vector."""

@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.file_masks import MaskKey
 from core.diff.logical_log import original_names
-from core.diff.masks import MaskChange, MaskKey
+from core.diff.masks import MaskChange
 from core.diff.row_bounds import Bounds, Counting, PlaceRows, RowDifference, RowReason, rows_between
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_name import StateName

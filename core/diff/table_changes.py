@@ -5,11 +5,12 @@ newest snapshot that the histories of both hold, and the base is taken off.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.diff.logical_log import Compaction, LogicalLog, Step
+from core.diff.file_masks import Masks, joined_masks, masks_since
+from core.diff.logical_log import Compaction, LogicalLog, Step, keys_of
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY
 
@@ -23,6 +24,7 @@ class TableChanges:
         base_log: The base since the root.
         added: Files that hold what the side wrote since the base, as it was written.
         removed: Files of the base that are gone with their rows.
+        masks: What it hid, or shows again, of files that are not gone.
         steps: The commits since the base.
     """
 
@@ -30,6 +32,7 @@ class TableChanges:
     base_log: LogicalLog
     added: frozenset[str]
     removed: frozenset[str]
+    masks: Masks
     steps: tuple[Step, ...]
 
     @property
@@ -39,18 +42,15 @@ class TableChanges:
         return frozenset(
             step.operation
             for step in self.steps
-            if not touched.isdisjoint(step.added | step.removed) or not (step.added | step.removed)
+            if not touched.isdisjoint(step.added | step.removed)
+            or not self.masks.keys().isdisjoint(step.masked)
+            or not (step.added or step.removed or step.masked)
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether the side holds the rows of the base."""
-        return not (self.added or self.removed or self.has_masks)
-
-    @property
-    def has_masks(self) -> bool:
-        """Whether it changed deletion vectors since the base."""
-        return self.log.has_masks and not self.base_log.has_masks
+        return not (self.added or self.removed or self.masks)
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files that either log mentions, with the columns of MANIFEST_ENTRY."""
@@ -87,12 +87,36 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
             now |= compaction.before & then
             gone_now -= compaction.before - gone_then
     known = {step.commit for step in base.steps}
+    removed = (gone_now - gone_then) | (then - now)
+    # Nothing is hidden of what is not there.
+    gone = {key for _, key in keys_of(files_in(removed, side, base))}
+    masks = masks_since(base.masks, side.masks)
     return TableChanges(
         log=side,
         base_log=base,
         added=(now - then) | (gone_then - gone_now),
-        removed=(gone_now - gone_then) | (then - now),
-        steps=tuple(step for step in side.steps if step.commit not in known),
+        removed=removed,
+        masks={key: masks[key] for key in sorted(masks.keys() - gone)},
+        steps=tuple(
+            # What a merge brought of the base is no touch of this side.
+            replace(step, masked=frozenset()) if step.merges in known else step
+            for step in side.steps
+            if step.commit not in known
+        ),
+    )
+
+
+def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
+    """The virtual base of a criss-cross history: what either of two bases did."""
+    return LogicalLog(
+        entries=pa.concat_tables([left.entries, right.entries]),
+        added=left.added | right.added,
+        removed=left.removed | right.removed,
+        arrived=left.arrived | right.arrived,
+        left=left.left | right.left,
+        compactions=(*left.compactions, *right.compactions),
+        steps=(*left.steps, *right.steps),
+        masks=joined_masks(left.masks, right.masks),
     )
 
 

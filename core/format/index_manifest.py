@@ -4,8 +4,10 @@ Unlike manifests they are complete: each one lists everything, and nothing is de
 Paimon IndexManifestEntry, IndexFileMeta, DeletionVectorMeta, GlobalIndexMeta.
 """
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,7 @@ from core.format.avro_encoding import (
     version_column,
     write_avro,
 )
+from core.format.deletion_vector import DeletionVectorRange
 
 INDEX_MANIFEST_VERSION: Final = 1
 
@@ -84,6 +87,30 @@ _LAYOUT: Final = pa.schema(
 def deletion_vector_entries(entries: pa.Table) -> pa.Table:
     """Those of some index files that hold deletion vectors; columns stay as they are."""
     return entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
+
+
+def deletion_vector_entry(
+    place: tuple[bytes, int], name: str, size: int, ranges: Sequence[DeletionVectorRange]
+) -> dict[str, Any]:
+    """Return the entry of an index file of deletion vectors, by the columns of this manifest.
+
+    Args:
+        place: Encoded partition and bucket.
+        name: Of the index file.
+        size: Of the index file, in bytes.
+        ranges: Where its vectors stand.
+    """
+    return {
+        **dict.fromkeys(INDEX_MANIFEST_ENTRY.names),
+        "kind": 0,
+        "partition": place[0],
+        "bucket": place[1],
+        "index_type": str(IndexType.DELETION_VECTORS),
+        "file_name": name,
+        "file_size": size,
+        "row_count": len(ranges),
+        "dv_ranges": [asdict(each) for each in ranges],
+    }
 
 
 def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:

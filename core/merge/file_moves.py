@@ -1,11 +1,14 @@
 """How a merge moves files, as values: a strategy per bucket, what comes, what goes, what waits."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
+from core.diff.file_masks import MaskKey
 from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
@@ -105,7 +108,7 @@ class FileMoves:
         replays: Files of the source in such buckets, added once the rows are settled. Where they
             are none, the rows that are written hold all that the source changed.
         adopts_index: Buckets whose index files (hash index, deletion vectors) become the source's.
-        adopts_masks: Whether all deletion vectors of the source become the target's.
+        masks: The deletion vectors that files of a table without a primary key get; empty ones go.
         brings_back: Whether a file comes that the target had before.
         notes: What the rules decided against a side, in sentences.
     """
@@ -119,9 +122,17 @@ class FileMoves:
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
     adopts_index: frozenset[Place] = frozenset()
-    adopts_masks: bool = False
+    masks: Mapping[MaskKey, BitMap64] = field(default_factory=dict)
     brings_back: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> list[list[str]]:
+        """What tells the files of one decision from those of another, as JSON values."""
+        tables = (self.add, self.replays, self.restore, self.remove)
+        masks = (f"{key!r} {list(rows)!r}" for key, rows in self.masks.items())
+        hidden = sorted(hashlib.sha256(each.encode()).hexdigest() for each in masks)
+        return [*(sorted(table["identity"].to_pylist()) for table in tables), hidden]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,21 @@ where the target has compacted it in the meantime: then the compaction is taken 
 no row to be read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from core.diff.logical_log import LogicalLog, Place, Step
+from pyroaring import BitMap64
+
+from core.diff.file_masks import MaskKey
+from core.diff.history_move import count
+from core.diff.logical_log import LogicalLog, Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.table_operation import TableOperation
 from core.diff.three_way import ThreeWay
-from core.errors import ErrorKind
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.conflict_matrix import Cell, Rule, cells
 from core.merge.file_moves import (
-    Block,
     BucketMove,
     FileMoves,
     Findings,
@@ -26,6 +29,7 @@ from core.merge.file_moves import (
     Naming,
     Strategy,
 )
+from core.merge.file_touches import FileTouch, touches_of, ways_to_settle, winner
 
 _REWRITES: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
@@ -36,6 +40,30 @@ def merge_keyless_files(
     """Decide what a merge does with the files of a table without a primary key."""
     merge = _KeylessMerge(ours, theirs, rules, naming)
     return merge.result()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Settled:
+    """What of files that both sides touched stays of one side alone.
+
+    Attributes:
+        from_theirs, from_ours: Files that must not stay, by identity.
+        dropped: Files that stay, or are gone, as the target left them.
+        taken: Files of which is hidden what the source hides.
+    """
+
+    from_theirs: set[str] = field(default_factory=set)
+    from_ours: set[str] = field(default_factory=set)
+    dropped: set[MaskKey] = field(default_factory=set)
+    taken: set[MaskKey] = field(default_factory=set)
+
+    def take_ours(self, key: MaskKey, left: FileTouch) -> None:
+        self.from_theirs |= left.added
+        self.dropped.add(key)
+
+    def take_theirs(self, key: MaskKey, right: FileTouch) -> None:
+        self.from_ours |= right.added
+        self.taken.add(key)
 
 
 def _held(side: TableChanges) -> set[str]:
@@ -56,7 +84,7 @@ class _KeylessMerge:
         self._rules = rules
         self._naming = naming
         self._found = Findings()
-        self._places = {**_places(ours), **_places(theirs)}
+        self._keys = {**_keys(ours), **_keys(theirs)}
         self._cells = {
             (cell.theirs, cell.ours): cell for cell in cells(theirs.operations, ours.operations)
         }
@@ -64,25 +92,31 @@ class _KeylessMerge:
     def result(self) -> FileMoves:
         ours, theirs = self._ours, self._theirs
         self._check_inserts()
-        dropped_theirs, dropped_ours = self._both_removed()
-        overwritten = self._overwritten()
-        dropped_ours |= overwritten
-        incoming = theirs.added - dropped_theirs - _held(ours)
-        outgoing = (theirs.removed - ours.removed) | dropped_ours
-        live, restored, undone = self._find(outgoing)
-        self._check_masks()
+        settled = self._both_touched()
+        dropped_ours = settled.from_ours | self._overwritten()
+        incoming = theirs.added - settled.from_theirs - _held(ours)
+        outgoing = {
+            each
+            for each in theirs.removed - ours.removed
+            if self._keys[each] not in settled.dropped
+        } | dropped_ours
+        changed = self._changed_masks(settled, incoming | outgoing | settled.from_theirs)
+        live, restored, undone = self._find(outgoing, changed.keys())
+        masks = changed | self._arriving_masks(incoming, restored - outgoing, changed)
+        self._tell_hidden(changed)
         conflicted = {each.subject.partition for each in self._found.conflicts}
+        places = {self._keys[each][:2] for each in incoming | outgoing}
         return FileMoves(
             add=theirs.files(incoming),
-            restore=ours.files(restored),
+            restore=ours.files(restored - outgoing),
             remove=files_in(live | undone, ours.log, theirs.log),
             buckets=tuple(
                 BucketMove(place=place, strategy=self._strategy(place, conflicted))
-                for place in sorted({self._places[each] for each in incoming | outgoing})
+                for place in sorted(places | {key[:2] for key in changed})
             ),
             conflicts=tuple(self._found.conflicts),
             blocks=tuple(self._found.blocks),
-            adopts_masks=theirs.has_masks,
+            masks=masks,
             notes=tuple(self._found.notes),
         )
 
@@ -100,40 +134,94 @@ class _KeylessMerge:
             for partition in sorted(changed & inserted):
                 self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
 
-    def _both_removed(self) -> tuple[set[str], set[str]]:
-        """Files that both sides gave up: what of their replacements must not stay, per side."""
-        from_theirs: set[str] = set()
-        from_ours: set[str] = set()
-        removed_theirs, removed_ours = _removers(self._theirs), _removers(self._ours)
+    def _both_touched(self) -> "_Settled":
+        """Files that both sides touched: what of either side must not stay."""
+        settled = _Settled()
+        left_of, right_of = (touches_of(side, self._keys) for side in (self._theirs, self._ours))
+        ours_gone = {key for key, each in right_of.items() if each.is_gone}
         take = self._rules.takes(ConflictKind.FILE_RULE)
-        for each in sorted(self._theirs.removed & self._ours.removed):
-            place = self._places[each]
-            left = _Rewrite.of(removed_theirs.get(each), place, self._places)
-            right = _Rewrite.of(removed_ours.get(each), place, self._places)
+        for key in sorted(left_of.keys() & right_of.keys()):
+            left, right = left_of[key], right_of[key]
             if left.operation is TableOperation.OVERWRITE:
                 continue  # what the target made of it goes with the partition
             cell = self._cells.get((left.operation, right.operation))
             rule = Rule.A3 if cell is None else cell.rule
-            if rule in (Rule.A4, Rule.A5) and left.removed <= self._ours.removed:
-                from_theirs |= left.added
+            if rule in (Rule.A4, Rule.A5) and (left.files <= ours_gone or not left.added):
+                settled.take_ours(key, left)
                 self._note(
                     "The target overwrote rows that the source had changed in "
-                    f"{self._naming.partition(place[0])}: they stay overwritten."
+                    f"{self._naming.partition(key[0])}: they stay overwritten."
                 )
-            elif (wins := _winner(rule, left, right, take)) is Take.OURS:
-                from_theirs |= left.added
+            elif self._both_hold(rule, key, left, right):
+                continue
+            elif (wins := winner(rule, left, right, take)) is Take.OURS:
+                settled.take_ours(key, left)
             elif wins is Take.THEIRS:
-                from_ours |= right.added
+                settled.take_theirs(key, right)
             else:
-                # Rows of several files that were written again as one cannot be told apart.
-                is_alone = len(left.removed) == len(right.removed) == 1
-                self._file_conflict(cell, each, (Take.OURS, Take.THEIRS) if is_alone else ())
-        return from_theirs & self._theirs.added, from_ours & self._ours.added
+                self._file_conflict(cell, key, ways_to_settle(left, right))
+        settled.from_theirs &= self._theirs.added
+        settled.from_ours &= self._ours.added
+        return settled
+
+    def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
+        """Whether what both did to one file is both done by hiding rows of it, or by its going."""
+        if rule is Rule.A2:
+            return not (left.added or right.added) and not (left.is_gone and right.is_gone)
+        if rule is not Rule.OK or left.is_gone or right.is_gone:
+            return False
+        # Of a row that both touched, the version that the target wrote could not be found.
+        theirs, ours = self._theirs.masks[key], self._ours.masks[key]
+        return theirs.hidden.isdisjoint(ours.hidden)
+
+    def _changed_masks(
+        self, settled: "_Settled", moved: Collection[str]
+    ) -> dict[MaskKey, BitMap64]:
+        """What is hidden of files that the target holds and of which the source hid rows."""
+        moving = {self._keys[each] for each in moved}
+        gone = {self._keys[each] for each in self._ours.removed}
+        left = gone | moving | settled.dropped
+        changed = {}
+        for key, change in self._theirs.masks.items():
+            ours = self._hidden_by_us(key)
+            rows = change.after if key in settled.taken else change.on(ours)
+            if key not in left and rows != ours:
+                changed[key] = rows
+        return changed
+
+    def _arriving_masks(
+        self,
+        incoming: Collection[str],
+        restored: Collection[str],
+        changed: Mapping[MaskKey, BitMap64],
+    ) -> dict[MaskKey, BitMap64]:
+        """What is hidden of files that come, and of those that come back."""
+        come = {self._keys[each] for each in incoming}
+        back = {self._keys[each] for each in restored} - changed.keys()
+        theirs = self._theirs.log.masks
+        masks = {key: theirs[key].after for key in come & theirs.keys()}
+        masks |= {key: self._hidden_by_us(key) for key in back}
+        return {key: hidden for key, hidden in masks.items() if hidden}
+
+    def _hidden_by_us(self, key: MaskKey) -> BitMap64:
+        """What the target hides of a file, or hid of it before it compacted it."""
+        ours, theirs = self._ours.log.masks.get(key), self._theirs.log.masks.get(key)
+        if ours is not None:
+            return ours.after
+        return BitMap64() if theirs is None else theirs.before
+
+    def _tell_hidden(self, changed: Mapping[MaskKey, BitMap64]) -> None:
+        rows = sum(len(self._theirs.masks[key].hidden) for key in changed)
+        if rows:
+            self._note(
+                f"{count(rows, 'row')} that the source deleted are hidden in "
+                f"{count(len(changed), 'data file')} of the target by deletion vectors."
+            )
 
     def _overwritten(self) -> set[str]:
         """What the target put into partitions that the source overwrote."""
         partitions = _partitions(self._theirs, {TableOperation.OVERWRITE})
-        going = {each for each in self._ours.added if self._places[each][0] in partitions}
+        going = {each for each in self._ours.added if self._keys[each][0] in partitions}
         if going:
             rows = sum(self._ours.files(going)["row_count"].to_pylist())
             self._note(f"The source overwrote partitions into which the target put {rows:,} rows.")
@@ -143,39 +231,29 @@ class _KeylessMerge:
                     self._conflict(cell, ConflictKind.FILE_RULE, None, ())
         return going
 
-    def _find(self, outgoing: Iterable[str]) -> tuple[set[str], set[str], set[str]]:
-        """Files to remove: those that are live, else what a compaction of the target made of them.
+    def _find(
+        self, outgoing: set[str], masked: Collection[MaskKey]
+    ) -> tuple[set[str], set[str], set[str]]:
+        """Files that are touched: those that are live, else what the target compacted of them.
 
         Returns:
-            The live ones; the files from before a compaction that come back; those it wrote.
+            The live ones that go; the files from before a compaction that come back, of which
+            some may go; those it wrote.
         """
-        live: set[str] = set()
-        hidden: set[str] = set()
-        for each in outgoing:
-            (live if _is_live(each, self._ours) else hidden).add(each)
+        touched = outgoing | {each for each, key in self._keys.items() if key in masked}
+        live = {each for each in touched if _is_live(each, self._ours)}
         try:
-            restored, undone = undo_compactions(hidden, self._ours.log)
+            restored, undone = undo_compactions(touched - live, self._ours.log)
         except KeyError as error:
-            self._file_rewritten(str(error.args[0]))
-            return live, set(), set()
-        return live, restored - hidden, undone
-
-    def _check_masks(self) -> None:
-        ours, theirs = self._ours, self._theirs
-        if theirs.has_masks and not (ours.is_empty and not ours.log.compactions):
-            text = "The source deleted rows by deletion vectors, and the target changed as well."
-        elif ours.has_masks and theirs.removed:
-            text = "The target deleted rows by deletion vectors in files that the source rewrote."
-        else:
-            return
-        self._found.blocks.append(
-            Block(kind=ErrorKind.UNSUPPORTED, text=f"{text} That cannot be merged here yet.")
-        )
+            self._file_rewritten(self._keys[str(error.args[0])][2])
+            return live & outgoing, set(), set()
+        return live & outgoing, restored, undone
 
     def _strategy(self, place: Place, conflicted: set[str | None]) -> Strategy:
         if conflicted & {None, self._naming.partition(place[0])}:
             return Strategy.CONFLICT
-        changed = {self._places[each] for each in self._ours.added | self._ours.removed}
+        changed = {self._keys[each][:2] for each in self._ours.added | self._ours.removed}
+        changed |= {key[:2] for key in self._ours.masks}
         return Strategy.REPLAY if place in changed else Strategy.ADOPT
 
     def _conflict(
@@ -202,19 +280,15 @@ class _KeylessMerge:
         )
 
     def _file_conflict(
-        self, cell: Cell[TableOperation] | None, identity: str, settle_with: tuple[Take, ...]
+        self, cell: Cell[TableOperation] | None, key: MaskKey, settle_with: tuple[Take, ...]
     ) -> None:
-        entry = self._theirs.files({identity}).to_pylist()[0]
         if cell is None:
-            self._file_rewritten(identity)
+            self._file_rewritten(key[2])
             return
-        place = (entry["partition"], entry["file_name"])
-        self._conflict(cell, ConflictKind.FILE_RULE, place[0], settle_with, place[1])
+        self._conflict(cell, ConflictKind.FILE_RULE, key[0], settle_with, key[2])
 
-    def _file_rewritten(self, identity: str) -> None:
-        entry = self._theirs.files({identity}).to_pylist()
+    def _file_rewritten(self, name: str) -> None:
         cell = next(iter(self._cells.values()), None)
-        name = entry[0]["file_name"] if entry else identity
         self._found.conflicts.append(
             Conflict(
                 kind=ConflictKind.FILE_REWRITTEN,
@@ -227,41 +301,6 @@ class _KeylessMerge:
     def _note(self, text: str) -> None:
         if text not in self._found.notes:
             self._found.notes.append(text)
-
-
-class _Rewrite:
-    """What one commit made of the files of one bucket."""
-
-    def __init__(
-        self, operation: TableOperation, removed: frozenset[str], added: frozenset[str]
-    ) -> None:
-        self.operation = operation
-        self.removed = removed
-        self.added = added
-
-    @classmethod
-    def of(cls, step: Step | None, place: Place, places: Mapping[str, Place]) -> "_Rewrite":
-        if step is None:
-            return cls(TableOperation.UPDATE, frozenset(), frozenset())
-        return cls(
-            step.operation,
-            frozenset(each for each in step.removed if places.get(each) == place),
-            frozenset(each for each in step.added if places.get(each) == place),
-        )
-
-
-def _winner(rule: Rule, left: _Rewrite, right: _Rewrite, take: Take | None) -> Take | None:
-    """Whose replacement of a file that both gave up stays alone, None where that is open.
-
-    Only what replaces this one file may go: otherwise rows of other files would go with it.
-    """
-    left_is_alone, right_is_alone = len(left.removed) == 1, len(right.removed) == 1
-    both_deleted = rule is Rule.A2
-    if right_is_alone and (take is Take.THEIRS or (both_deleted and not left.added)):
-        return Take.THEIRS
-    if left_is_alone and (take is Take.OURS or (both_deleted and not right.added)):
-        return Take.OURS
-    return None
 
 
 def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:
@@ -299,17 +338,12 @@ def _is_live(identity: str, side: TableChanges) -> bool:
     return identity not in side.log.left and identity not in side.base_log.added
 
 
-def _removers(side: TableChanges) -> dict[str, Step]:
-    return {each: step for step in side.steps for each in step.removed}
-
-
-def _places(side: TableChanges) -> dict[str, Place]:
-    found: dict[str, Place] = {}
-    for entries in (side.base_log.entries, side.log.entries):
-        columns = (entries[name].to_pylist() for name in ("identity", "partition", "bucket"))
-        for identity, partition, bucket in zip(*columns, strict=True):
-            found[identity] = (partition, bucket)
-    return found
+def _keys(side: TableChanges) -> dict[str, MaskKey]:
+    return {
+        identity: key
+        for entries in (side.base_log.entries, side.log.entries)
+        for identity, key in keys_of(entries)
+    }
 
 
 def _partitions(side: TableChanges, operations: Iterable[TableOperation]) -> frozenset[bytes]:

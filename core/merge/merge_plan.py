@@ -373,10 +373,7 @@ def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[
 
 def _with_id(plan: MergePlan) -> MergePlan:
     heads = [str(each and each.identity) for each in (plan.base, plan.ours, plan.theirs)]
-    moved: list[object] = []
-    if plan.moves is not None:
-        tables = (plan.moves.add, plan.moves.replays, plan.moves.restore, plan.moves.remove)
-        moved = [table["identity"].to_pylist() for table in tables]
+    moved = [] if plan.moves is None else plan.moves.told
     told = (
         plan.table,
         plan.source,

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.disjoint_rows import cannot_be_equal, columns_to_tell
+from core.diff.file_masks import MaskKey
 from core.diff.logical_log import original_name
-from core.diff.masks import Load, Mask, MaskKey, cardinality, changed_masks, masks_of
+from core.diff.masks import Load, Mask, cardinality, changed_masks, masks_of
 from core.diff.schema_diff import diff_schemas
 from core.diff.state_diff import (
     StateDiff,

@@ -116,7 +116,7 @@ def _judge(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, plan_id: str, progress: Progress
 ) -> Facts:
     moves = planned_merge(warehouse, call).moves
-    if moves is not None and moves.row_places:
+    if moves is not None and (moves.row_places or moves.masks):
         return {"notes": ["Rules are judged once the merge itself has written what it settled."]}
     sides = sides_of_merge(warehouse, call, plan_id, {})
     return {"notes": judge_result(warehouse, rows, call, sides, progress)["notes"]}

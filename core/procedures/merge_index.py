@@ -5,13 +5,13 @@ its own, from this merge or an earlier one, so what it adopts must name what the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.commit.commit_message import NO_INDEX_FILES
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.diff.logical_log import copy_name, original_name
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.snapshot import Snapshot
 from core.merge.file_moves import FileMoves
 from core.table.file_store_table import FileStoreTable
@@ -47,7 +47,7 @@ def index_moves(
         heads: Of target and source.
         operation_id: Of the merge that copies; None where files are shared.
     """
-    if not (moves.adopts_index or moves.adopts_masks):
+    if not moves.adopts_index:
         return IndexMoves(adopted=NO_INDEX_FILES, given_up=NO_INDEX_FILES, copies=())
     target, source = sides
     theirs = _concerned(moves, source.index_entries(heads[1]))
@@ -70,6 +70,27 @@ def index_moves(
     )
 
 
+def with_held_names(
+    written: CommitMessage, arriving: CommitMessage | None, target: FileStoreTable, head: Snapshot
+) -> CommitMessage:
+    """Name the data files of new deletion vectors as the target holds them.
+
+    Args:
+        written: What a merge wrote for one bucket.
+        arriving: What moves there.
+        target: The table on the branch that is merged into.
+        head: Of the target.
+    """
+    if not any(written.new_index_files["dv_ranges"].to_pylist()):
+        return written
+    live = target.live_files(head, partitions=[written.partition], buckets=[written.bucket])
+    names = live["file_name"].to_pylist()
+    if arriving is not None:
+        names += arriving.new_files["file_name"].to_pylist()
+    held = {original_name(each): each for each in names}
+    return replace(written, new_index_files=_as_target_index(written.new_index_files, held, None))
+
+
 def _as_target_index(
     files: pa.Table, held: Mapping[str, str], operation_id: str | None
 ) -> pa.Table:
@@ -84,12 +105,8 @@ def _as_target_index(
 
 
 def _concerned(moves: FileMoves, files: pa.Table) -> pa.Table:
-    columns = (files[name].to_pylist() for name in ("partition", "bucket", "index_type"))
-    concerned = [
-        (partition, bucket) in moves.adopts_index
-        or (moves.adopts_masks and index_type == IndexType.DELETION_VECTORS)
-        for partition, bucket, index_type in zip(*columns, strict=True)
-    ]
+    columns = (files[name].to_pylist() for name in ("partition", "bucket"))
+    concerned = [place in moves.adopts_index for place in zip(*columns, strict=True)]
     return files.filter(pa.array(concerned, pa.bool_()))
 
 

@@ -180,7 +180,7 @@ def _land(
             store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
         )
     landed = FileStoreCommit(target, store).commit(
-        joined_messages(moved, messages_from(raw, "rowMessages")),
+        joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         user=intent.actor,
         identifier=commit_id,
         properties=_properties(spec, intent.operation_id, theirs, raw),
@@ -251,6 +251,4 @@ def _rules(raw: JsonObject) -> MergeRules:
 
 def _digest(moves: FileMoves) -> str:
     """Tell the files of one decision from those of another."""
-    tables = (moves.add, moves.replays, moves.restore, moves.remove)
-    told = [sorted(table["identity"].to_pylist()) for table in tables]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(moves.told).encode()).hexdigest()[:16]

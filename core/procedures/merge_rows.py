@@ -15,6 +15,7 @@ from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergePlan, MergeSides
 from core.merge.row_work import RowScope, RowWork
+from core.procedures.merge_index import with_held_names
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
 
@@ -69,6 +70,7 @@ def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object
             "totalBuckets": each.total_buckets,
             "files": _encoded(each.new_files),
             "deletedFiles": _encoded(each.deleted_files),
+            "newIndexFiles": _encoded(each.new_index_files),
             "deletedIndexFiles": _encoded(each.deleted_index_files),
         }
         for each in messages
@@ -86,6 +88,7 @@ def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:
             total_buckets=each.get("totalBuckets", int),
             new_files=_decoded(each.get("files", str)),
             deleted_files=_decoded(each.get("deletedFiles", str)),
+            new_index_files=_decoded(each.get("newIndexFiles", str)),
             deleted_index_files=_decoded(each.get("deletedIndexFiles", str)),
         )
         for each in raw.objects(key)
@@ -97,22 +100,42 @@ def written_paths(table: FileStoreTable, messages: Sequence[CommitMessage]) -> l
     return [
         str(path)
         for each in messages
-        for path in data_file_paths(table, each.new_files).to_pylist()
+        for path in (
+            *data_file_paths(table, each.new_files).to_pylist(),
+            *map(table.paths.index, each.new_index_files["file_name"].to_pylist()),
+        )
     ]
 
 
 def joined_messages(
-    moved: Sequence[CommitMessage], written: Sequence[CommitMessage]
+    moved: Sequence[CommitMessage],
+    written: Sequence[CommitMessage],
+    target: FileStoreTable,
+    head: Snapshot,
 ) -> tuple[CommitMessage, ...]:
-    """One message a bucket: files that move, then files of settled rows."""
+    """One message a bucket: files that move, then what was written of settled and hidden rows.
+
+    Args:
+        moved: The files that move.
+        written: What was written before anything is published.
+        target: The table on the branch that is merged into.
+        head: Of the target.
+    """
     found = {(each.partition, each.bucket): each for each in moved}
     for each in written:
         place = (each.partition, each.bucket)
         first = found.get(place)
+        named = with_held_names(each, first, target, head)
         found[place] = (
-            each
+            named
             if first is None
-            else replace(first, new_files=pa.concat_tables([first.new_files, each.new_files]))
+            else replace(
+                first,
+                **{
+                    name: pa.concat_tables([getattr(first, name), getattr(named, name)])
+                    for name in ("new_files", "new_index_files", "deleted_index_files")
+                },
+            )
         )
     return tuple(found.values())
 

@@ -14,7 +14,8 @@ from core.format.lineage_event import LineageKind
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergeSides
 from core.procedures.call import ProcedureCall
-from core.procedures.merge_sides import find_heads, read_reverse_sides, read_sides
+from core.procedures.merge_heads import find_heads
+from core.procedures.merge_sides import read_reverse_sides, read_sides
 from core.table.file_store_table import FileStoreTable
 
 

@@ -12,7 +12,8 @@ from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_with
 from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import history_of
-from core.procedures.merge_sides import MergeHeads, find_heads, holds_schema
+from core.procedures.merge_heads import MergeHeads, find_heads
+from core.procedures.merge_sides import holds_schema
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable

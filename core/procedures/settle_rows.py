@@ -12,6 +12,7 @@ from core.format.receipt import Receipt
 from core.merge.merge_plan import MergePlan
 from core.merge.row_work import Reconciled
 from core.procedures.call import ProcedureCall
+from core.procedures.merge_masks import write_masks
 from core.procedures.merge_rows import (
     messages_from,
     messages_to_json,
@@ -38,7 +39,7 @@ def settle_rows(
     plan = planned_merge(warehouse, call)
     found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True)
     if found is None:
-        return {}
+        return _hide_rows(warehouse, call, plan)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
         raise Refused(
@@ -56,6 +57,17 @@ def settle_rows(
         "rowMessages": messages_to_json(found.messages),
         "rowNotes": notes if settled else [],
     }
+
+
+def _hide_rows(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Facts:
+    """Write the deletion vectors that a plan decides on; nothing where it decides on none."""
+    if plan.moves is None or plan.ours is None:
+        return {}
+    target = target_table(warehouse, call)
+    messages = write_masks(warehouse.store, target, plan.ours, plan.moves)
+    if not messages:
+        return {}
+    return {"plan_id": plan.id, "rowMessages": messages_to_json(messages), "rowNotes": []}
 
 
 def compare_rows(

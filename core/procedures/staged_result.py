@@ -71,7 +71,7 @@ def _merged(
         plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
     )
     settled = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
-    changes = append_part(joined_messages(moved, settled))
+    changes = append_part(joined_messages(moved, settled, target, plan.ours))
     schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
     schema = schemas[plan.schema.final_id]
     return JudgedState(

@@ -21,8 +21,8 @@ from core.format.deletion_vector import (
 )
 from core.format.index_manifest import (
     INDEX_MANIFEST_ENTRY,
-    IndexType,
     deletion_vector_entries,
+    deletion_vector_entry,
 )
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode
@@ -128,22 +128,4 @@ def _written(
     data, ranges = write_deletion_vectors(vectors, bitmap64=is_wide)
     name = f"index-{target.new_file_id()}-0"
     target.store.create(target.paths.index(name), data)
-    return {
-        **dict.fromkeys(INDEX_MANIFEST_ENTRY.names),
-        "kind": 0,
-        "partition": place[0],
-        "bucket": place[1],
-        "index_type": str(IndexType.DELETION_VECTORS),
-        "file_name": name,
-        "file_size": len(data),
-        "row_count": len(ranges),
-        "dv_ranges": [
-            {
-                "data_file": each.data_file,
-                "offset": each.offset,
-                "length": each.length,
-                "cardinality": each.cardinality,
-            }
-            for each in ranges
-        ],
-    }
+    return deletion_vector_entry(place, name, len(data), ranges)

@@ -37,6 +37,18 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
     commit.close()
 
 
+def positions_of(table: JavaTable, wanted: Callable[[Row], bool]) -> dict[str, list[int]]:
+    """Where rows stand in the live data files, by file; rows that are deleted there too."""
+    loaded = table.load()
+    found = {
+        str(entry.file().fileName()): [
+            at for at, row in enumerate(_rows_of(loaded, entry)) if wanted(row)
+        ]
+        for entry in loaded.store().newScan().plan().files()
+    }
+    return {name: positions for name, positions in found.items() if positions}
+
+
 def _rows_of(table: Any, entry: Any) -> list[Row]:
     store = table.store()
     folder = store.pathFactory().bucketPath(entry.partition(), entry.bucket())

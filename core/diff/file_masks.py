@@ -1,0 +1,62 @@
+"""Which rows of data files deletion vectors hide, as values, and how changes of them merge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pyroaring import BitMap64
+
+MaskKey: TypeAlias = tuple[bytes, int, str]
+"""Encoded partition, bucket, and the name of the data file that a copy was made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMask:
+    """The rows of one data file that are hidden in two states, by their positions."""
+
+    before: BitMap64 = field(default_factory=BitMap64)
+    after: BitMap64 = field(default_factory=BitMap64)
+
+    @property
+    def hidden(self) -> BitMap64:
+        """Rows that only the second state hides."""
+        return self.after - self.before
+
+    @property
+    def shown(self) -> BitMap64:
+        """Rows that only the first state hides."""
+        return self.before - self.after
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the states hide different rows."""
+        return self.before != self.after
+
+    def on(self, other: BitMap64) -> BitMap64:
+        """The rows that are hidden once this change is made to another state."""
+        return (other - self.shown) | self.hidden
+
+
+Masks: TypeAlias = Mapping[MaskKey, FileMask]
+
+
+def masks_since(base: Masks, side: Masks) -> dict[MaskKey, FileMask]:
+    """What a side hides and shows since the base, both told from one root."""
+    found = {}
+    for key in base.keys() | side.keys():
+        then, now = base.get(key), side.get(key)
+        # What a log does not mention is as it was at the root.
+        root = (then or now or FileMask()).before
+        change = FileMask(before=then.after if then else root, after=now.after if now else root)
+        if change.is_change:
+            found[key] = change
+    return found
+
+
+def joined_masks(left: Masks, right: Masks) -> dict[MaskKey, FileMask]:
+    """What two sides hide, both of them told from one root."""
+    found = {**left, **right}
+    for key in left.keys() & right.keys():
+        one, two = left[key], right[key]
+        found[key] = FileMask(before=one.before, after=two.on(one.after))
+    return found

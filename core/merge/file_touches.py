@@ -1,0 +1,109 @@
+"""What a side did to single files of the base: wrote them again, gave them up, hid rows of them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from core.diff.file_masks import MaskKey
+from core.diff.logical_log import Step
+from core.diff.table_changes import TableChanges
+from core.diff.table_operation import TableOperation
+from core.merge.conflict import Take
+from core.merge.conflict_matrix import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTouch:
+    """What the commits of one side that touched a file did in its bucket.
+
+    Attributes:
+        operation: What they were to rows: an update where one of several was.
+        files: The files of the base that they touched.
+        added: Identities of the files that they wrote.
+        is_gone: Whether the file was given up; else rows of it are hidden or shown again.
+    """
+
+    operation: TableOperation
+    files: frozenset[MaskKey]
+    added: frozenset[str]
+    is_gone: bool
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other file was touched: what was written holds rows of this one alone."""
+        return len(self.files) == 1
+
+
+def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey, FileTouch]:
+    """Return what a side did to each file that it touched.
+
+    Args:
+        side: Its changes since the base.
+        keys: Of all files that a log mentions, by identity.
+    """
+    gone = {keys[each] for each in side.removed}
+    touched = gone | side.masks.keys()
+    by_file: dict[MaskKey, list[tuple[Step, frozenset[MaskKey]]]] = {key: [] for key in touched}
+    for step in side.steps:
+        files = frozenset(keys[each] for each in step.removed) | step.masked
+        for key in files & touched:
+            by_file[key].append((step, files))
+    return {key: _touch(key, by_file[key], keys, is_gone=key in gone) for key in touched}
+
+
+def winner(rule: Rule, left: FileTouch, right: FileTouch, take: Take | None) -> Take | None:
+    """Whose touch of one file stays alone, None where that is open.
+
+    Only what replaces this one file may go: otherwise rows of other files would go with it.
+
+    Args:
+        rule: Of the cell that both fall into.
+        left: What the source did.
+        right: What the target did.
+        take: What was chosen for such conflicts.
+    """
+    both_deleted = rule is Rule.A2
+    if right.is_alone and (
+        (take is Take.THEIRS and Take.THEIRS in ways_to_settle(left, right))
+        or (both_deleted and left.is_gone and not left.added)
+    ):
+        return Take.THEIRS
+    if left.is_alone and (
+        take is Take.OURS or (both_deleted and right.is_gone and not right.added)
+    ):
+        return Take.OURS
+    return None
+
+
+def ways_to_settle(left: FileTouch, right: FileTouch) -> tuple[Take, ...]:
+    """How a conflict over one file may be settled, from what the source and the target did."""
+    if not (left.is_alone and right.is_alone):
+        # Rows of several files that were written again as one cannot be told apart.
+        return ()
+    # A file that only the target gave up would have to come back.
+    return (Take.OURS, Take.THEIRS) if left.is_gone or not right.is_gone else (Take.OURS,)
+
+
+def _touch(
+    key: MaskKey,
+    steps: Collection[tuple[Step, frozenset[MaskKey]]],
+    keys: Mapping[str, MaskKey],
+    *,
+    is_gone: bool,
+) -> FileTouch:
+    place = key[:2]
+    added = {each for step, _ in steps for each in step.added if keys[each][:2] == place}
+    files = {each for _, touched in steps for each in touched if each[:2] == place}
+    return FileTouch(
+        operation=_operation([step.operation for step, _ in steps], is_gone=is_gone),
+        files=frozenset(files),
+        added=frozenset(added),
+        is_gone=is_gone,
+    )
+
+
+def _operation(operations: Iterable[TableOperation], *, is_gone: bool) -> TableOperation:
+    *earlier, last = operations or (TableOperation.UPDATE,)
+    # Where a partition was replaced, all that was done to its files before went with them.
+    if not earlier or (is_gone and last is TableOperation.OVERWRITE):
+        return last
+    return last if set(earlier) == {last} else TableOperation.UPDATE

@@ -1,0 +1,151 @@
+"""The log of one side of a merge, read from the delta manifests of its snapshots."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from core.diff.file_masks import FileMask, MaskKey
+from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
+from core.diff.masks import Mask, masks_of
+from core.format.deletion_vector import read_deletion_vectors
+from core.format.manifest_entry import FileKind
+from core.format.snapshot import Snapshot
+from core.table.file_store_table import FileStoreTable
+from core.table.unshared_manifests import unshared_entries
+
+
+def side_log(
+    table: FileStoreTable, root: Snapshot, head: Snapshot, line: Sequence[Snapshot]
+) -> LogicalLog:
+    """The folded log of a side; where snapshots have expired, what both ends differ by.
+
+    Args:
+        table: The table on the branch of the side.
+        root: The newest snapshot that both sides hold.
+        head: Where the log ends.
+        line: The snapshots behind the root up to the head, oldest first, as far as they are there.
+
+    Raises:
+        FormatError: A manifest or an index file cannot be decoded.
+    """
+    if [each.id for each in line] == list(range(root.id + 1, head.id + 1)):
+        return fold_log(_deltas(table, root, line))
+    differing = unshared_entries(table.scan, table.paths, (root, head))
+    entries = _difference(*differing.sides)
+    masks = changed_masks_of(table, root, head)
+    return fold_log([SnapshotDelta(snapshot=head, entries=entries, masks=masks)])
+
+
+def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> LogicalLog:
+    """The log of what takes a snapshot back to the one before it; raises as `side_log` does."""
+    forward = _deltas(table, before, (undone,))[0]
+    masks = {
+        key: FileMask(before=each.after, after=each.before) for key, each in forward.masks.items()
+    }
+    entries = reversed_entries(forward.entries)
+    return fold_log([replace(forward, entries=entries, masks=masks)])
+
+
+def changed_masks_of(
+    table: FileStoreTable, before: Snapshot, after: Snapshot
+) -> dict[MaskKey, FileMask]:
+    """The deletion vectors of a table without keys that differ in two of its snapshots."""
+    if table.schema().primary_keys or before.index_manifest == after.index_manifest:
+        return {}
+    states = [masks_of(table.index_entries(each)) for each in (before, after)]
+    keys = [
+        key
+        for key in states[0].keys() | states[1].keys()
+        if states[0].get(key) != states[1].get(key)
+    ]
+    then, now = (
+        read_masks(table, {key: state[key] for key in keys if key in state}) for state in states
+    )
+    found = {
+        key: FileMask(before=then.get(key, BitMap64()), after=now.get(key, BitMap64()))
+        for key in keys
+    }
+    # A vector that was only written again hides what it did.
+    return {key: mask for key, mask in found.items() if mask.is_change}
+
+
+def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[MaskKey, BitMap64]:
+    """Read deletion vectors, each index file once."""
+    in_file: dict[str, list[MaskKey]] = {}
+    for key, mask in masks.items():
+        path = table.paths.index(mask.index_file, mask.external_path)
+        in_file.setdefault(path, []).append(key)
+    found: dict[MaskKey, BitMap64] = {}
+    for path, keys in in_file.items():
+        data = table.reader.read_immutable(path)
+        vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
+        found |= {key: BitMap64(vectors[masks[key].range.data_file]) for key in keys}
+    return found
+
+
+def _difference(before: pa.Table, after: pa.Table) -> pa.Table:
+    """What leads from one state to another, from the entries that only one of them lists."""
+    counts: Counter[str] = Counter()
+    for entries, sign in ((before, -1), (after, 1)):
+        kinds = entries["kind"].to_pylist()
+        for identity, kind in zip(entries["identity"].to_pylist(), kinds, strict=True):
+            counts[identity] += sign if kind == FileKind.ADD else -sign
+    both = pa.concat_tables([before, after])
+    first: dict[str, int] = {}
+    for row, identity in enumerate(both["identity"].to_pylist()):
+        first.setdefault(identity, row)
+    parts = []
+    for count, kind in ((-1, FileKind.DELETE), (1, FileKind.ADD)):
+        rows = [row for identity, row in first.items() if counts[identity] == count]
+        parts.append(with_kind(both.take(pa.array(rows, pa.int64())), kind))
+    return pa.concat_tables(parts)
+
+
+def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:
+    lists = [table.scan.read_list(table.paths, each.delta_manifest_list) for each in line]
+    schema = table.schema()
+    if not lists:
+        return []
+    entries = table.read_manifests(pa.concat_tables(lists))
+    sizes = [int(_count(each)) for each in lists]
+    deltas, start = [], 0
+    for previous, snapshot, size in zip((root, *line), line, sizes, strict=False):
+        part = entries.slice(start, size)
+        start += size
+        has_keys = bool(schema.primary_keys)
+        deltas.append(
+            SnapshotDelta(
+                snapshot=snapshot,
+                entries=part,
+                emptied=frozenset() if has_keys else _emptied(table, previous, snapshot, part),
+                masks=changed_masks_of(table, previous, snapshot),
+            )
+        )
+    return deltas
+
+
+def _count(manifests: pa.Table) -> int:
+    added, deleted = pc.sum(manifests["num_added_files"]), pc.sum(manifests["num_deleted_files"])
+    return int(added.as_py() or 0) + int(deleted.as_py() or 0)
+
+
+def _emptied(
+    table: FileStoreTable, previous: Snapshot, snapshot: Snapshot, entries: pa.Table
+) -> frozenset[bytes]:
+    """Partitions of which a snapshot left no file that was there before."""
+    deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
+    if not deleted.num_rows or snapshot.operation is not None:
+        return frozenset()
+    partitions = frozenset(deleted["partition"].to_pylist())
+    before = table.live_files(previous, partitions=partitions)
+    kept = _only_in(before, deleted)
+    return partitions - frozenset(kept["partition"].to_pylist())
+
+
+def _only_in(left: pa.Table, right: pa.Table) -> pa.Table:
+    known = right["identity"].combine_chunks()
+    return left.filter(pc.invert(pc.is_in(left["identity"], value_set=known)))

@@ -1,0 +1,97 @@
+"""Deletion vectors of a merge: those that its plan decides on, written as index files."""
+
+from collections.abc import Collection
+from uuid import uuid4
+
+import pyarrow as pa
+
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.commit.metadata_copy import publish_files
+from core.diff.file_masks import MaskKey
+from core.diff.logical_log import Place, keys_of, original_name
+from core.diff.masks import masks_of
+from core.format import options as table_options
+from core.format.deletion_vector import write_deletion_vectors
+from core.format.index_manifest import (
+    INDEX_MANIFEST_ENTRY,
+    deletion_vector_entries,
+    deletion_vector_entry,
+)
+from core.format.snapshot import Snapshot
+from core.format.table_schema import BucketMode
+from core.merge.file_moves import FileMoves
+from core.procedures.merge_logs import read_masks
+from core.table.file_store_table import FileStoreTable
+
+
+def write_masks(
+    store: CommitStore, target: FileStoreTable, head: Snapshot, moves: FileMoves
+) -> tuple[CommitMessage, ...]:
+    """Write the deletion vectors of a merge of a table without a primary key.
+
+    The vectors name data files as they were written: which copies the target holds of them is
+    known where the merge is published.
+
+    Args:
+        store: To be written.
+        target: The table on the branch that is merged into.
+        head: Of the target.
+        moves: What was decided.
+
+    Returns:
+        A message a bucket in which vectors change; nothing else is in it.
+
+    Raises:
+        FormatError: An index file of the target cannot be decoded.
+    """
+    if target.schema().primary_keys:
+        return ()
+    gone = {key for _, key in keys_of(moves.remove)} - moves.masks.keys()
+    touched = gone | moves.masks.keys()
+    if not touched:
+        return ()
+    entries = deletion_vector_entries(target.index_entries(head))
+    messages = (
+        _message(store, target, place, entries, moves, gone)
+        for place in sorted({key[:2] for key in touched})
+    )
+    return tuple(each for each in messages if not each.is_empty)
+
+
+def _message(
+    store: CommitStore,
+    target: FileStoreTable,
+    place: Place,
+    entries: pa.Table,
+    moves: FileMoves,
+    gone: Collection[MaskKey],
+) -> CommitMessage:
+    schema = target.schema()
+    wanted = {key: rows for key, rows in moves.masks.items() if key[:2] == place}
+    touched = {key[2] for key in (*gone, *wanted) if key[:2] == place}
+    # With buckets the vectors of one are one file; without, only files that change are touched.
+    is_whole = schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
+    old = [
+        entry
+        for entry in entries.to_pylist()
+        if (entry["partition"], entry["bucket"]) == place
+        and (is_whole or touched & {original_name(e["data_file"]) for e in entry["dv_ranges"]})
+    ]
+    given_up = pa.Table.from_pylist(old, schema=INDEX_MANIFEST_ENTRY)
+    vectors = {**read_masks(target, masks_of(given_up)), **wanted}
+    held = {key[2]: rows for key, rows in vectors.items() if rows and key not in gone}
+    new = []
+    if held:
+        is_wide = schema.options.read(table_options.DELETION_VECTORS_BITMAP64)
+        data, ranges = write_deletion_vectors(held, bitmap64=is_wide)
+        name = f"index-{uuid4()}-0"
+        publish_files(store, [(target.paths.index(name), data)])
+        new = [deletion_vector_entry(place, name, len(data), ranges)]
+    return CommitMessage(
+        partition=place[0],
+        bucket=place[1],
+        total_buckets=schema.num_buckets,
+        new_index_files=pa.Table.from_pylist(new, schema=INDEX_MANIFEST_ENTRY),
+        deleted_index_files=given_up,
+    )

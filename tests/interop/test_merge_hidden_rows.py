@@ -1,0 +1,187 @@
+"""Rows of append tables that both sides delete by deletion vectors, which Java writes and reads."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from core.errors import ErrorKind, Refused
+from core.format.receipt import Receipt
+from core.merge.file_moves import Isolation
+from tests.support.java_paimon import JavaPaimon
+from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, put, three_way
+
+pytestmark = pytest.mark.shared_cells
+
+Act: TypeAlias = Callable[[MergeBench], None]
+
+_VECTORS: Final = {"deletion-vectors.enabled": "true"}
+
+
+def _other_rows(bench: MergeBench) -> None:
+    bench.hide("dev", 1)
+    bench.hide("main", 2)
+
+
+def _the_same_row(bench: MergeBench) -> None:
+    bench.hide("dev", 1, 2)
+    bench.hide("main", 2)
+
+
+def _compacted_by_the_target(bench: MergeBench) -> None:
+    bench.hide("dev", 1)
+    bench.hide("main", 2)
+    bench.compact("main")
+
+
+def _compacted_by_the_source(bench: MergeBench) -> None:
+    bench.hide("dev", 1, 5)
+    bench.compact("dev")
+    bench.hide("main", 2)
+
+
+def _hidden_in_what_the_source_compacted(bench: MergeBench) -> None:
+    bench.compact("dev")
+    bench.hide("dev", 1, 5)
+    bench.insert("main", 41)
+
+
+def _beside_a_file_that_goes(bench: MergeBench) -> None:
+    bench.hide("main", 2)
+    bench.compact("main")
+    bench.delete("dev", 5, 6, 7, 8)
+
+
+def _hidden_in_a_file_that_goes(bench: MergeBench) -> None:
+    bench.delete("dev", 5, 6, 7, 8)
+    bench.hide("main", 2, 6)
+
+
+def _gone_on_the_target(bench: MergeBench) -> None:
+    bench.hide("dev", 1, 6)
+    bench.delete("main", 5, 6, 7, 8)
+
+
+def _rows_of_its_own(bench: MergeBench) -> None:
+    bench.insert("dev", 21, 22, 23)
+    bench.hide("dev", 22, 3)
+    bench.insert("main", 41, 42)
+    bench.hide("main", 42, 4)
+
+
+# Each leaves rows that either side has deleted nowhere, and all others.
+_CELLS: Final[Mapping[str, Act]] = {
+    "other rows of a file": _other_rows,
+    "the same row": _the_same_row,
+    "the target compacted": _compacted_by_the_target,
+    "the source compacted": _compacted_by_the_source,
+    "hidden in what the source compacted": _hidden_in_what_the_source_compacted,
+    "a compaction with hidden rows is taken back": _beside_a_file_that_goes,
+    "the source gave the file up": _hidden_in_a_file_that_goes,
+    "the target gave the file up": _gone_on_the_target,
+    "rows of its own": _rows_of_its_own,
+}
+
+
+def _update(bench: MergeBench, branch: str, number: int) -> None:
+    bench.update(branch, number, amount=7)
+
+
+_ONE_FILE: Final = (
+    ("003/A2", MergeBench.delete, MergeBench.hide),
+    ("003/A2", MergeBench.hide, MergeBench.delete),
+    ("003/A1", _update, MergeBench.hide),
+)
+
+
+@pytest.fixture(params=[SHARED, COPIED], ids=["shared", "copied"])
+def diverging(
+    request: pytest.FixtureRequest, open_java: Callable[[Path], JavaPaimon], tmp_path: Path
+) -> Callable[[str], MergeBench]:
+    """Makes a table of two files and a branch."""
+
+    def make(name: str) -> MergeBench:
+        folder = tmp_path / name
+        bench = MergeBench(open_java(folder), folder, options={**request.param, **_VECTORS})
+        bench.insert("main", 1, 2, 3, 4)
+        bench.insert("main", 5, 6, 7, 8)
+        bench.branch("dev")
+        return bench
+
+    return make
+
+
+def test_rows_that_either_side_hid_are_gone_and_no_data_file_is_written(
+    diverging: Callable[[str], MergeBench],
+) -> None:
+    wrong = {}
+    for name, act in _CELLS.items():
+        bench = diverging(name.replace(" ", "-"))
+        base = bench.rows["dev"]
+        act(bench)
+        try:
+            _merges(bench, base)
+        except (AssertionError, Refused) as error:
+            wrong[name] = str(error)
+    assert not wrong
+
+
+def test_merges_of_hidden_rows_repeat_go_back_and_are_reverted(
+    diverging: Callable[[str], MergeBench],
+) -> None:
+    bench = diverging("story")
+    base = bench.rows["dev"]
+    bench.hide("dev", 1)
+    bench.hide("main", 2)
+    first = _merges(bench, base)
+    base = bench.rows["dev"]
+    bench.hide("dev", 3)
+    bench.hide("main", 4, 5)
+    _merges(bench, base)
+    base = bench.rows["dev"]
+    bench.compact("main")
+    bench.hide("dev", 6)
+    _merges(bench, base)
+    bench.merge("main", "dev", rows=bench.rows["main"])
+    base = bench.rows["dev"]
+    bench.insert("dev", 21, 22)
+    bench.hide("dev", 21, 7)
+    bench.hide("main", 8)
+    _merges(bench, base)
+    bench.check_history()
+    bench.call("revert", operation=first.operation_id)
+    # What the first merge hid is shown again, what the target hid itself is not.
+    bench.rows["main"] = bench.rows["main"] | put([1])
+    bench.check()
+    bench.go_on()
+
+
+def test_rows_of_a_file_that_the_other_side_wrote_anew_are_a_conflict(
+    diverging: Callable[[str], MergeBench],
+) -> None:
+    for number, (rule, theirs, ours) in enumerate(_ONE_FILE):
+        bench = diverging(f"conflict-{number}")
+        theirs(bench, "dev", 1)
+        ours(bench, "main", 2)
+        assert {each.rule for each in bench.plan().conflicts} == {rule}
+        before = bench.files()
+        with pytest.raises(Refused) as refused:
+            bench.merge(rows={})
+        assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+        assert bench.files() == before
+
+
+def _merges(bench: MergeBench, base: Rows) -> Receipt:
+    """Merge, and have Java read what is left; `base` is what the source held at the merge base."""
+    merged = three_way(base, bench.rows["main"], bench.rows["dev"])
+    before = _data_files(bench)
+    receipt = bench.merge(rows=merged, isolation=Isolation.SNAPSHOT)
+    bench.check(others=False)
+    if "write-only" in bench.table().schemas()[-1]["options"]:
+        assert _data_files(bench) == before
+    return receipt
+
+
+def _data_files(bench: MergeBench) -> set[str]:
+    return {name for name in bench.files() if "/bucket-" in name}
