@@ -9,21 +9,24 @@ from pyroaring import BitMap64
 MaskKey: TypeAlias = tuple[bytes, int, str]
 """Encoded partition, bucket, and the name of the data file that a copy was made of."""
 
+HiddenRows: TypeAlias = BitMap64
+"""Positions of rows in a data file; a value, never changed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMask:
     """The rows of one data file that are hidden in two states, by their positions."""
 
-    before: BitMap64 = field(default_factory=BitMap64)
-    after: BitMap64 = field(default_factory=BitMap64)
+    before: HiddenRows = field(default_factory=HiddenRows)
+    after: HiddenRows = field(default_factory=HiddenRows)
 
     @property
-    def hidden(self) -> BitMap64:
+    def hidden(self) -> HiddenRows:
         """Rows that only the second state hides."""
         return self.after - self.before
 
     @property
-    def shown(self) -> BitMap64:
+    def shown(self) -> HiddenRows:
         """Rows that only the first state hides."""
         return self.before - self.after
 
@@ -32,7 +35,7 @@ class FileMask:
         """Whether the states hide different rows."""
         return self.before != self.after
 
-    def on(self, other: BitMap64) -> BitMap64:
+    def on(self, other: HiddenRows) -> HiddenRows:
         """The rows that are hidden once this change is made to another state."""
         return (other - self.shown) | self.hidden
 

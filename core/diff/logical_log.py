@@ -14,9 +14,8 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
-from core.diff.file_masks import FileMask, MaskKey, Masks
+from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from core.diff.lineage import merge_source
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
@@ -231,7 +230,7 @@ class _Fold:
                 self._arrive(identity)
                 _toggle(identity, self.removed, self.added)
                 if key in self.masks:  # it comes back, and shows all that is not hidden anew
-                    self._mask(key, BitMap64(), BitMap64())
+                    self._mask(key, HiddenRows(), HiddenRows())
             else:
                 gone.add(key)
                 self._unmask(identity)
@@ -276,7 +275,7 @@ class _Fold:
             masks=self.masks,
         )
 
-    def _mask(self, key: MaskKey, before: BitMap64, after: BitMap64) -> None:
+    def _mask(self, key: MaskKey, before: HiddenRows, after: HiddenRows) -> None:
         known = self.masks.get(key)
         root = before if known is None else known.before
         self.masks[key] = FileMask(before=root, after=after)

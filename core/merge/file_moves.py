@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
-from pyroaring import BitMap64
 
-from core.diff.file_masks import MaskKey
+from core.diff.file_masks import HiddenRows, MaskKey
 from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
@@ -122,7 +121,7 @@ class FileMoves:
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
     adopts_index: frozenset[Place] = frozenset()
-    masks: Mapping[MaskKey, BitMap64] = field(default_factory=dict)
+    masks: Mapping[MaskKey, HiddenRows] = field(default_factory=dict)
     brings_back: bool = False
     notes: tuple[str, ...] = ()
 

@@ -9,9 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pyroaring import BitMap64
-
-from core.diff.file_masks import MaskKey
+from core.diff.file_masks import HiddenRows, MaskKey
 from core.diff.history_move import count
 from core.diff.logical_log import LogicalLog, Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
@@ -176,7 +174,7 @@ class _KeylessMerge:
 
     def _changed_masks(
         self, settled: "_Settled", moved: Collection[str]
-    ) -> dict[MaskKey, BitMap64]:
+    ) -> dict[MaskKey, HiddenRows]:
         """What is hidden of files that the target holds and of which the source hid rows."""
         moving = {self._keys[each] for each in moved}
         gone = {self._keys[each] for each in self._ours.removed}
@@ -193,8 +191,8 @@ class _KeylessMerge:
         self,
         incoming: Collection[str],
         restored: Collection[str],
-        changed: Mapping[MaskKey, BitMap64],
-    ) -> dict[MaskKey, BitMap64]:
+        changed: Mapping[MaskKey, HiddenRows],
+    ) -> dict[MaskKey, HiddenRows]:
         """What is hidden of files that come, and of those that come back."""
         come = {self._keys[each] for each in incoming}
         back = {self._keys[each] for each in restored} - changed.keys()
@@ -203,14 +201,14 @@ class _KeylessMerge:
         masks |= {key: self._hidden_by_us(key) for key in back}
         return {key: hidden for key, hidden in masks.items() if hidden}
 
-    def _hidden_by_us(self, key: MaskKey) -> BitMap64:
+    def _hidden_by_us(self, key: MaskKey) -> HiddenRows:
         """What the target hides of a file, or hid of it before it compacted it."""
         ours, theirs = self._ours.log.masks.get(key), self._theirs.log.masks.get(key)
         if ours is not None:
             return ours.after
-        return BitMap64() if theirs is None else theirs.before
+        return HiddenRows() if theirs is None else theirs.before
 
-    def _tell_hidden(self, changed: Mapping[MaskKey, BitMap64]) -> None:
+    def _tell_hidden(self, changed: Mapping[MaskKey, HiddenRows]) -> None:
         rows = sum(len(self._theirs.masks[key].hidden) for key in changed)
         if rows:
             self._note(

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
-from core.diff.file_masks import FileMask, MaskKey
+from core.diff.file_masks import FileMask, HiddenRows, MaskKey
 from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
 from core.diff.masks import Mask, masks_of
 from core.format.deletion_vector import read_deletion_vectors
@@ -66,24 +65,24 @@ def changed_masks_of(
         read_masks(table, {key: state[key] for key in keys if key in state}) for state in states
     )
     found = {
-        key: FileMask(before=then.get(key, BitMap64()), after=now.get(key, BitMap64()))
+        key: FileMask(before=then.get(key, HiddenRows()), after=now.get(key, HiddenRows()))
         for key in keys
     }
     # A vector that was only written again hides what it did.
     return {key: mask for key, mask in found.items() if mask.is_change}
 
 
-def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[MaskKey, BitMap64]:
+def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[MaskKey, HiddenRows]:
     """Read deletion vectors, each index file once."""
     in_file: dict[str, list[MaskKey]] = {}
     for key, mask in masks.items():
         path = table.paths.index(mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
-    found: dict[MaskKey, BitMap64] = {}
+    found: dict[MaskKey, HiddenRows] = {}
     for path, keys in in_file.items():
         data = table.reader.read_immutable(path)
         vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
-        found |= {key: BitMap64(vectors[masks[key].range.data_file]) for key in keys}
+        found |= {key: HiddenRows(vectors[masks[key].range.data_file]) for key in keys}
     return found
 
 
