@@ -58,6 +58,7 @@ class ErrorKind(StrEnum):
     UNDO_BLOCKED = "UNDO_BLOCKED"
     CONFLICTS_OPEN = "CONFLICTS_OPEN"
     GATE_FAILED = "GATE_FAILED"
+    MERGE_CARDINALITY = "MERGE_CARDINALITY"
 
 
 class PaimonError(Exception):

@@ -9,6 +9,7 @@ from core.commit.row_write import PreparedRows
 from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.row_writer import Bucket
 from core.spark.row_engine import SparkRowEngine
+from core.sql.merges import RowMerge
 from core.table.file_store_table import FileStoreTable
 
 
@@ -75,6 +76,12 @@ class WarmWriter(ABC):
         return self._engine().update(
             table, assignments, condition, alias=alias, write_id=write_id, progress=progress
         )
+
+    def merge(
+        self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
+    ) -> PreparedRows:
+        """Write what clauses make of the rows of a table and a source."""
+        return self._engine().merge(table, merge, write_id=write_id, progress=progress)
 
     def compact(
         self,

@@ -8,6 +8,7 @@ import pyarrow as pa
 from core.commit.row_write import PreparedRows
 from core.errors import ErrorKind, NotAllowed
 from core.procedures.row_engine import Progress
+from core.sql.merges import RowMerge
 from core.table.file_store_table import FileStoreTable
 
 
@@ -92,6 +93,21 @@ class RowWriter(Protocol):
             alias: As for `delete`.
             write_id: What the names of all files hold.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
+        """
+
+    def merge(
+        self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
+    ) -> PreparedRows:
+        """Write what clauses make of the rows of a table and a source.
+
+        Args:
+            table: The table on the branch to be written.
+            merge: What is to be done.
+            write_id: What the names of all files hold.
+            progress: Called with tasks done and tasks known; what it raises stops the writing.
+
+        Raises:
+            InvalidInput: Several rows of the source would change one row, or as for `update`.
         """
 
     def compact(

@@ -45,8 +45,8 @@ from core.sql.tables import (
     UnsetOptions,
     parse_table_statement,
 )
+from core.sql.targets import NamedColumn, unknown_column
 from core.sql.words import wrong
-from core.sql.writes import NamedColumn, unknown_column
 from core.storage.directory_mover import Moved
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable

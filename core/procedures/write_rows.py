@@ -1,4 +1,4 @@
-"""INSERT, INSERT OVERWRITE, DELETE, UPDATE and compaction, from the first file to the snapshot."""
+"""INSERT, OVERWRITE, DELETE, UPDATE, MERGE and compaction, from the first file to the snapshot."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress
 from core.procedures.row_writer import Bucket, Rows, RowWriter
 from core.procedures.warehouse import Warehouse
+from core.sql.merges import RowMerge
 from core.table.file_store_table import FileStoreTable
 
 _COMPACTION_TRIES: Final = 3
@@ -226,6 +227,37 @@ def update_rows(
         prepared = writer.update(
             table, assignments, condition, alias=alias, write_id=write_id, progress=progress
         )
+        return prepared, _commit_of(prepared)
+
+    return _shown(warehouse, writer, table, call, prepare, progress)
+
+
+def merge_rows(
+    warehouse: Warehouse,
+    writer: RowWriter,
+    table: FileStoreTable,
+    merge: RowMerge,
+    call: ProcedureCall,
+    *,
+    progress: Progress = _quiet,
+) -> Written:
+    """Let rows meet those of a source, and change, delete or insert rows as clauses say.
+
+    Args:
+        warehouse: The warehouse.
+        writer: Writes the files.
+        table: The table on the branch to be written.
+        merge: The source, when rows match, and the clauses.
+        call: As for `insert_rows`.
+        progress: As for `insert_rows`.
+
+    Raises:
+        InvalidInput: As for `update_rows`, or several rows of the source would change one row.
+        CommitConflict: As for `delete_rows`.
+    """
+
+    def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
+        prepared = writer.merge(table, merge, write_id=write_id, progress=progress)
         return prepared, _commit_of(prepared)
 
     return _shown(warehouse, writer, table, call, prepare, progress)

@@ -1,7 +1,7 @@
 """Statements that write rows, and compaction by name: from the text to the snapshot."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import assert_never, cast
 
 from core.errors import ErrorKind, InvalidInput, NotFound, Refused
@@ -22,14 +22,17 @@ from core.procedures.write_rows import (
     compact_table,
     delete_rows,
     insert_rows,
+    merge_rows,
     overwrite_rows,
     update_rows,
 )
+from core.sql.merges import Merge, RowClause, RowMerge
 from core.sql.place import Place
 from core.sql.query import RewrittenQuery
 from core.sql.statement import COMPACT
+from core.sql.targets import NamedColumn, Target, unknown_column
 from core.sql.words import wrong
-from core.sql.writes import NamedColumn, Target, Write, WriteKind, parse_write, unknown_column
+from core.sql.writes import Write, WriteKind, parse_write
 from core.table.file_store_table import FileStoreTable
 
 _DONE: Mapping[str, str] = {
@@ -37,6 +40,7 @@ _DONE: Mapping[str, str] = {
     WriteKind.OVERWRITE: "written over",
     WriteKind.UPDATE: "updated in",
     WriteKind.DELETE: "deleted from",
+    WriteKind.MERGE: "merged into",
     COMPACT: "written anew in",
 }
 
@@ -44,7 +48,7 @@ _DONE: Mapping[str, str] = {
 def run_write(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
-    """Run INSERT, INSERT OVERWRITE, UPDATE or DELETE.
+    """Run INSERT, INSERT OVERWRITE, UPDATE, DELETE or MERGE INTO.
 
     Arguments of the call: `sql`, the statement; `branch`, where a target stands whose branch it
     does not name; `line` and `column`, where the statement stands in what was given.
@@ -108,6 +112,21 @@ def told_at(place: Place) -> Iterator[None]:
         raise type(error)(f"{place}: {error.message}", kind=error.kind, **error.facts) from error
 
 
+@contextmanager
+def _told_by_column(write: Write) -> Iterator[None]:
+    """Give errors of a column its place, where the statement names it just once."""
+    try:
+        yield
+    except InvalidInput as error:
+        name = str(error.facts.get("column", "")).lower()
+        places = [each.place for each in write.named_columns if each.name.lower() == name]
+        clause = error.facts.get("clause")
+        if write.merge is not None and isinstance(clause, int):
+            places = [write.merge.clauses[clause].place]
+        with told_at(places[0]) if len(places) == 1 else nullcontext():
+            raise
+
+
 def check_unprotected(table: FileStoreTable, what: str) -> None:
     """Refuse to change a protected branch; `what` says what is not done to it."""
     for each in protection_blocks(table.ledger.events(), table.branch, what):
@@ -141,7 +160,12 @@ def _written(
     if columns is not None:
         names = ", ".join(f"`{name.replace('`', '``')}`" for name in columns)
         sql = sql.within("SELECT * FROM (", f") AS given ({names})")
-    with told_at(write.target.place), opened.told(sql), rows.opened(sql.text, opened.contents) as f:
+    with (
+        told_at(write.target.place),
+        _told_by_column(write),
+        opened.told(sql),
+        rows.opened(sql.text, opened.contents) as f,
+    ):
         # What the engine opened, it takes.
         frame = cast(Rows, f)
         done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
@@ -183,8 +207,37 @@ def _carry_out(
                 warehouse, writer, table, condition, call, alias=write.target.name,
                 progress=progress,
             )  # fmt: skip
+        case WriteKind.MERGE:
+            assert write.merge is not None
+            merge = _merge_over(sql, write.merge, write.target.name, table.schema())
+            return merge_rows(warehouse, writer, table, merge, call, progress=progress)
         case _:
             assert_never(write.kind)
+
+
+def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSchema) -> RowMerge:
+    """The statement with views for its tables, and columns as the table spells them."""
+    clauses = []
+    for each in merge.clauses:
+        values = None
+        if each.values is not None:
+            names = _columns_of(schema, [column for column, _ in each.values])
+            values = dict(zip(names, (part.of(sql) for _, part in each.values), strict=True))
+        clauses.append(
+            RowClause(
+                meeting=each.meeting,
+                action=each.action,
+                condition=None if each.condition is None else each.condition.of(sql),
+                values=values,
+            )
+        )
+    return RowMerge(
+        target_name=target,
+        source=merge.source.of(sql),
+        source_name=merge.source_name,
+        condition=merge.condition.of(sql),
+        clauses=tuple(clauses),
+    )
 
 
 def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from core.commit.row_write import PreparedRows
 from core.format import options as table_options
 from core.spark.compaction import check_compactable, compact
 from core.spark.row_changes import delete_rows, update_rows
+from core.spark.row_merge import merge_rows
 from core.spark.session import Progress, WarmSession
 from core.spark.writers import WriteRequest, prepare_rows
+from core.sql.merges import RowMerge
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -90,6 +92,15 @@ class SparkRowWriter:
             alias=alias,
             write_id=write_id,
             progress=progress,
+        )
+
+    def merge(
+        self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
+    ) -> PreparedRows:
+        """Write what clauses make of the rows of a table and a source."""
+        _check_shown(table)
+        return merge_rows(
+            self._session, self._store, table, merge, write_id=write_id, progress=progress
         )
 
     def compact(

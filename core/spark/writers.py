@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -122,21 +123,23 @@ def prepare_rows(
     session: WarmSession,
     store: FileIO,
     table: FileStoreTable,
-    rows: pa.Table | DataFrame,
+    rows: pa.Table | DataFrame | Sequence[DataFrame],
     *,
     progress: Progress = lambda done, total: None,
     request: WriteRequest | None = None,
 ) -> PreparedRows:
     """Write rows as `write_rows` does, and say on which head they may be committed.
 
+    Of several frames, each with columns of its own, rows of later ones come after the others.
     With dynamic buckets the messages hold the whole index of buckets as it was at the head.
     """
     request = request or WriteRequest()
     schema = table.schema()
     check_writable(schema, keeps_index=True)
     check_store(store)
-    rows = _prepared(rows, schema, request)
-    if isinstance(rows, pa.Table) and rows.num_rows == 0:
+    given = [rows] if isinstance(rows, pa.Table | DataFrame) else rows
+    parts = [_prepared(each, schema, request) for each in given]
+    if all(isinstance(each, pa.Table) and each.num_rows == 0 for each in parts):
         return PreparedRows(messages=(), row_count=0)
     target = replace(write_target(store, table, request.write_id), replaces=request.replaces)
     head = table.head()
@@ -146,7 +149,9 @@ def prepare_rows(
     task = _writing(target, next_sequences(table, head), index)
 
     def act(spark: SparkSession) -> pa.Table:
-        packed = _packed(spark, session, rows, target)
+        packed = reduce(
+            DataFrame.unionAll, (_packed(spark, session, each, target) for each in parts)
+        )
         # Without a number Spark makes fewer tasks of few rows.
         if index is not None:
             packed = (

@@ -15,13 +15,14 @@ from core.sql.place import Origins, Place
 from core.sql.query import parse_query
 from core.sql.statement import CALLED, COMPACT, QUERY, Statement, Value
 from core.sql.tables import TableKind, parse_table_statement
+from core.sql.targets import Target
 from core.sql.words import Words
-from core.sql.writes import Target, WriteKind, parse_write
+from core.sql.writes import WriteKind, parse_write
 
 WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
 """The procedures of statements that change rows or tables, and have no preview."""
 
-_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
+_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE INTO"})
 _TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 

@@ -12,9 +12,9 @@ from sqlglot import TokenType
 from core.errors import InvalidInput
 from core.format.data_types import DataField, DataType, with_nullable
 from core.sql.place import Place
+from core.sql.targets import NamedColumn, Target, read_target
 from core.sql.types import parse_type
 from core.sql.words import Words, wrong
-from core.sql.writes import NamedColumn, Target, read_target
 
 T = TypeVar("T")
 

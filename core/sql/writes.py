@@ -1,10 +1,10 @@
-"""Statements that write rows: INSERT, INSERT OVERWRITE, UPDATE, DELETE.
+"""Statements that write rows: INSERT, INSERT OVERWRITE, UPDATE, DELETE, MERGE INTO.
 
 What such a statement reads is a query, the rows that come or those that a condition looks at; it is
 checked as one before anything is written.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -13,12 +13,11 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.identifier import Identifier
+from core.sql.merges import Merge, read_merge
 from core.sql.place import Origins, Place
-from core.sql.query import Query, RewrittenQuery, nearest_names, parse_query
+from core.sql.query import Query, parse_query
 from core.sql.statement import Value
-from core.sql.words import Words, wrong
+from core.sql.targets import Assembled, NamedColumn, Part, Span, Target, TargetWords, read_target
 
 Constant = Value | Decimal
 
@@ -32,54 +31,7 @@ class WriteKind(StrEnum):
     OVERWRITE = "overwrite_rows"
     UPDATE = "update_rows"
     DELETE = "delete_rows"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A table that a statement changes.
-
-    Attributes:
-        identifier: The table, on `main` where no branch is named.
-        names_branch: Whether the branch is named.
-        place: Where it stands.
-        name: How the statement calls it: by its alias, else by its name.
-    """
-
-    identifier: Identifier
-    names_branch: bool
-    place: Place
-    name: str
-
-    def on(self, branch: str) -> Identifier:
-        """The table on the branch that is named, or else of the session."""
-        return self.identifier if self.names_branch else self.identifier.on_branch(branch)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedColumn:
-    """A column of the target that a statement names."""
-
-    name: str
-    place: Place
-
-
-def unknown_column(column: NamedColumn, known: Iterable[str]) -> InvalidInput:
-    """Return the error for a column that is not there, with what is near."""
-    near = nearest_names(column.name, known)
-    hint = f"; is it {' or '.join(near)}" if near else ""
-    return wrong(column.place, f"the table has no column {column.name!r}{hint}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A part of the text of a query: its first character, and behind its last one."""
-
-    start: int
-    end: int
-
-    def of(self, query: RewrittenQuery) -> str:
-        """The part in the query over views."""
-        return query.part(self.start, self.end)
+    MERGE = "merge_rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +42,15 @@ class Write:
         kind: What it does.
         target: The table that it changes.
         query: What it reads: the rows to be written; of UPDATE and DELETE a query of the new
-            values and the condition over the target, which is among its references.
+            values and the condition over the target, which is among its references; of MERGE all
+            that stands in it.
         columns: Which columns the rows of an INSERT are meant for, all by position if None.
         by_name: Whether the rows of an INSERT are meant for the columns of their names.
         partition: The partition that an INSERT names, with the values that it gives; None where it
             names none.
         assignments: The new values of an UPDATE, by their columns.
         condition: Which rows an UPDATE or DELETE is about; None for all.
+        merge: What a MERGE does, None for others.
     """
 
     kind: WriteKind
@@ -107,6 +61,17 @@ class Write:
     partition: Mapping[str, Constant] | None = None
     assignments: tuple[tuple[NamedColumn, Part], ...] = ()
     condition: Part | None = None
+    merge: Merge | None = None
+
+    @property
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        """The columns of the target that the statement gives values."""
+        clauses = () if self.merge is None else self.merge.clauses
+        return (
+            *(self.columns or ()),
+            *(column for column, _ in self.assignments),
+            *(column for clause in clauses for column, _ in clause.values or ()),
+        )
 
 
 def parse_write(text: str, start: Place | None = None) -> Write:
@@ -122,28 +87,7 @@ def parse_write(text: str, start: Place | None = None) -> Write:
     return _Reader(text, start).write()
 
 
-def read_target(words: Words) -> Target:
-    """Take the name of a table that is changed.
-
-    Raises:
-        InvalidInput: It names no table.
-    """
-    place = words.place(words.at)
-    database = words.name("a table, as database.table")
-    words.expect_kind(TokenType.DOT, "'.' and a table")
-    name = words.name("a table")
-    if words.kind() is TokenType.DOT:
-        raise words.error("a table is named by its database and its name")
-    try:
-        identifier = Identifier.parse(f"{database}.{name}")
-    except InvalidInput as error:
-        raise wrong(place, error.message.rstrip("."), error.kind) from error
-    if identifier.system_table is not None:
-        raise wrong(place, "a system table is not written", ErrorKind.UNSUPPORTED)
-    return Target(identifier=identifier, names_branch="$branch_" in name, place=place, name=name)
-
-
-class _Reader(Words):
+class _Reader(TargetWords):
     def write(self) -> Write:
         if self.takes("INSERT INTO"):
             return self._insert(WriteKind.INSERT)
@@ -153,7 +97,10 @@ class _Reader(Words):
             return self._update()
         if self.takes("DELETE FROM"):
             return self._delete()
-        raise self.unexpected("INSERT INTO, INSERT OVERWRITE, UPDATE or DELETE FROM")
+        if self.takes("MERGE INTO"):
+            target, query, merge = read_merge(self)
+            return Write(kind=WriteKind.MERGE, target=target, query=query, merge=merge)
+        raise self.unexpected("INSERT INTO, INSERT OVERWRITE, UPDATE, DELETE FROM or MERGE INTO")
 
     def _insert(self, kind: WriteKind) -> Write:
         self.takes("TABLE")
@@ -222,111 +169,48 @@ class _Reader(Words):
 
     def _update(self) -> Write:
         table = self.at
-        target = self._with_alias(read_target(self), "SET")
-        named = self._source_of(table)
+        target = self.with_alias(read_target(self), "SET")
+        named = Span(start=table, end=self.at)
         self.expect("SET")
-        assignments: list[tuple[NamedColumn, tuple[int, int]]] = []
-        while not assignments or self.takes_kind(TokenType.COMMA):
-            column = self._assigned(target)
-            self.expect_kind(TokenType.EQ, "'=' and a value")
-            assignments.append((column, self._expression(stops_at_comma=True)))
-        condition = self._condition()
-        text, origins = "SELECT ", [(0, self.start)]
+        assignments = [self.assignment(target, "WHERE")]
+        while self.takes_kind(TokenType.COMMA):
+            assignments.append(self.assignment(target, "WHERE"))
+        query = Assembled(self, "SELECT ")
         parts: list[tuple[NamedColumn, Part]] = []
-        for column, (start, end) in assignments:
-            text += ", (" if parts else "("
-            parts.append((column, self._glued(text, origins, start, end)))
-            text += f"{self.text[start:end]})"
-        return self._over_target(
-            WriteKind.UPDATE, target, text, origins, named, condition, tuple(parts)
-        )
+        for column, value in assignments:
+            query.add(", (" if parts else "(")
+            parts.append((column, query.take(value)))
+            query.add(")")
+        return self._over_target(WriteKind.UPDATE, target, query, named, tuple(parts))
 
     def _delete(self) -> Write:
         table = self.at
-        target = self._with_alias(read_target(self), "WHERE")
-        named = self._source_of(table)
-        condition = self._condition()
-        origins = [(0, self.start)]
-        return self._over_target(
-            WriteKind.DELETE, target, "SELECT 1", origins, named, condition, ()
-        )
+        target = self.with_alias(read_target(self), "WHERE")
+        named = Span(start=table, end=self.at)
+        return self._over_target(WriteKind.DELETE, target, Assembled(self, "SELECT 1"), named, ())
 
     def _over_target(
         self,
         kind: WriteKind,
         target: Target,
-        text: str,
-        origins: list[tuple[int, Place]],
-        named: tuple[int, int],
-        condition: tuple[int, int] | None,
+        query: Assembled,
+        named: Span,
         assignments: tuple[tuple[NamedColumn, Part], ...],
     ) -> Write:
-        """The query that reads what the statement does: the rest of it goes behind `text`."""
-        text += " FROM "
-        self._glued(text, origins, *named)
-        text += self.text[named[0] : named[1]]
-        part = None
-        if condition is not None:
+        """Take the condition; the query that reads what the statement does is `query` and it."""
+        query.add(" FROM ")
+        query.take(named)
+        condition = None
+        if self.at < len(self.tokens):
+            self.expect("WHERE")
             # In parentheses it can be nothing but a condition.
-            text += " WHERE ("
-            part = self._glued(text, origins, *condition)
-            text += f"{self.text[condition[0] : condition[1]]})"
+            query.add(" WHERE (")
+            condition = query.take(self.expression())
+            query.add(")")
         return Write(
             kind=kind,
             target=target,
-            query=parse_query(text, Origins(parts=tuple(origins))),
+            query=query.query(),
             assignments=assignments,
-            condition=part,
+            condition=condition,
         )
-
-    def _glued(self, text: str, origins: list[tuple[int, Place]], start: int, end: int) -> Part:
-        """Note where a part of the statement comes to stand behind `text`."""
-        origins.append((len(text), self.start.behind(self.text[:start])))
-        return Part(start=len(text), end=len(text) + end - start)
-
-    def _source_of(self, first: int) -> tuple[int, int]:
-        return self.tokens[first].start, self.tokens[self.at - 1].end + 1
-
-    def _with_alias(self, target: Target, following: str) -> Target:
-        has_as = self.takes("AS")
-        if not has_as and (self.at >= len(self.tokens) or self.stands(following)):
-            return target
-        return Target(
-            identifier=target.identifier,
-            names_branch=target.names_branch,
-            place=target.place,
-            name=self.name(f"{following}, or an alias"),
-        )
-
-    def _assigned(self, target: Target) -> NamedColumn:
-        place = self.place(self.at)
-        name = self.name("a column")
-        if self.takes_kind(TokenType.DOT):
-            if name.lower() != target.name.lower():
-                raise wrong(place, f"{name!r} is not the table that is updated")
-            name = self.name("a column")
-        if self.kind() is TokenType.DOT:
-            raise self.error("a column is updated as a whole")
-        return NamedColumn(name=name, place=place)
-
-    def _condition(self) -> tuple[int, int] | None:
-        if self.at >= len(self.tokens):
-            return None
-        self.expect("WHERE")
-        return self._expression(stops_at_comma=False)
-
-    def _expression(self, *, stops_at_comma: bool) -> tuple[int, int]:
-        """Take an expression: up to a comma or WHERE that stands in no parentheses."""
-        first, depth = self.at, 0
-        while self.at < len(self.tokens):
-            kind = self.kind()
-            if depth == 0 and stops_at_comma and (kind is TokenType.COMMA or self.stands("WHERE")):
-                break
-            depth += kind in (TokenType.L_PAREN, TokenType.L_BRACKET)
-            depth -= kind in (TokenType.R_PAREN, TokenType.R_BRACKET)
-            if depth < 0:
-                raise self.unexpected("what goes on with the expression")
-            self.at += 1
-        if self.at == first:
-            raise self.unexpected("an expression")
-        return self._source_of(first)

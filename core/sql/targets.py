@@ -1,0 +1,188 @@
+"""What all statements that write rows name: their target, its columns, and expressions over it."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import TokenType
+
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import Identifier
+from core.sql.place import Origins, Place
+from core.sql.query import Query, RewrittenQuery, nearest_names, parse_query
+from core.sql.words import Words, wrong
+
+_COMMA: Final = frozenset({TokenType.COMMA})
+_CLOSED_BY: Final = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.CASE: TokenType.END,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A table that a statement changes.
+
+    Attributes:
+        identifier: The table, on `main` where no branch is named.
+        names_branch: Whether the branch is named.
+        place: Where it stands.
+        name: How the statement calls it: by its alias, else by its name.
+    """
+
+    identifier: Identifier
+    names_branch: bool
+    place: Place
+    name: str
+
+    def on(self, branch: str) -> Identifier:
+        """The table on the branch that is named, or else of the session."""
+        return self.identifier if self.names_branch else self.identifier.on_branch(branch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedColumn:
+    """A column of the target that a statement names."""
+
+    name: str
+    place: Place
+
+
+def unknown_column(column: NamedColumn, known: Iterable[str]) -> InvalidInput:
+    """Return the error for a column that is not there, with what is near."""
+    near = nearest_names(column.name, known)
+    hint = f"; is it {' or '.join(near)}" if near else ""
+    return wrong(column.place, f"the table has no column {column.name!r}{hint}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of the text of a query: its first character, and behind its last one."""
+
+    start: int
+    end: int
+
+    def of(self, query: RewrittenQuery) -> str:
+        """The part in the query over views."""
+        return query.part(self.start, self.end)
+
+
+def read_target(words: Words) -> Target:
+    """Take the name of a table that is changed.
+
+    Raises:
+        InvalidInput: It names no table.
+    """
+    place = words.place(words.at)
+    database = words.name("a table, as database.table")
+    words.expect_kind(TokenType.DOT, "'.' and a table")
+    name = words.name("a table")
+    if words.kind() is TokenType.DOT:
+        raise words.error("a table is named by its database and its name")
+    try:
+        identifier = Identifier.parse(f"{database}.{name}")
+    except InvalidInput as error:
+        raise wrong(place, error.message.rstrip("."), error.kind) from error
+    if identifier.system_table is not None:
+        raise wrong(place, "a system table is not written", ErrorKind.UNSUPPORTED)
+    return Target(identifier=identifier, names_branch="$branch_" in name, place=place, name=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Words of a statement: the first, and behind the last one."""
+
+    start: int
+    end: int
+
+
+class TargetWords(Words):
+    """The words of a statement that changes rows of a table which it calls by a name."""
+
+    def with_alias(self, target: Target, following: str) -> Target:
+        """Take the name that a statement gives its target, unless `following` comes at once."""
+        has_as = self.takes("AS")
+        if not has_as and (self.at >= len(self.tokens) or self.stands(following)):
+            return target
+        return Target(
+            identifier=target.identifier,
+            names_branch=target.names_branch,
+            place=target.place,
+            name=self.name(f"{following}, or an alias"),
+        )
+
+    def own_column(self, target: Target) -> NamedColumn:
+        """Take the name of a column that gets a value, perhaps behind the name of the target."""
+        place = self.place(self.at)
+        name = self.name("a column")
+        if self.takes_kind(TokenType.DOT):
+            if name.lower() != target.name.lower():
+                raise wrong(place, f"{name!r} is not the table that is updated")
+            name = self.name("a column")
+        if self.kind() is TokenType.DOT:
+            raise self.error("a column is updated as a whole")
+        return NamedColumn(name=name, place=place)
+
+    def assignment(self, target: Target, *ends: str) -> tuple[NamedColumn, Span]:
+        """Take a column, and the expression of its value, which goes to a comma or such a word."""
+        column = self.own_column(target)
+        self.expect_kind(TokenType.EQ, "'=' and a value")
+        return column, self.expression(*ends, before=_COMMA)
+
+    def expression(self, *ends: str, before: Collection[TokenType] = ()) -> Span:
+        """Take an expression: up to such words, or a sign, that stand in no parentheses or CASE."""
+        first = self.at
+        closing: list[TokenType] = []
+        while self.at < len(self.tokens):
+            kind = self.tokens[self.at].token_type
+            if not closing and (kind in before or any(map(self.stands, ends))):
+                break
+            # Columns may have such names, too.
+            is_field = self.at > first and self.tokens[self.at - 1].token_type is TokenType.DOT
+            if kind in _CLOSED_BY and not is_field:
+                closing.append(_CLOSED_BY[kind])
+            elif closing and kind is closing[-1]:
+                closing.pop()
+            elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET):
+                raise self.unexpected("what goes on with the expression")
+            self.at += 1
+        if self.at == first:
+            raise self.unexpected("an expression")
+        return Span(start=first, end=self.at)
+
+
+class Assembled:
+    """A query put together from parts of a statement, which knows where these stand there.
+
+    Attributes:
+        text: The query so far.
+    """
+
+    def __init__(self, words: Words, text: str) -> None:
+        """Begin with words that are not the statement's."""
+        self.text = text
+        self._words = words
+        self._origins = [(0, words.start)]
+
+    def add(self, text: str, *, before: Span | None = None) -> None:
+        """Go on with words that are not the statement's; they stand where `before` begins."""
+        if before is not None:
+            self._origins.append((len(self.text), self._words.place(before.start)))
+        self.text += text
+
+    def take(self, span: Span) -> Part:
+        """Go on with words of the statement."""
+        self._origins.append((len(self.text), self._words.place(span.start)))
+        start = len(self.text)
+        first, last = self._words.tokens[span.start], self._words.tokens[span.end - 1]
+        self.text += self._words.text[first.start : last.end + 1]
+        return Part(start=start, end=len(self.text))
+
+    def query(self) -> Query:
+        """Read the whole.
+
+        Raises:
+            InvalidInput: It is no query, or holds what is not run here.
+        """
+        return parse_query(self.text, Origins(parts=tuple(self._origins)))
