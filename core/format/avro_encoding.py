@@ -25,6 +25,7 @@ _SYNC_BYTES: Final = 16
 _NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
 _NAMESPACE: Final = "org.apache.paimon.avro.generated"
 _RECORDS_PER_BLOCK: Final = 1_000
+_SMALL_BLOCK: Final = 1_024
 _ZSTD_LEVEL: Final = 1
 # Snappy repeats at most 64 bytes by two; anything longer is a broken length.
 _SNAPPY_LIMIT: Final = 64
@@ -86,7 +87,7 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
         FormatError: The file is broken, of another version, or lacks a column that is not nullable.
     """
     try:
-        batches = [_to_table(records, layout) for records in read_blocks(data)]
+        batches = [_to_table(records, layout) for records in _runs(read_blocks(data))]
         table = pa.concat_tables(batches) if batches else layout.empty_table()
         table.validate(full=True)
         _check_nulls(table)
@@ -281,6 +282,21 @@ def _values(array: pa.Array) -> list[Any]:
     return [value if ok else None for value, ok in zip(values, valid, strict=True)]
 
 
+def _runs(blocks: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """The records of neighbouring blocks together: a table of a few costs as much as of many.
+
+    A list that grew by a line a commit has a block for each.
+    """
+    run: list[dict[str, Any]] = []
+    for records in blocks:
+        run += records
+        if len(run) >= _RECORDS_PER_BLOCK:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
 def _to_table(records: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
     columns = [pa.array([r.get(f.name) for r in records], f.type) for f in layout]
     return pa.Table.from_arrays(columns, schema=layout)
@@ -310,6 +326,8 @@ def _check_no_null(array: pa.Array, field: pa.Field, name: str) -> None:
 def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
     """The records of an Avro file block by block, their values without logical types.
 
+    They are to be read only: a small block that was met before gives the same ones again.
+
     Raises:
         FormatError: The bytes are no such file.
     """
@@ -320,19 +338,30 @@ def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
     header = _read_metadata(source)
     sync = _take(source, _SYNC_BYTES)
     codec = header.get("avro.codec", b"null").decode()
-    plain = _schema_to_read(header["avro.schema"])
+    schema = header["avro.schema"]
+    _schema_to_read(schema)  # a broken one shows where there is no block, too
     while source.tell() < len(data):
         count = _read_varint(source)
-        content = _decompress(_take(source, _read_varint(source)), codec)
+        content = _take(source, _read_varint(source))
         if _take(source, _SYNC_BYTES) != sync:
             raise FormatError("a block does not end where it should")
-        if not 0 < count <= len(content):
-            raise FormatError(f"a block of {len(content)} bytes claims {count} records")
-        block = BytesIO(_varint(count) + content + b"\0")
-        records = fastavro.schemaless_reader(block, plain, None)
-        if not isinstance(records, list) or block.read(1):
-            raise FormatError("a block holds more than its records")
-        yield records
+        decode = _small_block if len(content) <= _SMALL_BLOCK else _decode_block
+        yield decode(schema, codec, count, content)
+
+
+def _decode_block(schema: bytes, codec: str, count: int, content: bytes) -> list[dict[str, Any]]:
+    plain = _decompress(content, codec)
+    if not 0 < count <= len(plain):
+        raise FormatError(f"a block of {len(plain)} bytes claims {count} records")
+    block = BytesIO(_varint(count) + plain + b"\0")
+    records = fastavro.schemaless_reader(block, _schema_to_read(schema), None)
+    if not isinstance(records, list) or block.read(1):
+        raise FormatError("a block holds more than its records")
+    return records
+
+
+# Each commit writes the list of manifests anew, and nearly all of its blocks are those of before.
+_small_block = functools.lru_cache(maxsize=1_024)(_decode_block)
 
 
 def _compress(content: bytes, codec: str) -> bytes:

@@ -15,6 +15,7 @@ from core.format.avro_encoding import (
     required,
     write_avro,
 )
+from core.format.avro_frames import join_files, read_frame
 
 _LAYOUT = pa.schema(
     [
@@ -97,6 +98,20 @@ def test_the_avro_library_reads_what_we_write_and_we_read_what_it_writes(
     target = BytesIO()
     fastavro.writer(target, avro_schema(_LAYOUT), table.to_pylist(), codec)
     assert read_avro(target.getvalue(), _LAYOUT, "file", 2).equals(table)
+
+
+def test_small_blocks_are_read_together_and_again(table: pa.Table) -> None:
+    # A list of manifests that grew by a line a commit.
+    files = [write_avro(table.slice(row, 1)) for row in range(1, 40)]
+    joined = join_files((read_frame(each), each) for each in files)
+    for _ in range(2):
+        found = read_avro(joined, _LAYOUT, "file", 2)
+        assert found.equals(table.slice(1, 39))
+        assert found["_NAME"].num_chunks == 1
+    # The same block under another schema is another one.
+    other = _LAYOUT.set(2, pa.field("_NUMBER", pa.int64()))
+    renamed = table.slice(1, 1).rename_columns(other.names).cast(other)
+    assert read_avro(write_avro(renamed), other, "file", 2).equals(renamed)
 
 
 def test_a_file_without_records_has_no_block(table: pa.Table) -> None:
