@@ -149,7 +149,7 @@ def _show_head(identifier: Identifier, summary: TableSummary) -> None:
             more = f" and {len(summary.tags) - 12} more" if len(summary.tags) > 12 else ""
             st.markdown(" ".join(shown) + more)
         st.caption("Path")
-        st.code(summary.path, language=None, wrap_lines=True)
+        st.markdown(code(summary.path))
 
 
 def _show_files(identifier: Identifier, summary: TableSummary) -> None:

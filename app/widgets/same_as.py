@@ -7,15 +7,23 @@ import streamlit as st
 from app.services import get_services
 
 
+@st.fragment
 def show_same_as(*words: str, sql: str | None = None) -> None:
-    """Draw a closed expander with the equal lines.
+    """Draw a closed expander with the equal lines, which are sent when it is opened.
+
+    Code brings a highlighter of 1.5 MB along, for which every page would wait.
 
     Args:
         words: The command with its arguments, without the program and the warehouse.
         sql: The statement that does the same, where there is one.
     """
+    part = st.expander(
+        "Same as", key=f"same_as_{words[0]}", icon=":material/terminal:", on_change="rerun"
+    )
+    if not part.open:
+        return
     warehouse = get_services().settings.get_warehouse()
-    with st.expander("Same as", icon=":material/terminal:"):
+    with part:
         line = shlex.join(["branch-console", *words, "--warehouse", warehouse])
         st.code(line, language="bash", wrap_lines=True)
         if sql:

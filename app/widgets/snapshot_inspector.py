@@ -33,8 +33,9 @@ def show_snapshot(identifier: Identifier, item: SnapshotItem, *, is_head: bool) 
         st.caption(_kept_because(item, is_head=is_head))
         with guarded("The files of this snapshot cannot be read."):
             _show_files(identifier, snapshot)
-        with st.expander("Snapshot file as JSON"):
-            st.code(snapshot.to_json(), language="json", wrap_lines=True)
+        as_json = st.expander("Snapshot file as JSON", key="snap_json", on_change="rerun")
+        if as_json.open:
+            as_json.code(snapshot.to_json(), language="json", wrap_lines=True)
         _show_links(identifier, snapshot)
     _show_commands(identifier, snapshot, is_head=is_head)
 

@@ -65,6 +65,11 @@ class Page:
         self.at.button(key=key).click()
         return self.run()
 
+    def unfold(self, key: str) -> Page:
+        """Open a closed part, by its key: what is in it is drawn only then."""
+        self.at.session_state[key] = True
+        return self.run()
+
     @property
     def text(self) -> str:
         """Everything written on the page, in order of kinds."""

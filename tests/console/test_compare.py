@@ -128,7 +128,10 @@ def test_swapping_turns_the_address_round(console: Console) -> None:
 
 def test_the_same_on_the_command_line(console: Console) -> None:
     page = console.open("compare", **AHEAD, cmp_b="ahead")
-    assert "branch-console compare fixtures.branches_ahead main ahead --warehouse" in page.text
+    assert (
+        "branch-console compare fixtures.branches_ahead main ahead --warehouse"
+        in page.unfold("same_as_compare").text
+    )
 
 
 ROWS = {**KEYED, "cmp_a": "main", "cmp_b": "fixes", "cmp_tab": "rows"}

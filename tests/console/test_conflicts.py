@@ -163,7 +163,10 @@ def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
     assert lines(page)[0][2:] == ("<b>by hand</b>", "ours", "column note")
     services: Any = console().services
     assert services.resolution(ASKED).draft.policy.to_yaml().endswith("note: ours\n")
-    assert "branch-console conflicts fix-delays --table air.delays --to main --policy" in page.text
+    assert (
+        "branch-console conflicts fix-delays --table air.delays --to main --policy"
+        in page.unfold("same_as_conflicts").text
+    )
 
 
 def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:

@@ -179,7 +179,7 @@ def test_the_same_command_for_other_surfaces_asks_for_the_name_too(
     services: PretendServices,
 ) -> None:
     services.previews["drop_branch"] = preview("drop_branch", typed_name="fix-delays")
-    text = opened(services, "drop-branch").text
+    text = opened(services, "drop-branch").unfold("same_as_drop-branch").text
     assert "branch-console drop-branch air.flights fix-delays --confirm fix-delays" in text
     assert "CALL sys.drop_branch(branch => 'fix-delays', table => 'air.flights');" in text
 

@@ -138,7 +138,10 @@ def test_a_job_that_does_not_start_changes_nothing(tmp_path: Path) -> None:
 
 def test_the_same_command_for_other_surfaces(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
-    assert "branch-console fast-forward air.flights backfill --to main --warehouse" in page.text
+    assert (
+        "branch-console fast-forward air.flights backfill --to main --warehouse"
+        in page.unfold("same_as_fast-forward").text
+    )
     assert (
         "CALL sys.fast_forward(branch => 'backfill', table => 'air.flights', target => 'main');"
         in page.text

@@ -53,7 +53,10 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     assert not page.has_button("run-merge_branch")
     assert not page.at.button(key="run-dry").disabled
     assert not page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
-    assert "branch-console merge fix-delays --table air.flights --to main --warehouse" in page.text
+    assert (
+        "branch-console merge fix-delays --table air.flights --to main --warehouse"
+        in page.unfold("same_as_merge").text
+    )
 
 
 def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
