@@ -23,11 +23,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.commit.commit_message import CommitMessage
+from core.diff.file_masks import HiddenRows, MaskKey
+from core.diff.logical_log import keys_of
+from core.diff.masks import masks_of
 from core.errors import Refused
 from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.file_moves import Isolation, MergeRules
+from core.merge.file_moves import FileMoves, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.procedures.merge_logs import read_masks
+from core.procedures.merge_masks import write_masks
 from core.procedures.preview_merge import preview_merge
 from core.procedures.warehouse import Warehouse
 from tests.support.branch_bench import BranchBench, tree
@@ -46,7 +51,7 @@ _KEYS: Final = 12
 _steps = st.lists(
     st.tuples(
         st.sampled_from(_BRANCHES),
-        st.sampled_from(("write", "write", "write", "change", "compact", "merge", "merge")),
+        st.sampled_from(("write", "write", "change", "hide", "compact", "merge", "merge")),
         st.integers(0, 1000),
         st.integers(0, 1000),
     ),
@@ -194,14 +199,15 @@ class Walk:
 
 @dataclass
 class KeylessWalk(Walk):
-    """Rows have names; a file holds some of them, ten times each."""
+    """Rows have names; a file holds some of them, ten times each, all hidden by hiding one."""
 
     rows: dict[str, frozenset[str]] = field(default_factory=dict)
     seen: dict[str, frozenset[str]] = field(default_factory=dict)
     dead: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def start(self) -> None:
-        self.bench = BranchBench(self.root, options={"write-only": "true"})
+        options = {"write-only": "true", "deletion-vectors.enabled": "true"}
+        self.bench = BranchBench(self.root, options=options)
         self.seen = dict.fromkeys(_BRANCHES, frozenset())
         self.dead = dict.fromkeys(_BRANCHES, frozenset())
         for _ in range(3):
@@ -225,7 +231,7 @@ class KeylessWalk(Walk):
         return other
 
     def write(self, branch: str, *_: int) -> None:
-        name = self.new_file(frozenset({f"row-{next(self.numbers)}"}))
+        name = self.new_file(frozenset(f"row-{next(self.numbers)}" for _ in range(2)))
         self.seen[branch] |= self.rows[name]
         self.commit(branch, message(total_buckets=-1, new_files=self.entries(name)))
 
@@ -235,9 +241,11 @@ class KeylessWalk(Walk):
         if not live.num_rows:
             return
         old = live.slice(first % live.num_rows, 1)
-        gone = self.rows[old["file_name"][0].as_py()]
-        parts = {"deleted_files": old}
-        if second % 2:
+        held = self.rows[old["file_name"][0].as_py()]
+        gone = frozenset(self.shown(branch, old))
+        parts = {"deleted_files": old} | self.without_vectors(branch, old, "")
+        # Fewer rows in another file would be what a delete has left of this one.
+        if second % 2 and gone == held:
             name = self.new_file(frozenset(f"row-{next(self.numbers)}" for _ in gone))
             self.seen[branch] |= self.rows[name]
             parts["new_files"] = self.entries(name)
@@ -251,11 +259,60 @@ class KeylessWalk(Walk):
         size = 2 + first % (live.num_rows - 1)
         start = second % (live.num_rows - size + 1)
         old = live.slice(start, size)
-        name = self.new_file(
-            frozenset().union(*(self.rows[n] for n in old["file_name"].to_pylist()))
+        left = frozenset(self.shown(branch, old))
+        vectors = self.without_vectors(branch, old, "compact_")
+        new = {} if not left else {"compact_after": self.entries(self.new_file(left))}
+        self.commit(branch, message(total_buckets=-1, compact_before=old, **new, **vectors))
+
+    def hide(self, branch: str, first: int, second: int) -> None:
+        """Delete a row by a deletion vector."""
+        live = self.live(branch)
+        if not live.num_rows:
+            return
+        file = live.slice(first % live.num_rows, 1)
+        left = self.shown(branch, file)
+        if not left:
+            return
+        gone = left[second % len(left)]
+        (key,) = (each for _, each in keys_of(file))
+        at = sorted(self.rows[key[2]]).index(gone)
+        hidden = self.vectors(branch).get(key, HiddenRows()) | HiddenRows([at])
+        self.dead[branch] |= {gone}
+        self.commit(branch, message(total_buckets=-1, **self.index(branch, {key: hidden})))
+
+    def vectors(self, branch: str) -> Mapping[MaskKey, HiddenRows]:
+        table = self.console.table(_TABLE).on(branch)
+        head = table.head()
+        return {} if head is None else read_masks(table, masks_of(table.index_entries(head)))
+
+    def without_vectors(self, branch: str, files: pa.Table, prefix: str) -> dict[str, pa.Table]:
+        """What takes the vectors of files that go along with them."""
+        gone = {key: HiddenRows() for _, key in keys_of(files)}
+        return self.index(branch, gone, prefix)
+
+    def index(
+        self, branch: str, vectors: Mapping[MaskKey, HiddenRows], prefix: str = ""
+    ) -> dict[str, pa.Table]:
+        table = self.bench.table(branch)
+        head = table.head()
+        assert head is not None
+        none = MANIFEST_ENTRY.empty_table()
+        moves = FileMoves(add=none, restore=none, remove=none, masks=vectors)
+        parts = {}
+        for each in write_masks(self.bench.store, table, head, moves):
+            for name in ("new_index_files", "deleted_index_files"):
+                parts[f"{prefix}{name}"] = getattr(each, name)
+        return parts
+
+    def shown(self, branch: str, files: pa.Table) -> list[str]:
+        """The rows of files that no vector hides."""
+        vectors = self.vectors(branch)
+        return sorted(
+            row
+            for _, key in keys_of(files)
+            for at, row in enumerate(sorted(self.rows[key[2]]))
+            if at not in vectors.get(key, ())
         )
-        new = self.entries(name)
-        self.commit(branch, message(total_buckets=-1, compact_before=old, compact_after=new))
 
     def new_file(self, rows: frozenset[str]) -> str:
         name = f"data-f{next(self.numbers)}.parquet"
@@ -267,9 +324,7 @@ class KeylessWalk(Walk):
         return data_files([short], rows=10 * len(self.rows[name]), total_buckets=-1)
 
     def content(self, branch: str) -> object:
-        live = self.live(branch)
-        held = [row for name in live["file_name"].to_pylist() for row in self.rows[name]]
-        return sorted(held)
+        return self.shown(branch, self.live(branch))
 
     def model(self, branch: str) -> object:
         return sorted(self.seen[branch] - self.dead[branch])
@@ -322,6 +377,10 @@ class KeyedWalk(Walk):
 
     def change(self, branch: str, first: int, second: int) -> None:
         """A writer with a backlog commits two files of a bucket at once."""
+        self.write(branch, first, second)
+
+    def hide(self, branch: str, first: int, second: int) -> None:
+        """Tables with keys have their vectors from compactions alone."""
         self.write(branch, first, second)
 
     def put(self, branch: str, keys: range) -> None:
@@ -441,7 +500,7 @@ def test_inserts_and_compactions_always_merge(
 ) -> None:
     walk = KeylessWalk(roots())
     walk.start()
-    walk.play([each for each in steps if each[1] != "change"])
+    walk.play([each for each in steps if each[1] not in ("change", "hide")])
     assert walk.refused == 0, "I7"
 
 
