@@ -1,18 +1,21 @@
-"""A query: its rows, with what they come from."""
+"""A query, or another statement that gives rows: its rows, with what they come from."""
 
 from typing import Final
+
+import pyarrow as pa
 
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
+from core.procedures.look import described, tables_in
 from core.procedures.query_sources import open_query
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
 from core.sql.answer import Answer
-from core.sql.place import Origins, Place
-from core.sql.query import parse_query
+from core.sql.looks import LookKind, parse_look
+from core.sql.place import Place
 
 KEPT_ROWS: Final = 100_000
 """Rows of an answer that a job keeps where nobody says how many."""
@@ -46,22 +49,32 @@ def answer_query(
     stands in what was given.
 
     Raises:
-        InvalidInput: The statement is no query, or Spark cannot make sense of it.
+        InvalidInput: The statement gives no rows, or Spark cannot make sense of it.
         NotFound: It names a table, branch or version that there is not.
     """
     started = warehouse.clock()
-    query = parse_query(call.text("sql"), Origins(parts=((0, place_of(call)),)))
+    look = parse_look(call.text("sql"), place_of(call))
     branch = call.find_text("branch") or MAIN_BRANCH
-    opened = open_query(warehouse, query, branch, call.operation_id)
     limit = call.find_number("limit") or KEPT_ROWS
-    with opened.told():
-        found, plan = rows.query(opened.rewritten.text, opened.contents, limit + 1, progress)
+    opened, plan = None, ""
+    if look.query is not None:
+        opened = open_query(warehouse, look.query, branch, call.operation_id)
+    if opened is None:
+        found = tables_in(warehouse, look.database)
+    elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
+        found = described(opened, extended=look.kind is LookKind.TABLE)
+    else:
+        is_plan = look.kind is LookKind.PLAN
+        wanted = 0 if is_plan else limit + 1
+        with opened.told():
+            found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
+        found = pa.table({"plan": [plan]}) if is_plan else found
     return Answer(
         rows=found.slice(0, limit),
         has_more=found.num_rows > limit,
         plan=plan,
-        reads=opened.reads,
-        notes=opened.notes,
+        reads=() if opened is None else opened.reads,
+        notes=() if opened is None else opened.notes,
         started_millis=started,
         finished_millis=warehouse.clock(),
     )

@@ -24,11 +24,6 @@ from core.sql.words import wrong
 # How the check calls the source; nobody else sees it.
 _GIVEN: Final = "given"
 _IN_LIST: Final = frozenset({TokenType.COMMA, TokenType.R_PAREN})
-_TRAVELS: Final = tuple(
-    f"{before}{what} AS OF"
-    for before in ("", "FOR ")
-    for what in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
-)
 
 
 class Meeting(StrEnum):
@@ -163,11 +158,7 @@ def _source(words: TargetWords) -> tuple[Span, str]:
     if words.kind() is TokenType.L_PAREN:
         _take_parentheses(words)
     else:
-        words.name("a table, as database.table, or a query in parentheses")
-        words.expect_kind(TokenType.DOT, "'.' and a table")
-        name = words.name("a table")
-        if any(words.takes(each) for each in _TRAVELS):
-            words.value()
+        name = words.table_read()
     if not words.stands("ON"):
         words.takes("AS")
         name = words.name("ON, or an alias")
@@ -274,7 +265,7 @@ def _assembled(
     query.add(") SELECT 1 FROM ")
     matching: Part | None = None
     for meeting in Meeting:
-        query.add(", (SELECT 1" if found or matching else "(SELECT 1")
+        query.add("(SELECT 1" if meeting is Meeting.MATCHED else ", (SELECT 1")
         for number, clause in enumerate(clauses):
             if clause.meeting is meeting:
                 found[number] = _placed(query, clause)
@@ -301,10 +292,11 @@ def _placed(query: Assembled, clause: _Clause) -> Clause:
     """Put the expressions of a clause among what a query selects."""
     condition = None
     if clause.condition is not None:
-        # So that it can be nothing but a condition.
-        query.add(", NOT (", before=clause.condition)
+        query.add(", ")
+        # Here it can be nothing but a condition.
+        query.add("CASE WHEN (", before=clause.condition)
         condition = query.take(clause.condition)
-        query.add(")")
+        query.add(") THEN 1 END")
     values: list[tuple[NamedColumn, Part]] | None = None if clause.values is None else []
     for column, value in clause.values or ():
         query.add(", (")

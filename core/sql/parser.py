@@ -11,8 +11,8 @@ from sqlglot import TokenType
 
 from core.errors import InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.sql.place import Origins, Place
-from core.sql.query import parse_query
+from core.sql.looks import LOOKS, parse_look
+from core.sql.place import Place
 from core.sql.statement import CALLED, COMPACT, QUERY, Statement, Value
 from core.sql.tables import TableKind, parse_table_statement
 from core.sql.targets import Target
@@ -24,7 +24,7 @@ WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
 
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE INTO"})
 _TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
-_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *LOOKS})
 
 
 def parse_statements(text: str, branch: str = MAIN_BRANCH) -> tuple[Statement, ...]:
@@ -85,7 +85,7 @@ class _Parser(Words):
 
     def query(self) -> "_Read":
         place, text = self.place(self.at), self.to_end_of_statement()
-        parse_query(text, Origins(parts=((0, place),)))
+        parse_look(text, place)
         return QUERY, self._itself(text, place), None, False
 
     def write(self) -> "_Read":
@@ -228,4 +228,4 @@ _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingP
         "CALL": _Parser.call,
     }
 )
-_ALL: Final = ("SELECT", *sorted(_WRITES), *sorted(_TABLES), *_STATEMENTS)
+_ALL: Final = ("SELECT", *LOOKS, *sorted(_WRITES), *sorted(_TABLES), *_STATEMENTS)

@@ -12,6 +12,11 @@ from core.sql.place import Origins, Place
 from core.sql.query import Query, RewrittenQuery, nearest_names, parse_query
 from core.sql.words import Words, wrong
 
+_TRAVELS: Final = tuple(
+    f"{before}{what} AS OF"
+    for before in ("", "FOR ")
+    for what in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
+)
 _COMMA: Final = frozenset({TokenType.COMMA})
 _CLOSED_BY: Final = {
     TokenType.L_PAREN: TokenType.R_PAREN,
@@ -112,6 +117,15 @@ class TargetWords(Words):
             name=self.name(f"{following}, or an alias"),
         )
 
+    def table_read(self) -> str:
+        """Take a table that is read, perhaps at a version or time; return its bare name."""
+        self.name("a table, as database.table, or a query in parentheses")
+        self.expect_kind(TokenType.DOT, "'.' and a table")
+        name = self.name("a table")
+        if any(self.takes(each) for each in _TRAVELS):
+            self.value()
+        return name
+
     def own_column(self, target: Target) -> NamedColumn:
         """Take the name of a column that gets a value, perhaps behind the name of the target."""
         place = self.place(self.at)
@@ -163,17 +177,17 @@ class Assembled:
         """Begin with words that are not the statement's."""
         self.text = text
         self._words = words
-        self._origins = [(0, words.start)]
+        self._origins = {0: words.start}
 
     def add(self, text: str, *, before: Span | None = None) -> None:
         """Go on with words that are not the statement's; they stand where `before` begins."""
         if before is not None:
-            self._origins.append((len(self.text), self._words.place(before.start)))
+            self._origins[len(self.text)] = self._words.place(before.start)
         self.text += text
 
     def take(self, span: Span) -> Part:
         """Go on with words of the statement."""
-        self._origins.append((len(self.text), self._words.place(span.start)))
+        self._origins[len(self.text)] = self._words.place(span.start)
         start = len(self.text)
         first, last = self._words.tokens[span.start], self._words.tokens[span.end - 1]
         self.text += self._words.text[first.start : last.end + 1]
@@ -185,4 +199,4 @@ class Assembled:
         Raises:
             InvalidInput: It is no query, or holds what is not run here.
         """
-        return parse_query(self.text, Origins(parts=tuple(self._origins)))
+        return parse_query(self.text, Origins(parts=tuple(self._origins.items())))

@@ -124,7 +124,7 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("MERGE BRANCH dev ON DATABASE db", "Line 1, column 30", "say ON TABLE"),
         ("MERGE BRANCH dev ON TABLE db", "Line 1, column 29", "'.' and a table"),
         ("MERGE BRANCH dev ON TABLE db.t NOW", "Line 1, column 32", "the end of the statement"),
-        ("USE BRANCH x;\nMERGE dev", "Line 2, column 1", "a statement; there are SELECT, DELETE"),
+        ("USE BRANCH x;\nMERGE dev", "Line 2, column 1", "a statement; there are SELECT, SHOW"),
         ("ALTER TABLE db.t", "Line 1, column 17", "the end in place of RENAME, ADD, DROP, ALTER"),
         ("CALL sys.shred(table => 'db.t')", "Line 1, column 10", "a procedure; there are"),
         ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),

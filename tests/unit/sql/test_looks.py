@@ -1,0 +1,61 @@
+"""SHOW, DESCRIBE and EXPLAIN as text: which query each is, and what is wrong with it."""
+
+import pytest
+
+from core.errors import InvalidInput
+from core.sql.looks import LookKind, parse_look
+from core.sql.parser import parse_statements
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "query"),
+    [
+        ("SELECT 1", LookKind.ROWS, "SELECT 1"),
+        ("SHOW BRANCHES FROM db.t", LookKind.ROWS, "SELECT * FROM db.`t$branches`"),
+        ("show tags in db.t", LookKind.ROWS, "SELECT * FROM db.`t$tags`"),
+        (
+            "SHOW SNAPSHOTS IN db.`t$branch_dev`",
+            LookKind.ROWS,
+            "SELECT * FROM db.`t$branch_dev$snapshots`",
+        ),
+        ("SHOW PARTITIONS db.t", LookKind.ROWS, "SELECT * FROM db.`t$partitions`"),
+        ("DESCRIBE TABLE db.t", LookKind.COLUMNS, "SELECT * FROM db.t"),
+        (
+            "DESC EXTENDED db.t VERSION AS OF 'v1'",
+            LookKind.TABLE,
+            "SELECT * FROM db.t VERSION AS OF 'v1'",
+        ),
+        ("EXPLAIN SELECT a FROM db.t", LookKind.PLAN, "SELECT a FROM db.t"),
+    ],
+)
+def test_all_but_a_list_of_tables_are_queries(text: str, kind: LookKind, query: str) -> None:
+    found = parse_look(text)
+    assert found.query is not None
+    assert (found.kind, found.query.text) == (kind, query)
+    (statement,) = parse_statements(text)
+    assert (statement.procedure, statement.arguments["sql"]) == ("query", text)
+
+
+def test_tables_are_listed_of_one_database_or_of_all() -> None:
+    assert (parse_look("SHOW TABLES").query, parse_look("SHOW TABLES").database) == (None, None)
+    assert parse_look("SHOW TABLES FROM air").database == "air"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("SHOW CREATE TABLE db.t", "column 6: found 'CREATE' in place of TABLES, BRANCHES, TAGS"),
+        ("SHOW BRANCHES FROM t", "column 21: found the end in place of '.'"),
+        ("SHOW TAGS FROM db.`t$tags`", "column 16: a system table"),
+        ("SHOW TABLES IN", "column 15: found the end in place of a database"),
+        ("DESCRIBE (SELECT 1)", "column 10: found '(' in place of a table"),
+        ("DESCRIBE db.t id", "column 15: found 'id' in place of the end of the statement"),
+        ("EXPLAIN", "column 8: found the end in place of an expression"),
+        ("EXPLAIN DELETE FROM db.t", "column 9: this is no query"),
+        ("EXPLAIN SELECT 1 FROM nothing", "column 23: 'nothing' names no table"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, wanted: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        parse_statements(text)
+    assert wanted in error.value.message, error.value.message
