@@ -232,7 +232,7 @@ def update_rows(
     return _shown(warehouse, writer, table, call, prepare, progress)
 
 
-def merge_rows(
+def merge_into(
     warehouse: Warehouse,
     writer: RowWriter,
     table: FileStoreTable,

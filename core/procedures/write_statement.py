@@ -22,7 +22,7 @@ from core.procedures.write_rows import (
     compact_table,
     delete_rows,
     insert_rows,
-    merge_rows,
+    merge_into,
     overwrite_rows,
     update_rows,
 )
@@ -210,7 +210,7 @@ def _carry_out(
         case WriteKind.MERGE:
             assert write.merge is not None
             merge = _merge_over(sql, write.merge, write.target.name, table.schema())
-            return merge_rows(warehouse, writer, table, merge, call, progress=progress)
+            return merge_into(warehouse, writer, table, merge, call, progress=progress)
         case _:
             assert_never(write.kind)
 

@@ -37,7 +37,7 @@ _CLAUSE: Final = "__clause"
 _MOVES: Final = "__moves"
 
 
-def merge_rows(
+def merge_into(
     session: WarmSession,
     store: FileIO,
     table: FileStoreTable,
@@ -78,7 +78,8 @@ def merge_rows(
     met = [each for each in clauses if each.meeting is Meeting.MATCHED]
     matched = kept(_matched(target, source, merge, met))
     _refuse_several(session, target, matched, met)
-    _refuse_moves(session, matched)
+    if any(each.held for each in met):
+        _refuse_moves(session, matched)
     changes = [(matched, met)]
     alone = [each for each in clauses if each.meeting is Meeting.NOT_MATCHED_BY_SOURCE]
     if alone:

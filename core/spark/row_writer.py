@@ -9,7 +9,7 @@ from core.commit.row_write import PreparedRows
 from core.format import options as table_options
 from core.spark.compaction import check_compactable, compact
 from core.spark.row_changes import delete_rows, update_rows
-from core.spark.row_merge import merge_rows
+from core.spark.row_merge import merge_into
 from core.spark.session import Progress, WarmSession
 from core.spark.writers import WriteRequest, prepare_rows
 from core.sql.merges import RowMerge
@@ -99,7 +99,7 @@ class SparkRowWriter:
     ) -> PreparedRows:
         """Write what clauses make of the rows of a table and a source."""
         _check_shown(table)
-        return merge_rows(
+        return merge_into(
             self._session, self._store, table, merge, write_id=write_id, progress=progress
         )
 

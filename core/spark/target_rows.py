@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, functions
 
 from core.commit.row_write import PreparedRows
-from core.errors import InvalidInput
+from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, TypeRoot
 from core.format.table_schema import TableSchema
@@ -178,9 +178,11 @@ def check_update(schema: TableSchema, columns: Iterable[str]) -> None:
             names = ", ".join(schema.row_type.names)
             raise InvalidInput(f"The table has no column {name!r}. It has: {names}.", column=name)
         if name in schema.primary_keys:
-            raise unsupported(
+            raise InvalidInput(
                 f"Column {name!r} belongs to the primary key, which cannot be updated. Delete the "
-                "rows and insert them anew."
+                "rows and insert them anew.",
+                kind=ErrorKind.UNSUPPORTED,
+                column=name,
             )
     engine = schema.options.read(table_options.MERGE_ENGINE)
     if schema.primary_keys and engine not in _UPDATED:

@@ -31,7 +31,7 @@ class WriteKind(StrEnum):
     OVERWRITE = "overwrite_rows"
     UPDATE = "update_rows"
     DELETE = "delete_rows"
-    MERGE = "merge_rows"
+    MERGE = "merge_into"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

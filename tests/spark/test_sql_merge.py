@@ -4,11 +4,15 @@ from typing import Any
 
 import pytest
 
+from core.commit.row_write import PreparedRows
+from core.errors import CommitConflict, ErrorKind
+from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
 from tests.support.statements import Statements
 
 COLUMNS = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "amount": "INT"}
 KEYED: dict[str, Any] = {"primary_keys": ("id",)}
+PARTIAL = {"merge-engine": "partial-update"}
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "bucketed": {"options": {"bucket": "2", "bucket-key": "id"}},
@@ -58,3 +62,151 @@ def test_the_first_clause_that_holds_is_carried_out(sql: Statements) -> None:
         assert sql.rows(f"SELECT * FROM db.{name} ORDER BY id") == [
             (1, "A", 11), (3, "old", 30), (4, None, 40), (7, "g", 7), (8, "H", None),
         ], name  # fmt: skip
+
+
+def test_stars_take_what_the_source_calls_so_and_the_branch_of_the_session_is_written(
+    sql: Statements,
+) -> None:
+    for name in ("plain", "keyed"):
+        fill(sql, name)
+        sql(f"CREATE BRANCH fix ON TABLE db.{name}")
+        main = sql.rows(f"SELECT * FROM db.{name} ORDER BY id")
+        sql(f"UPDATE db.{name} SET amount = 0; DELETE FROM db.{name} WHERE id = 3", "fix")
+        said = sql(
+            f"MERGE INTO db.{name} t USING (SELECT NAME, id % 10 AS ID, 1 AS amount, 2 AS more\n"
+            " FROM (VALUES (3, 'c3'), (14, 'd4')) AS v (id, name)) s ON s.id <=> t.id\n"
+            "WHEN MATCHED AND t.amount < (SELECT max(amount) FROM db.news) THEN UPDATE SET *\n"
+            "WHEN NOT MATCHED THEN INSERT *",
+            "fix",
+        )
+        assert said.startswith(f"2 rows merged into db.{name}: 'fix' is at"), said
+        assert sql.rows(f"SELECT * FROM db.`{name}$branch_fix` ORDER BY id") == [
+            (1, "a", 0), (2, "b", 0), (3, "c3", 1), (4, "d4", 1), (5, "e", 0),
+        ], name  # fmt: skip
+        # Who only takes away may be told so twice.
+        said = sql(
+            f"MERGE INTO db.`{name}$branch_fix` USING db.{name} ON {name}.id < 3 OR"
+            f" `{name}$branch_fix`.id = {name}.id AND {name}.id = 4 WHEN MATCHED THEN DELETE"
+        )
+        assert said.startswith(f"5 rows merged into db.{name}"), said
+        assert sql.rows(f"SELECT * FROM db.`{name}$branch_fix`") == []
+        said = sql(
+            f"MERGE INTO db.{name} t USING db.news ON t.id = news.id WHEN MATCHED AND t.id > 90"
+            " THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id > 90 THEN DELETE"
+        )
+        assert said == f"No row of db.{name} on 'main' had to change."
+        assert sql.rows(f"SELECT * FROM db.{name} ORDER BY id") == main
+
+
+INTO = "MERGE INTO db.keyed AS t USING db.news AS n ON t.id = n.id\n"
+WRONG = [
+    (f"{INTO}WHEN MATCHED THEN UPDATE SET ^nme = 'x'", "the table has no column 'nme'; is it name"),
+    (f"{INTO}WHEN MATCHED AND ^n.nme = 'x' THEN DELETE", "`n`.`nme` cannot be resolved"),
+    (f"{INTO}WHEN NOT MATCHED THEN INSERT (id, ^nme) VALUES (1, 'x')", "has no column 'nme'"),
+    (f"{INTO}WHEN NOT MATCHED THEN INSERT (id) VALUES (^t.id)", "`t`.`id` cannot be resolved"),
+    (f"{INTO}WHEN NOT MATCHED BY SOURCE AND ^n.id = 1 THEN DELETE", "`n`.`id` cannot be"),
+    (
+        "MERGE INTO db.keyed t USING db.news n ON t.id = ^n.idd WHEN MATCHED THEN DELETE",
+        "`n`.`idd` cannot be resolved",
+    ),
+    (
+        "MERGE INTO db.keyed t USING (SELECT ^idd FROM db.news) ON 1 = 1 WHEN MATCHED THEN DELETE",
+        "`idd` cannot be resolved",
+    ),
+    (
+        "MERGE INTO db.keyed t USING (SELECT id, name FROM db.news) n ON t.id = n.id"
+        " WHEN MATCHED THEN ^UPDATE SET *",
+        "The source has no column 'amount'",
+    ),
+    (f"{INTO}WHEN MATCHED THEN UPDATE SET ^amount = 'x'", "is INT and takes no string"),
+    (f"{INTO}WHEN MATCHED AND ^n.name THEN DELETE", "BOOLEAN"),
+    ("UPDATE db.keyed SET ^amount = 'x'", "is INT and takes no string"),
+    ("DELETE FROM db.keyed WHERE name", "boolean"),
+    (f"{INTO}WHEN NOT MATCHED THEN INSERT (^id, name) VALUES (NULL, 'x')", "must not be null"),
+    (
+        f"{INTO}WHEN MATCHED THEN UPDATE SET ^name = 'far too long'",
+        "VARCHAR(8), and a value has 12",
+    ),
+    (
+        "MERGE INTO ^db.keyed t USING db.news n ON t.id = n.id"
+        " WHEN NOT MATCHED THEN INSERT (name) VALUES ('x')",
+        "Column 'id' must not be null and is left out",
+    ),
+    ("UPDATE db.plain SET ^id = NULL", "must not be null, and 5 of 5 rows are"),
+    ("UPDATE db.keyed SET ^name = 'far too long'", "VARCHAR(8), and a value has 12"),
+    ("INSERT INTO db.keyed (id, ^name) VALUES (1, 'far too long')", "VARCHAR(8), and a value has"),
+    ("MERGE INTO db.keyed t USING db.news n ON ^id = n.id WHEN MATCHED THEN DELETE", "ambiguous"),
+    (f"{INTO}WHEN MATCHED THEN UPDATE SET name = ^name", "Reference `name` is ambiguous"),
+    ("DELETE FROM db.keyed t WHERE 1 = (SELECT ^id FROM db.news a, db.news b)", "ambiguous"),
+    ("UPDATE db.keyed SET name = (SELECT ^name FROM db.news a, db.news b)", "ambiguous"),
+    (
+        "MERGE INTO ^db.`marked$branch_dev` t USING db.news n ON t.id = n.id"
+        " WHEN MATCHED THEN DELETE",
+        "has no branch 'dev'",
+    ),
+    (
+        "MERGE INTO db.keyed t USING ^db.`news$branch_dev` n ON t.id = n.id"
+        " WHEN MATCHED THEN DELETE",
+        "has no branch 'dev'",
+    ),
+    ("UPDATE ^db.`marked$branch_dev` SET name = 'x'", "has no branch 'dev'"),
+    ("DELETE FROM ^db.`marked$branch_dev`", "has no branch 'dev'"),
+    (f"{INTO}WHEN MATCHED THEN UPDATE SET ^id = 9", "belongs to the primary key"),
+    (
+        "MERGE INTO ^db.keyed t USING (VALUES (9, 'x', 10)) AS n (id, name, amount)"
+        " ON t.amount = n.amount WHEN MATCHED THEN UPDATE SET *",
+        "A star would change the primary key of a row",
+    ),
+    (
+        "MERGE INTO ^db.keyed t USING (VALUES (1, 2), (1, 3), (2, 4)) AS n (id, amount)"
+        " ON t.id = n.id WHEN MATCHED AND n.amount < 5 THEN UPDATE SET amount = n.amount",
+        "2 rows of the source would change the same row of db.keyed (id = 1)",
+    ),
+    (
+        "MERGE INTO ^db.plain t USING (VALUES (1, 2), (1, 3), (2, 4)) AS n (id, amount)"
+        " ON t.id = n.id WHEN MATCHED AND n.amount = 2 THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET amount = n.amount",
+        "2 rows of the source would change the same row of db.plain.",
+    ),
+    (
+        "MERGE INTO ^db.partial t USING db.news n ON t.id = n.id"
+        " WHEN MATCHED THEN UPDATE SET amount = n.amount - 1, name = NULL",
+        "A row would not show its new values",
+    ),
+    (
+        "MERGE INTO ^db.partial t USING db.news n ON t.id = n.id WHEN MATCHED THEN DELETE",
+        "cannot be deleted from a table with the merge engine 'partial-update'",
+    ),
+]
+
+
+def test_what_is_wrong_is_told_with_its_place_and_nothing_is_written(sql: Statements) -> None:
+    sql.create("partial", COLUMNS, **KEYED, options={"bucket": "1", **PARTIAL})
+    for name in ("plain", "keyed", "partial"):
+        fill(sql, name)
+    for text, wanted in WRONG:
+        message = sql.refused(text)
+        assert wanted in message, (text, message)
+
+
+def test_a_file_that_somebody_else_wrote_anew_meanwhile_is_a_conflict(
+    sql: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Meanwhile(SparkRowEngine):
+        def merge(self, *arguments: Any, **named: Any) -> PreparedRows:
+            prepared = super().merge(*arguments, **named)
+            sql("DELETE FROM db.plain WHERE id = 1")
+            return prepared
+
+    fill(sql, "plain")
+    monkeypatch.setattr(sql, "engine", Meanwhile)
+    before = len(data_files(sql))
+    with pytest.raises(CommitConflict) as error:
+        sql("MERGE INTO db.plain t USING db.news n ON t.id = n.id WHEN MATCHED THEN DELETE")
+    assert error.value.kind is ErrorKind.COMMIT_CONFLICT
+    assert len(data_files(sql)) == before + 1
+    assert sql.rows("SELECT id FROM db.plain ORDER BY id") == [(2,), (3,), (4,), (5,)]
+
+
+def data_files(sql: Statements) -> list[str]:
+    return [path for path in sql.files if "/plain/" in path and "/data-" in path]

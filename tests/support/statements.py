@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from core.commit.schema_commit import create_table, new_schema
+from core.errors import InvalidInput, NotFound
 from core.format.data_types import parse_data_type
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.query import answer_query
@@ -15,6 +18,7 @@ from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
 from core.sql.parser import parse_statements
 from core.storage.table_paths import TablePaths
+from tests.support.command_line import tree_of
 
 
 class Statements:
@@ -22,6 +26,7 @@ class Statements:
 
     def __init__(self, session: WarmSession, folder: Path) -> None:
         self.folder = folder
+        self.engine = SparkRowEngine
         self._session = session
 
     @property
@@ -40,9 +45,29 @@ class Statements:
             said = self._run(statement.procedure, statement.arguments)
         return said
 
+    def refused(self, marked: str) -> str:
+        """What is said of a wrong statement, at the `^` in it; no file of a table is another."""
+        text, before = marked.replace("^", "", 1), self.files
+        with pytest.raises((InvalidInput, NotFound)) as error:
+            self(text)
+        message = error.value.message
+        lines = marked.partition("^")[0].split("\n")
+        place = f"Line {len(lines)}, column {len(lines[-1]) + 1}: "
+        assert "^" not in marked or message.startswith(place), (marked, message)
+        assert message.startswith("Line "), (marked, message)
+        assert "\n" not in message, marked
+        assert self.files == before, marked
+        return message
+
+    @property
+    def files(self) -> dict[str, Any]:
+        """The files of tables; journals tell of what was tried."""
+        tree = tree_of(self.folder)
+        return {path: content for path, content in tree.items() if "branch-console" not in path}
+
     def _run(self, procedure: str, arguments: Any) -> str:
         warehouse = self.warehouse
-        rows = SparkRowEngine(self._session, warehouse.file_io)
+        rows = self.engine(self._session, warehouse.file_io)
         call = ProcedureCall(
             name=procedure, arguments=arguments, actor="test", operation_id=uuid4().hex
         )
@@ -52,6 +77,6 @@ class Statements:
         warehouse = self.warehouse
         arguments: dict[str, Argument] = {"sql": sql}
         call = ProcedureCall(name="query", arguments=arguments, actor="t", operation_id="q")
-        rows = SparkRowEngine(self._session, warehouse.file_io)
+        rows = self.engine(self._session, warehouse.file_io)
         found = answer_query(warehouse, rows, call, lambda done, total: None).rows
         return [tuple(row.values()) for row in found.to_pylist()]

@@ -51,7 +51,7 @@ def test_a_merge_of_rows_is_none_of_branches() -> None:
     rows, branches = parse_statements(
         f"{HEAD} WHEN MATCHED THEN UPDATE SET *; MERGE BRANCH a ON TABLE db.t", "dev"
     )
-    assert (rows.procedure, rows.arguments["table"]) == ("merge_rows", "db.t$branch_dev")
+    assert (rows.procedure, rows.arguments["table"]) == ("merge_into", "db.t$branch_dev")
     assert branches.procedure == "merge_branch"
 
 
