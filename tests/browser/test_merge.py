@@ -61,6 +61,7 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
     seen.page.get_by_role("button", name="Dry run").last.click()
     seen.sees("Dry run finished; main is unchanged")
     seen.sees("28 conflicts settled")
+    seen.keep_picture("merge-dry-run-light", update=update_screenshots)
     assert _head(console).identity.same_as(before.identity)
     seen.page.get_by_role("button", name="Merge fix-delays into main").click()
     job_id = seen.runs_job()
