@@ -167,8 +167,15 @@ class CommitAttempts:
         own = self._contents(files, start)
         return Attempt(snapshot=snapshot, contents=(*delta_files.contents, *merge.contents, *own))
 
-    def publish(self, attempt: Attempt) -> tuple[Published, StorageError | None]:
+    def publish(
+        self, attempt: Attempt, when_named: Callable[[], object]
+    ) -> tuple[Published, StorageError | None]:
         """Write what an attempt has that is not there yet, and its snapshot last.
+
+        Args:
+            attempt: What to publish.
+            when_named: May be called once others can see the snapshot, before it is durable. Who
+                builds on it syncs the same folder, so theirs is never there without it.
 
         Returns:
             WON, LOST (another commit has this id) or UNKNOWN; only a look tells after the last two.
@@ -180,7 +187,7 @@ class CommitAttempts:
         """
         self._doubtful.append(attempt)
         try:
-            return self._publish(attempt), None
+            return self._publish(attempt, when_named), None
         except StorageError as error:
             if not self._may_be_sent(attempt):
                 self._doubtful.pop()
@@ -316,13 +323,13 @@ class CommitAttempts:
         paths = self._table.paths
         return tuple((paths.manifest(name), data) for name, data in files.contents[start:])
 
-    def _publish(self, attempt: Attempt) -> Published:
+    def _publish(self, attempt: Attempt, when_named: Callable[[], object]) -> Published:
         snapshot = attempt.snapshot
         left = [(path, data) for path, data in attempt.contents if path not in self._written]
         self._written |= attempt.files
         left.append((self._table.paths.snapshot(snapshot.id), snapshot.to_json().encode()))
         while True:
-            outcomes = self._store.publisher.publish_in_order(left)
+            outcomes = self._store.publisher.publish_in_order(left, when_named)
             if len(outcomes) == len(left):
                 return outcomes[-1]
             path, data = left[len(outcomes) - 1]

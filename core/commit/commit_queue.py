@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from core.table.file_store_table import FileStoreTable
 
@@ -23,10 +23,14 @@ _POLL_SECONDS: Final = 0.002
 _NEXT_POLL_SECONDS: Final = 0.0003
 
 
+EndTurn: TypeAlias = Callable[[], object]
+"""Ends a turn before its time; later calls do nothing."""
+
+
 class CommitQueue(Protocol):
     """Where a commit waits for its turn."""
 
-    def turn(self) -> AbstractContextManager[None]:
+    def turn(self) -> AbstractContextManager[EndTurn]:
         """Hold a turn; it may come at once, and it may be granted to several."""
 
 
@@ -34,9 +38,9 @@ class NoQueue:
     """Everybody at once."""
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[EndTurn]:
         """Begin at once."""
-        yield
+        yield lambda: None
 
 
 class DirectoryQueue:
@@ -55,12 +59,12 @@ class DirectoryQueue:
         self._sleep = sleep
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[EndTurn]:
         """Wait for the turn; a folder or a file system that knows no locks grants it at once."""
         with contextlib.ExitStack() as held:
             with self._locked(self._gate, _POLL_SECONDS):
                 held.enter_context(self._locked(self._directory, _NEXT_POLL_SECONDS))
-            yield
+            yield held.close
 
     @contextlib.contextmanager
     def _locked(self, directory: Path, poll_seconds: float) -> Iterator[None]:

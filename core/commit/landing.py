@@ -104,7 +104,7 @@ class Landing:
             attempts.encode_ahead(request.changes, schema)
         seen_id, failure, was_won = request.seen_id, None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
-            with self._queue.turn():
+            with self._queue.turn() as end_turn:
                 head = self._table.head()
                 if landed := self._find_own(request.commit_id, seen_id, head):
                     return landed
@@ -117,7 +117,7 @@ class Landing:
                 self._check_guard(request.guard, head)
                 attempt = self._prepare(request, attempts, check, live, head)
                 seen_id = 0 if head is None else head.id
-                outcome, failure = attempts.publish(attempt)
+                outcome, failure = attempts.publish(attempt, end_turn)
             if outcome is Published.WON:
                 move_hints(self._store, self._table.paths, attempt.snapshot)
                 if not was_replaced(self._store, self._table.paths, attempt.snapshot, self._sleep):

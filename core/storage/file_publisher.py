@@ -42,10 +42,13 @@ class FilePublisher(Protocol):
             NotAllowed: The store cannot publish safely.
         """
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON.
 
-        No file appears before those ahead of it.
+        No file appears before those ahead of it. `when_named` may be called once all of them can be
+        seen, before they are durable: others need not wait for the disk too.
         """
 
     def replace_hint(self, path: str, data: bytes) -> bool:
@@ -74,7 +77,9 @@ class LocalPublisher:
         """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
         return self.publish_in_order([(path, data)])[0]
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON."""
         for path, _ in files:
             self._file_io.check_inside(path)
@@ -89,6 +94,8 @@ class LocalPublisher:
         finally:
             # What is left over is ignored by every reader; the outcome must not depend on it.
             _unlink(places[named:])
+        if when_named is not None and outcomes.count(Published.WON) == len(files):
+            when_named()
         return _sync_directories(targets, outcomes, named)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
@@ -171,7 +178,9 @@ class ExclusiveCreatePublisher:
             return Published.UNKNOWN
         return Published.WON
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON."""
         return in_order(self.publish, files)
 
@@ -213,7 +222,9 @@ class RenamePublisher:
             return Published.UNKNOWN
         return outcome
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON."""
         return in_order(self.publish, files)
 
@@ -236,7 +247,9 @@ class RefusingPublisher:
         """Raise NotAllowed."""
         raise NotAllowed(f"{path} was not written: {self.reason}", kind=ErrorKind.STORE_UNSAFE)
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Raise NotAllowed, unless there is nothing to publish."""
         return [self.publish(path, data) for path, data in files]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -96,7 +96,9 @@ class ClaimingPublisher:
                 return self._write(path, data, token, token)
         return Published.UNKNOWN
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON."""
         return in_order(self.publish, files)
 

@@ -207,7 +207,9 @@ class FaultyPublisher:
             return answer
         return Published.LOST if lie is What.SAY_LOST else Published.UNKNOWN
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], _when_named: object = None
+    ) -> list[Published]:
         outcomes: list[Published] = []
         for path, data in files:
             outcomes.append(self.publish(path, data))

@@ -177,7 +177,9 @@ class _PhasedPublisher:
     def publish(self, path: str, data: bytes) -> Published:
         return self.publish_in_order([(path, data)])[0]
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], _when_named: object = None
+    ) -> list[Published]:
         count = sum("/manifest/" in path for path, _ in files)
         if count:
             self._actor.stop(Phase.WRITE)

@@ -7,7 +7,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import tests.support.plain_store  # noqa: F401 - its scheme
@@ -35,10 +35,12 @@ class HesitatingPublisher:
     def publish(self, path: str, data: bytes) -> Published:
         return self.publish_in_order([(path, data)])[0]
 
-    def publish_in_order(self, files: Sequence[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: Sequence[tuple[str, bytes]], when_named: Callable[[], object] | None = None
+    ) -> list[Published]:
         if any("/snapshot/snapshot-" in path for path, _ in files):
             time.sleep(self._rng.uniform(0, self._millis) / 1000)
-        return self._inner.publish_in_order(files)
+        return self._inner.publish_in_order(files, when_named)
 
     def replace_hint(self, path: str, data: bytes) -> bool:
         return self._inner.replace_hint(path, data)

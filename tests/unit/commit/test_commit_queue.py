@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.commit.commit_queue import DirectoryQueue, queue_of
+from core.commit.file_store_commit import FileStoreCommit
+from core.format.snapshot import Snapshot
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
-from tests.support.commit_tables import CommitBench
+from tests.support.commit_tables import CommitBench, data_files, message
 
 
 @pytest.fixture
@@ -63,6 +65,34 @@ def test_who_waits_at_the_gate_goes_before_who_was_just_in(folders: tuple[Path, 
         order.append("again")
     waiting.join()
     assert order == ["waiting", "again"]
+
+
+def test_a_commit_waits_for_the_disk_after_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = CommitBench(tmp_path / "wh")
+    waited: list[float] = []
+    real = os.fsync
+
+    def add(name: str) -> Snapshot | None:
+        files = [message(new_files=data_files([name], total_buckets=-1), total_buckets=-1)]
+        committer = FileStoreCommit(bench.table(), bench.store, sleep=waited.append)
+        return committer.commit(files, user=name)
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == "snapshot":
+            monkeypatch.setattr(os, "fsync", real)
+            second = add("second")
+            assert second is not None
+            assert second.id == 2
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    first = add("first")
+    assert first is not None
+    assert first.id == 1
+    assert waited == []
+    assert bench.table().snapshots.latest_id() == 2
 
 
 def test_a_holder_that_is_stopped_stops_nobody_for_ever(folders: tuple[Path, Path]) -> None:

@@ -37,7 +37,9 @@ class Meddled:
             return self._answers.pop(0)(path, data)
         return self._inner.publish(path, data)
 
-    def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: list[tuple[str, bytes]], _when_named: object = None
+    ) -> list[Published]:
         return in_order(self.publish, files)
 
 

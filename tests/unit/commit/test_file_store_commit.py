@@ -235,7 +235,9 @@ class Meddler:
             return self.answers.pop(0)(path, data)
         return self.inner.publish(path, data)
 
-    def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: list[tuple[str, bytes]], _when_named: object = None
+    ) -> list[Published]:
         return in_order(self.publish, files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:

@@ -31,7 +31,9 @@ class Overtaken:
             act(path)
         return outcome
 
-    def publish_in_order(self, files: list[tuple[str, bytes]]) -> list[Published]:
+    def publish_in_order(
+        self, files: list[tuple[str, bytes]], _when_named: object = None
+    ) -> list[Published]:
         return in_order(self.publish, files)
 
     def replace_hint(self, path: str, data: bytes) -> bool:

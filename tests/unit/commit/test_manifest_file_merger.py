@@ -207,7 +207,9 @@ def test_merged_manifests_serve_the_next_try_and_are_removed_if_they_do_not(
                         bench.append("rival")
             return bench.store.publisher.publish(path, data)
 
-        def publish_in_order(self, files: list[tuple[str, bytes]]) -> object:
+        def publish_in_order(
+            self, files: list[tuple[str, bytes]], _when_named: object = None
+        ) -> object:
             return in_order(self.publish, files)  # type: ignore[arg-type]
 
     store = replace(bench.store, publisher=Rival())  # type: ignore[arg-type]

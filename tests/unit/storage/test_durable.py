@@ -72,6 +72,22 @@ def test_manifests_are_on_the_disk_with_their_names_before_the_snapshot_has_its_
     assert synced[-1] == f"{tmp_path}/t/snapshot"
 
 
+def test_others_are_told_of_names_that_can_be_seen_before_these_are_durable(
+    tmp_path: Path, synced: list[str]
+) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    path = f"{store.root}/s/snapshot-1"
+    told: list[tuple[bool, bool]] = []
+
+    def tell() -> None:
+        told.append((store.exists(path), f"{tmp_path}/s" in synced))
+
+    assert publisher_for(store).publish_in_order([(path, b"1")], tell) == [Published.WON]
+    assert synced[-1] == f"{tmp_path}/s"
+    assert publisher_for(store).publish_in_order([(path, b"2")], tell) == [Published.LOST]
+    assert told == [(True, False)]
+
+
 def test_a_manifest_that_could_not_be_synced_does_not_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
