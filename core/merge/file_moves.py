@@ -129,8 +129,10 @@ class FileMoves:
     def told(self) -> list[list[str]]:
         """What tells the files of one decision from those of another, as JSON values."""
         tables = (self.add, self.replays, self.restore, self.remove)
-        masks = (f"{key!r} {list(rows)!r}" for key, rows in self.masks.items())
-        hidden = sorted(hashlib.sha256(each.encode()).hexdigest() for each in masks)
+        hidden = sorted(
+            f"{key!r} {hashlib.sha256(rows.serialize()).hexdigest()}"
+            for key, rows in self.masks.items()
+        )
         return [*(sorted(table["identity"].to_pylist()) for table in tables), hidden]
 
 
