@@ -25,7 +25,8 @@ _SYNC_BYTES: Final = 16
 _NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
 _NAMESPACE: Final = "org.apache.paimon.avro.generated"
 _RECORDS_PER_BLOCK: Final = 1_000
-_SMALL_BLOCK: Final = 1_024
+# Some lines of a list; what they decode to is kept, a thousand times.
+_SMALL_BLOCK: Final = 512
 _ZSTD_LEVEL: Final = 1
 # Snappy repeats at most 64 bytes by two; anything longer is a broken length.
 _SNAPPY_LIMIT: Final = 64
