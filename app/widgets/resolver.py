@@ -143,7 +143,7 @@ def show_groups(resolver: Resolver, groups: tuple[Group, ...], picked: Group) ->
         for number, each in enumerate((whole, *groups[visible])):
             is_picked = each.view == picked.view
             cells = rows.row(f"group-{number}", _GROUP_COLUMNS, is_selected=is_picked)
-            with cells[0]:
+            with cells[0].container(gap=None):
                 state.link(
                     PageName.CONFLICTS, _group_words(each), here(),
                     view=resolver_view(resolver.resolution, each),
