@@ -25,6 +25,7 @@ from core.jobs.progress import JobState, JobView
 from core.procedures.permissions import Role
 from core.sql.parser import WRITING, parse_statements
 from core.sql.statement import QUERY, Statement
+from core.sql.words import quoted_name
 
 _EDITOR_HEIGHT = 150
 _HISTORY = 20
@@ -244,7 +245,7 @@ def _show_examples(place: Location) -> None:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name.replace('`', '``')}`"
+    return name if name.isidentifier() else quoted_name(name)
 
 
 def _show_history(place: Location) -> None:

@@ -9,6 +9,7 @@ from core.format.table_schema import TableSchema
 from core.procedures.browse_tables import list_table_names
 from core.procedures.query_sources import OpenedQuery
 from core.procedures.warehouse import Warehouse
+from core.sql.create_text import create_statement
 from core.table.table_state import TableState
 
 _DESCRIBED = pa.schema([(name, pa.string()) for name in ("col_name", "data_type", "comment")])
@@ -47,18 +48,8 @@ def described(opened: OpenedQuery, *, extended: bool) -> pa.Table:
     Raises:
         InvalidInput: It reads another number of tables, or a system table.
     """
-    states = [
-        source[0]
-        for source in opened.contents.values()
-        if isinstance(source, tuple) and isinstance(source[0], TableState)
-    ]
-    if len(states) != 1 or len(opened.contents) != 1:
-        raise InvalidInput(
-            "One table is described, and no system table.", kind=ErrorKind.UNSUPPORTED
-        )
-    (state,) = states
-    table, snapshot = state.table, state.snapshot
-    schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
+    state = _state_of(opened)
+    schema = _schema_of(state)
     rows = [(each.name, str(each.type), each.description) for each in schema.fields]
     if extended:
         (read,) = opened.reads
@@ -72,6 +63,39 @@ def described(opened: OpenedQuery, *, extended: bool) -> pa.Table:
         ]
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     return pa.Table.from_arrays(columns, schema=_DESCRIBED)
+
+
+def creating(opened: OpenedQuery) -> pa.Table:
+    """Tell the statement that makes a table like the one that a query reads.
+
+    Returns:
+        One row with the column `createtab_stmt`, as Spark names it.
+
+    Raises:
+        InvalidInput: As `described` does, or Spark has no words for a column.
+    """
+    state = _state_of(opened)
+    text = create_statement(state.table.identifier, _schema_of(state))
+    return pa.table({"createtab_stmt": [text]})
+
+
+def _state_of(opened: OpenedQuery) -> TableState:
+    states = [
+        source[0]
+        for source in opened.contents.values()
+        if isinstance(source, tuple) and isinstance(source[0], TableState)
+    ]
+    if len(states) != 1 or len(opened.contents) != 1:
+        raise InvalidInput(
+            "One table is described, and no system table.", kind=ErrorKind.UNSUPPORTED
+        )
+    (state,) = states
+    return state
+
+
+def _schema_of(state: TableState) -> TableSchema:
+    table, snapshot = state.table, state.snapshot
+    return table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
 
 
 def _details(schema: TableSchema) -> Iterable[tuple[str, str, str]]:

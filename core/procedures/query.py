@@ -7,7 +7,7 @@ import pyarrow as pa
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
-from core.procedures.look import described, tables_in
+from core.procedures.look import creating, described, tables_in
 from core.procedures.query_sources import open_query
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
@@ -63,6 +63,8 @@ def answer_query(
         found = tables_in(warehouse, look.database)
     elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
         found = described(opened, extended=look.kind is LookKind.TABLE)
+    elif look.kind is LookKind.STATEMENT:
+        found = creating(opened)
     else:
         is_plan = look.kind is LookKind.PLAN
         wanted = 0 if is_plan else limit + 1

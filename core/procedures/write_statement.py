@@ -31,7 +31,7 @@ from core.sql.place import Place
 from core.sql.query import RewrittenQuery
 from core.sql.statement import COMPACT
 from core.sql.targets import NamedColumn, Target, unknown_column
-from core.sql.words import wrong
+from core.sql.words import quoted_name, wrong
 from core.sql.writes import Write, WriteKind, parse_write
 from core.table.file_store_table import FileStoreTable
 
@@ -158,7 +158,7 @@ def _written(
     columns = None if write.columns is None else _columns_of(schema, write.columns)
     sql = opened.rewritten
     if columns is not None:
-        names = ", ".join(f"`{name.replace('`', '``')}`" for name in columns)
+        names = ", ".join(map(quoted_name, columns))
         sql = sql.within("SELECT * FROM (", f") AS given ({names})")
     with (
         told_at(write.target.place),

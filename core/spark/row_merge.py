@@ -29,6 +29,7 @@ from core.spark.target_rows import (
     with_values,
 )
 from core.sql.merges import Action, Meeting, RowMerge
+from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -311,4 +312,4 @@ def _columns(target: TargetRows) -> list[str]:
 
 
 def _text(*names: str) -> str:
-    return ".".join(f"`{each.replace('`', '``')}`" for each in names)
+    return ".".join(map(quoted_name, names))

@@ -32,6 +32,7 @@ from core.spark.readers import read_staged, read_table
 from core.spark.session import Progress, WarmSession
 from core.sql.answer import single_names
 from core.sql.query import FORBIDDEN_FUNCTIONS
+from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.table_state import StagedState, TableState
 
@@ -219,7 +220,7 @@ def _with_plain_columns(frame: DataFrame) -> DataFrame:
 
 
 def _plain_column(field: StructField) -> Column:
-    column = F.col(f"`{field.name.replace('`', '``')}`")
+    column = F.col(quoted_name(field.name))
     if isinstance(field.dataType, VariantType):
         return F.to_json(column).alias(field.name)
     if isinstance(field.dataType, _SHOWN_AS_TEXT):

@@ -34,6 +34,7 @@ from core.spark.merge_on_read import VALUE_KIND
 from core.spark.readers import check_readable, read_table
 from core.spark.session import Progress, WarmSession
 from core.spark.writers import WriteRequest, check_store, prepare_rows
+from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -273,7 +274,7 @@ def _before(name: str) -> str:
 def quoted(name: str, table: str | None = None) -> Column:
     """A column, whatever is in its name."""
     parts = [name] if table is None else [table, name]
-    return functions.col(".".join(f"`{each.replace('`', '``')}`" for each in parts))
+    return functions.col(".".join(map(quoted_name, parts)))
 
 
 @contextmanager

@@ -26,6 +26,7 @@ class LookKind(StrEnum):
     COLUMNS = "columns"
     TABLE = "table"
     TABLES = "tables"
+    STATEMENT = "statement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,8 @@ class Look:
     """A statement that gives rows.
 
     Attributes:
-        query: The query whose rows, plan or only table are shown; None where tables are listed.
+        query: The query whose rows, plan or only table are shown (its columns, all that is known of
+            it, or the statement that makes it); None where tables are listed.
         database: Whose tables are listed; None for all.
     """
 
@@ -72,20 +74,26 @@ class _Reader(TargetWords):
         if self.takes("DESCRIBE") or self.takes("DESC"):
             self.takes("TABLE")
             kind = LookKind.TABLE if self.takes("EXTENDED") else LookKind.COLUMNS
-            first = self.at
-            self.table_read()
-            query = Assembled(self, "SELECT * FROM ")
-            query.take(Span(start=first, end=self.at))
-            return Look(kind=kind, query=query.query())
+            return Look(kind=kind, query=self._table())
         if self.takes("SHOW TABLES"):
             has_database = self.takes("IN") or self.takes("FROM")
             database = self.name("a database") if has_database else None
             return Look(kind=LookKind.TABLES, database=database)
+        if self.takes("SHOW CREATE TABLE"):
+            return Look(kind=LookKind.STATEMENT, query=self._table())
         for shown in _SYSTEM_TABLES:
             if self.takes(f"SHOW {shown}"):
                 return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
-        raise self.unexpected(f"TABLES, {', '.join(_SYSTEM_TABLES)}")
+        raise self.unexpected(f"TABLES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}")
+
+    def _table(self) -> Query:
+        """One table, on a branch and of a version where it says so, as all of its rows."""
+        first = self.at
+        self.table_read()
+        query = Assembled(self, "SELECT * FROM ")
+        query.take(Span(start=first, end=self.at))
+        return query.query()
 
     def _system_table(self, shown: str) -> Query:
         if not self.takes("FROM"):

@@ -19,7 +19,7 @@ from core.sql.targets import (
     TargetWords,
     read_target,
 )
-from core.sql.words import wrong
+from core.sql.words import quoted_name, wrong
 
 # How the check calls the source; nobody else sees it.
 _GIVEN: Final = "given"
@@ -257,7 +257,7 @@ def _assembled(
 ) -> tuple[Query, Merge]:
     """The statement as a query, and its parts in it."""
     found: dict[int, Clause] = {}
-    given = f"{_GIVEN} AS `{source_name.replace('`', '``')}`"
+    given = f"{_GIVEN} AS {quoted_name(source_name)}"
     query = Assembled(words, f"WITH {_GIVEN} AS (")
     start = len(query.text)
     query.add("SELECT * FROM ", before=source)

@@ -22,6 +22,7 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.sql.place import Origins, Place
 from core.sql.pushdown import Comparison, comparisons_in
+from core.sql.words import quoted_name
 
 _MAX_LENGTH: Final = 100_000
 # They call any method of the JVM.
@@ -159,7 +160,7 @@ class Query:
         for reference, view in zip(self.references, views, strict=True):
             changes[reference.start] = (reference.end, view)
             if reference.alias_at is not None:
-                names[reference.alias_at] = _quoted(reference.written.partition(".")[2])
+                names[reference.alias_at] = quoted_name(reference.written.partition(".")[2])
         text, skipped_to, last_end = "", 0, 0
         words = []
         for start, end in self._cuts:
@@ -413,7 +414,3 @@ def _database_prefixes(
             continue
         if f"{database.name}.{table.name}".lower() in tables:
             yield database.meta["start"], table.meta["start"]
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -43,7 +43,7 @@ class Words:
         self.start = start or Place()
         self.at = 0
         try:
-            self.tokens: list[Token] = _Tokenizer().tokenize(text)
+            self.tokens: list[Token] = _Tokenizer(dialect=Spark).tokenize(text)
         except TokenError as error:
             raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
 
@@ -165,3 +165,8 @@ class Words:
 def wrong(place: Place, what: str, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT) -> InvalidInput:
     """Return an error of a statement, with its place."""
     return InvalidInput(f"{place}: {what}.", kind=kind)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as an identifier, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"

@@ -147,6 +147,8 @@ def test_what_a_table_is_is_told_as_rows(sql: Statements) -> None:
     assert sql.rows("SHOW TABLES IN db") == [("db", "keyed"), ("db", "parted")]
     assert [row[0] for row in sql.rows("SHOW BRANCHES FROM db.keyed")] == ["dev"]
     assert sql.rows("SHOW SNAPSHOTS db.`keyed$branch_dev`")[0][0] == 1
+    ((made,),) = sql.rows("SHOW CREATE TABLE db.keyed")
+    assert made.startswith("CREATE TABLE `db`.`keyed` (")
     assert sql.rows("DESCRIBE db.keyed") == [
         ("id", "INT NOT NULL", None),
         ("name", "VARCHAR(8)", None),

@@ -25,6 +25,7 @@ from core.sql.parser import parse_statements
             LookKind.TABLE,
             "SELECT * FROM db.t VERSION AS OF 'v1'",
         ),
+        ("SHOW CREATE TABLE db.t", LookKind.STATEMENT, "SELECT * FROM db.t"),
         ("EXPLAIN SELECT a FROM db.t", LookKind.PLAN, "SELECT a FROM db.t"),
     ],
 )
@@ -44,7 +45,7 @@ def test_tables_are_listed_of_one_database_or_of_all() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("SHOW CREATE TABLE db.t", "column 6: found 'CREATE' in place of TABLES, BRANCHES, TAGS"),
+        ("SHOW VIEWS", "column 6: found 'VIEWS' in place of TABLES, CREATE TABLE, BRANCHES, TAGS"),
         ("SHOW BRANCHES FROM t", "column 21: found the end in place of '.'"),
         ("SHOW TAGS FROM db.`t$tags`", "column 16: a system table"),
         ("SHOW TABLES IN", "column 15: found the end in place of a database"),
