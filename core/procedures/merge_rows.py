@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
+from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
@@ -88,8 +88,8 @@ def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:
             total_buckets=each.get("totalBuckets", int),
             new_files=_decoded(each.get("files", str)),
             deleted_files=_decoded(each.get("deletedFiles", str)),
-            new_index_files=_decoded(each.get("newIndexFiles", str)),
-            deleted_index_files=_decoded(each.get("deletedIndexFiles", str)),
+            new_index_files=_index_files(each, "newIndexFiles"),
+            deleted_index_files=_index_files(each, "deletedIndexFiles"),
         )
         for each in raw.objects(key)
     )
@@ -189,6 +189,12 @@ def _encoded(files: pa.Table) -> str:
     with pa.ipc.new_stream(sink, files.schema) as writer:
         writer.write_table(files)
     return base64.b64encode(sink.getvalue()).decode()
+
+
+def _index_files(raw: JsonObject, key: str) -> pa.Table:
+    text = raw.find(key, str)
+    # Journals from before a merge wrote index files do not speak of them.
+    return NO_INDEX_FILES if text is None else _decoded(text)
 
 
 def _decoded(text: str) -> pa.Table:

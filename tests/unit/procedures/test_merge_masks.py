@@ -9,16 +9,26 @@ import pytest
 from core.diff.file_masks import HiddenRows
 from core.diff.masks import masks_of
 from core.errors import ErrorKind, Refused
+from core.format.json_text import JsonObject
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.conflict import Take
 from core.merge.file_moves import FileMoves
 from core.procedures.merge_logs import read_masks
 from core.procedures.merge_masks import write_masks
+from core.procedures.merge_rows import messages_from, messages_to_json
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.lifecycle import run
 
 VECTORS = {"write-only": "true", "deletion-vectors.enabled": "true"}
+
+
+def test_a_journal_from_before_index_files_were_written_is_read() -> None:
+    (told,) = messages_to_json([message(new_files=data_files(["a"]))])
+    old = {key: value for key, value in told.items() if "IndexFiles" not in key}
+    (found,) = messages_from(JsonObject({"written": [old]}, "journal"), "written")
+    assert found.new_files.num_rows == 1
+    assert found.new_index_files.num_rows == found.deleted_index_files.num_rows == 0
 
 
 def open_bench(root: Path, **options: str) -> BranchBench:
