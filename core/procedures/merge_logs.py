@@ -14,6 +14,7 @@ from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
+from core.table.manifest_scan import entry_counts
 from core.table.unshared_manifests import unshared_entries
 
 
@@ -110,7 +111,7 @@ def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> 
     if not lists:
         return []
     entries = table.read_manifests(pa.concat_tables(lists))
-    sizes = [int(_count(each)) for each in lists]
+    sizes = [sum(entry_counts(each)) for each in lists]
     deltas, start = [], 0
     for previous, snapshot, size in zip((root, *line), line, sizes, strict=False):
         part = entries.slice(start, size)
@@ -125,11 +126,6 @@ def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> 
             )
         )
     return deltas
-
-
-def _count(manifests: pa.Table) -> int:
-    added, deleted = pc.sum(manifests["num_added_files"]), pc.sum(manifests["num_deleted_files"])
-    return int(added.as_py() or 0) + int(deleted.as_py() or 0)
 
 
 def _emptied(

@@ -1,6 +1,7 @@
 """Deletion vectors of a merge: those that its plan decides on, written as index files."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -51,9 +52,11 @@ def write_masks(
     touched = gone | moves.masks.keys()
     if not touched:
         return ()
-    entries = deletion_vector_entries(target.index_entries(head))
+    entries: dict[Place, list[dict[str, Any]]] = {}
+    for entry in deletion_vector_entries(target.index_entries(head)).to_pylist():
+        entries.setdefault((entry["partition"], entry["bucket"]), []).append(entry)
     messages = (
-        _message(store, target, place, entries, moves, gone)
+        _message(store, target, place, entries.get(place, []), moves, gone)
         for place in sorted({key[:2] for key in touched})
     )
     return tuple(each for each in messages if not each.is_empty)
@@ -63,7 +66,7 @@ def _message(
     store: CommitStore,
     target: FileStoreTable,
     place: Place,
-    entries: pa.Table,
+    entries: Sequence[dict[str, Any]],
     moves: FileMoves,
     gone: Collection[MaskKey],
 ) -> CommitMessage:
@@ -74,9 +77,8 @@ def _message(
     is_whole = schema.bucket_mode is not BucketMode.BUCKET_UNAWARE
     old = [
         entry
-        for entry in entries.to_pylist()
-        if (entry["partition"], entry["bucket"]) == place
-        and (is_whole or touched & {original_name(e["data_file"]) for e in entry["dv_ranges"]})
+        for entry in entries
+        if is_whole or touched & {original_name(each["data_file"]) for each in entry["dv_ranges"]}
     ]
     given_up = pa.Table.from_pylist(old, schema=INDEX_MANIFEST_ENTRY)
     vectors = {**read_masks(target, masks_of(given_up)), **wanted}

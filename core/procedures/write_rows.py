@@ -86,8 +86,8 @@ def insert_rows(
         CommitConflict: Somebody else came in between, where that matters; nothing is left.
     """
 
-    def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
-        prepared = writer.insert(
+    def prepare(write_id: str) -> PreparedRows:
+        return writer.insert(
             table,
             rows,
             write_id=write_id,
@@ -96,7 +96,6 @@ def insert_rows(
             replaces=False,
             progress=progress,
         )
-        return prepared, _commit_of(prepared)
 
     return _shown(warehouse, writer, table, call, prepare, progress)
 
@@ -185,11 +184,8 @@ def delete_rows(
         CommitConflict: A file that was written anew is gone meanwhile; nothing is left.
     """
 
-    def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
-        prepared = writer.delete(
-            table, condition, alias=alias, write_id=write_id, progress=progress
-        )
-        return prepared, _commit_of(prepared)
+    def prepare(write_id: str) -> PreparedRows:
+        return writer.delete(table, condition, alias=alias, write_id=write_id, progress=progress)
 
     return _shown(warehouse, writer, table, call, prepare, progress)
 
@@ -223,11 +219,10 @@ def update_rows(
         CommitConflict: As for `delete_rows`.
     """
 
-    def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
-        prepared = writer.update(
+    def prepare(write_id: str) -> PreparedRows:
+        return writer.update(
             table, assignments, condition, alias=alias, write_id=write_id, progress=progress
         )
-        return prepared, _commit_of(prepared)
 
     return _shown(warehouse, writer, table, call, prepare, progress)
 
@@ -256,9 +251,8 @@ def merge_into(
         CommitConflict: As for `delete_rows`.
     """
 
-    def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
-        prepared = writer.merge(table, merge, write_id=write_id, progress=progress)
-        return prepared, _commit_of(prepared)
+    def prepare(write_id: str) -> PreparedRows:
+        return writer.merge(table, merge, write_id=write_id, progress=progress)
 
     return _shown(warehouse, writer, table, call, prepare, progress)
 
@@ -309,7 +303,7 @@ def _shown(
     writer: RowWriter,
     table: FileStoreTable,
     call: ProcedureCall,
-    prepare: _Prepare,
+    prepare: Callable[[str], PreparedRows],
     progress: Progress,
 ) -> Written:
     """Write rows, and compact their buckets where readers would not see them otherwise."""
@@ -318,9 +312,9 @@ def _shown(
     touched: set[Bucket] = set()
 
     def noting(write_id: str) -> tuple[PreparedRows, RowCommit]:
-        prepared, commit = prepare(write_id)
+        prepared = prepare(write_id)
         touched.update((each.partition, each.bucket) for each in prepared.messages)
-        return prepared, commit
+        return prepared, _commit_of(prepared)
 
     written = _run(warehouse, table, call, noting)
     if not waits or schema.options.read(table_options.WRITE_ONLY) or written.snapshot_id is None:

@@ -59,8 +59,7 @@ def parse_look(text: str, start: Place | None = None) -> Look:
         query = parse_query(text, Origins(parts=((0, reader.start),)))
         return Look(kind=LookKind.ROWS, query=query)
     found = reader.look()
-    if reader.at < len(reader.tokens):
-        raise reader.unexpected("the end of the statement")
+    reader.expect_end()
     return found
 
 

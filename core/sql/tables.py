@@ -156,8 +156,7 @@ def parse_table_statement(text: str, start: Place | None = None) -> TableStateme
     """
     reader = _Reader(text, start)
     found = reader.statement()
-    if reader.at < len(reader.tokens):
-        raise reader.unexpected("the end of the statement")
+    reader.expect_end()
     return found
 
 

@@ -145,6 +145,11 @@ class Words:
         found = repr(self.tokens[self.at].text) if is_there else "the end"
         return self.error(f"found {found} in place of {wanted}")
 
+    def expect_end(self) -> None:
+        """Raise InvalidInput if words are left."""
+        if self.at < len(self.tokens):
+            raise self.unexpected("the end of the statement")
+
     def error(self, what: str, *, back: int = 0) -> InvalidInput:
         """An error at the next word, or so many before it."""
         return wrong(self.place(self.at - back), what)
