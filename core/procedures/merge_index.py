@@ -4,7 +4,7 @@ Deletion vectors name the data files that they mask. The target may hold such a 
 its own, from this merge or an earlier one, so what it adopts must name what the target holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -71,24 +71,33 @@ def index_moves(
 
 
 def with_held_names(
-    written: CommitMessage, arriving: CommitMessage | None, target: FileStoreTable, head: Snapshot
-) -> CommitMessage:
+    written: Sequence[CommitMessage],
+    arriving: Sequence[CommitMessage],
+    target: FileStoreTable,
+    head: Snapshot,
+) -> list[CommitMessage]:
     """Name the data files of new deletion vectors as the target holds them.
 
     Args:
-        written: What a merge wrote for one bucket.
+        written: What a merge wrote, bucket by bucket.
         arriving: What moves there.
         target: The table on the branch that is merged into.
         head: Of the target.
     """
-    if not any(written.new_index_files["dv_ranges"].to_pylist()):
-        return written
-    live = target.live_files(head, partitions=[written.partition], buckets=[written.bucket])
-    names = live["file_name"].to_pylist()
-    if arriving is not None:
-        names += arriving.new_files["file_name"].to_pylist()
-    held = {original_name(each): each for each in names}
-    return replace(written, new_index_files=_as_target_index(written.new_index_files, held, None))
+    with_vectors = [each for each in written if any(each.new_index_files["dv_ranges"].to_pylist())]
+    if not with_vectors:
+        return list(written)
+    live = target.live_files(
+        head,
+        partitions={each.partition for each in with_vectors},
+        buckets={each.bucket for each in with_vectors},
+    )
+    files = [live, *(each.new_files for each in arriving)]
+    held = {original_name(name): name for table in files for name in table["file_name"].to_pylist()}
+    return [
+        replace(each, new_index_files=_as_target_index(each.new_index_files, held, None))
+        for each in written
+    ]
 
 
 def _as_target_index(

@@ -122,10 +122,9 @@ def joined_messages(
         head: Of the target.
     """
     found = {(each.partition, each.bucket): each for each in moved}
-    for each in written:
-        place = (each.partition, each.bucket)
+    for named in with_held_names(written, moved, target, head):
+        place = (named.partition, named.bucket)
         first = found.get(place)
-        named = with_held_names(each, first, target, head)
         found[place] = (
             named
             if first is None
