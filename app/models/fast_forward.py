@@ -4,20 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.models.eligibility import Check, Standing
 from app.models.wording import code, count, listed, plain, plural, signed
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.errors import ErrorKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One condition of a fast-forward, in Markdown; failing ones carry the reason and its code."""
-
-    passed: bool
-    text: str
-    kind: ErrorKind | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +84,7 @@ class FastForwardPreview:
             detail=detail,
             arrives=arrives,
             removes=removes,
-            checks=tuple(sorted(_checks(plan), key=lambda check: check.passed)),
+            checks=tuple(sorted(_checks(plan), key=lambda check: check.standing)),
             changes=_changes(plan, arrives),
             stays=_stays(plan),
             ways_out=plan.ways_out,
@@ -141,15 +133,15 @@ def _checks(plan: FastForwardPlan) -> Iterator[Check]:
     for condition in _CONDITIONS:
         failed = [reason for reason in plan.reasons if reason.kind is condition]
         for reason in failed:
-            yield Check(passed=False, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
         if not failed:
-            yield Check(passed=True, text=_passed(condition, plan))
+            yield Check(standing=Standing.PASSES, text=_passed(condition, plan))
         elif condition in {ErrorKind.BRANCH_EMPTY, ErrorKind.NO_COMMON_HISTORY}:
             # What comes after was not looked at: an unread check is not a passed one.
             break
     for reason in plan.reasons:
         if reason.kind not in known:
-            yield Check(passed=False, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
 
 
 def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:

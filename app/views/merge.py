@@ -3,10 +3,12 @@
 import streamlit as st
 
 from app import reads, state
+from app.models.eligibility import Circumstances, checks_of_merge
 from app.models.fast_forward import FastForwardPreview
 from app.models.merge_preview import HOW_WORDS, How, MergePreview
 from app.models.wording import code, count
 from app.state import PageName
+from app.widgets.confirm import lacks_role
 from app.widgets.fast_forward import show_fast_forward
 from app.widgets.merge_plan import merge_arguments, show_merge, show_options
 from app.widgets.problem import guarded, show_not_found
@@ -66,7 +68,14 @@ def show() -> None:
             ahead=versus.ahead if versus else None,
             behind=versus.behind if versus else None,
         )
-        show_merge(preview, arguments, resolution)
+        circumstances = Circumstances(
+            source=items[source],
+            target=items[target],
+            source_table=reads.table(identifier.on_branch(source)),
+            target_table=reads.table(identifier.on_branch(target)),
+            lacks_role=lacks_role(decision.preview.role),
+        )
+        show_merge(preview, checks_of_merge(decision, circumstances), arguments, resolution)
 
 
 def _show_forward(identifier: Identifier, source: str, target: str) -> None:

@@ -4,13 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from app import state
-from app.models.fast_forward import Check, FastForwardPreview, Moved, commit_rows, tag_words
+from app.models.fast_forward import FastForwardPreview, Moved, commit_rows, tag_words
 from app.models.location import Location
 from app.models.wording import code, count, listed, plain, plural, signed
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.eligibility import show_eligibility
 from app.widgets.gates import show_gates
 from app.widgets.rows import block
 from app.widgets.same_as import show_same_as
@@ -33,10 +34,7 @@ def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> No
     if plan.verdict is not Verdict.UP_TO_DATE:
         _show_figures(preview)
         _show_moves(preview)
-    block(3, "Eligibility")
-    with st.container(key="sentences-checks"):
-        for check in preview.checks:
-            _show_check(check)
+    show_eligibility(preview.checks, plan.source, plan.target)
     if plan.verdict is Verdict.FAST_FORWARD:
         _show_confirm(preview, identifier)
     elif plan.verdict is Verdict.REFUSED:
@@ -114,12 +112,6 @@ def _show_commits(moved: Moved, key: str) -> None:
         },
         alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",
     )
-
-
-def _show_check(check: Check) -> None:
-    glyph = ":green[✓]" if check.passed else ":red[✕]"
-    suffix = f" {code(check.kind)}" if check.kind else ""
-    st.markdown(f"{glyph} \u2002 {check.text}{suffix}")
 
 
 def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:

@@ -18,7 +18,7 @@ from core.errors import ErrorKind
 from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
 from core.merge.merge_plan import MergePlan
-from core.procedures.consequence import Preview, blocks
+from core.procedures.consequence import Preview, Weight, blocks
 
 _DRY = "dry"
 
@@ -40,11 +40,14 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
     """
     block(4 if preview.plan.cost.buckets_to_compare else 3, "Confirm")
     plan, told = preview.plan, preview.command
+    # What else stands in the way is told above, with its remedy.
+    shown = tuple(each for each in told.consequences if each.weight is not Weight.BLOCKS)
     if open_number:
         text = f"{plural(open_number, 'conflict')} of rows must be settled first."
         first = blocks(text, ErrorKind.CONFLICTS_OPEN)
         told = replace(told, consequences=(first, *told.consequences))
-    show_preview(told)
+        shown = (first, *shown)
+    show_preview(replace(told, consequences=shown))
     dry = job_here(_DRY, plan.id)
     is_dry = dry is not None and dry.state is JobState.DONE
     mode = st.segmented_control(

@@ -1,6 +1,6 @@
 """A merge: its options, what it would do, what collides and what settles that, the button."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import reads, state
 from app.models.actions import Form
+from app.models.eligibility import Check
 from app.models.merge_preview import (
     STRATEGY_REASONS,
     BucketLine,
@@ -21,6 +22,7 @@ from app.models.merge_preview import (
 from app.models.wording import code, plain, plural
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.eligibility import show_eligibility
 from app.widgets.merge_confirm import show_confirm
 from app.widgets.preview import show_same_command
 from app.widgets.row_conflicts import (
@@ -111,12 +113,16 @@ def _set_option(name: str, key: str, usual: str) -> None:
 
 
 def show_merge(
-    preview: MergePreview, arguments: dict[str, Argument], resolution: Resolution
+    preview: MergePreview,
+    checks: Sequence[Check],
+    arguments: dict[str, Argument],
+    resolution: Resolution,
 ) -> None:
     """Draw a merge from its preview on; the branches and the options were chosen above.
 
     Args:
         preview: What it would do.
+        checks: What stands in the way of it, and what does not.
         arguments: Of the command that was previewed, with the policy that settles conflicts.
         resolution: The conflicts that there are to settle, and the draft of that policy.
     """
@@ -134,6 +140,8 @@ def show_merge(
     _show_buckets(preview)
     for note in preview.notes:
         st.caption(note)
+    if plan.verdict is not MergeVerdict.UP_TO_DATE:
+        show_eligibility(checks, plan.source, plan.target)
     if plan.conflicts:
         _show_conflicts(preview)
     open_number = 0
@@ -149,7 +157,7 @@ def show_merge(
         case MergeVerdict.CLEAN | MergeVerdict.UNDECIDED:
             show_confirm(preview, form, open_number)
         case MergeVerdict.CONFLICTS | MergeVerdict.REFUSED:
-            block(4 if plan.conflicts else 3, "Ways out")
+            block(5 if plan.conflicts else 4, "Ways out")
             show_both_sides(plan.source, plan.target)
         case MergeVerdict.FAST_FORWARD:
             _show_link("Take over the history", {"how": How.FAST_FORWARD}, "fast_forward")
@@ -162,7 +170,7 @@ def _show_rows(
     preview: MergePreview, arguments: dict[str, Argument], resolution: Resolution
 ) -> int:
     """Draw the rows that both sides changed; return how many of their conflicts are open."""
-    block(3, "Rows that both sides changed")
+    block(4, "Rows that both sides changed")
     table, compared = Identifier.parse(preview.plan.table), resolution.plan
     settled = reads.settled_conflicts(table, compared.id, resolution.draft)
     if settled is None:
@@ -273,7 +281,7 @@ def _show_bucket_table(lines: tuple[BucketLine, ...]) -> None:
 
 
 def _show_conflicts(preview: MergePreview) -> None:
-    block(3, "Conflicts")
+    block(4, "Conflicts")
     if preview.settlings:
         with st.container(
             horizontal=True, gap="medium", vertical_alignment="center", key="line-settlings"

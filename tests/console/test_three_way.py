@@ -113,6 +113,54 @@ def test_what_stands_in_the_way_keeps_the_button_shut(tmp_path: Path) -> None:
     assert "Another job is at work on main" in page.text
 
 
+def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
+    tmp_path: Path,
+) -> None:
+    def refused(kind: ErrorKind) -> Any:
+        return lambda console: planned(
+            console, MergeVerdict.REFUSED, blocks=(Block(kind=kind, text="So it is."),)
+        )
+
+    def at_risk(console: Console) -> Console:
+        console.services.listed[1].branches["fix-delays"].findings = ("Its base tag is gone.",)
+        return console
+
+    def busy(console: Console) -> Console:
+        console.services.previews["merge_branch"] = preview(
+            "merge_branch", blocks("Another job is at work.", ErrorKind.BRANCH_IN_USE)
+        )
+        return console
+
+    def schemas(console: Console) -> Console:
+        found = replace(conflict(Take.OURS), kind=ConflictKind.COLUMN_TYPE)
+        return planned(console, MergeVerdict.CONFLICTS, moves=NEW_FILES, conflicts=(found,))
+
+    cells: dict[str, tuple[Any, str, str | None]] = {
+        "no base": (refused(ErrorKind.NO_COMMON_HISTORY), "✕", "Look at what differs"),
+        "a hole": (refused(ErrorKind.SNAPSHOT_NOT_FOUND), "✕", "Pin the branch"),
+        "empty target": (refused(ErrorKind.BRANCH_EMPTY), "✕", "Fast-forward instead"),
+        "not served": (refused(ErrorKind.UNSUPPORTED), "✕", "Look at what differs"),
+        "another job": (busy, "✕", "Look at the jobs"),
+        "schemas collide": (schemas, "✕", "Look at what differs"),
+        "at risk": (at_risk, "△", "Pin the branch"),
+        "nothing": (lambda console: console, "✓", None),
+    }
+    for name, (prepare, mark, remedy) in cells.items():
+        console = prepare(air_console(tmp_path))
+        plan = console.services.merges.get("fix-delays")
+        stops = [blocks(each.text, each.kind) for each in plan.blocks] if plan else []
+        console.services.previews.setdefault("merge_branch", preview("merge_branch", *stops))
+        page = console.open("merge", **FIX)
+        texts = [each.value for each in page.at.markdown]
+        at = next(number for number, text in enumerate(texts) if text.endswith(" Eligibility"))
+        assert mark in texts[at + 1], (name, texts[at + 1])
+        assert remedy is None or remedy in dict(page.links()), name
+        later = (" Conflicts", " Confirm", " Ways out")
+        assert not any(text.endswith(later) for text in texts[:at]), name
+    assert "Both hold snapshot 9" in page.text
+    assert "`merge_branch` would take this only where" in page.text
+
+
 def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open("merge", **FIX)
     assert page.at.button(key="run-dry").disabled
