@@ -1,7 +1,10 @@
 """Branches, snapshots and changes of tables for `spark.read.format("paimon-branch")`.
 
-A session that is not ours reads with this, and SQL over it. Spark evaluates all filters itself;
-those that it hands over leave out files and rows before they reach it.
+A session that is not ours reads with this, and SQL over it. Spark evaluates all filters itself. The
+option `filter` leaves out files and rows before they reach it, and so do those filters that Spark
+hands over, where the option `pushdown` allows it: up to Spark 4.3 a frame remembers the filters of
+one query over it, and every later query over the same frame would miss rows.
+Source: Spark PythonDataSourceV2, PythonScanBuilder.
 """
 
 import datetime as dt
@@ -47,7 +50,7 @@ _STORE_PREFIX: Final = "store."
 _OPTIONS: Final = frozenset(
     {
         *("warehouse", "table", "path", "branch", "snapshot", "tag", "timestamp"),
-        *("incremental-between", "columns", "filter"),
+        *("incremental-between", "columns", "filter", "pushdown"),
     }
 )
 _SIGNS: Final[Mapping[type[Filter], str]] = {
@@ -92,6 +95,8 @@ class BranchDataSource(DataSource):
         columns: The wanted columns, with commas; Spark tells a source written in Python not which
             it needs.
         filter: A condition, see `core.merge.predicate`.
+        pushdown: `true` where the frame, also as a view, is read by one query and once in it, so
+            that filters of the query may leave out files; see above.
         store.*: Options of the store, such as `store.endpoint_url`.
     """
 
@@ -108,7 +113,9 @@ class BranchDataSource(DataSource):
 
     def reader(self, schema: StructType) -> "BranchReader":
         """The reader of one query."""
-        return BranchReader(dict(self.options))
+        options = dict(self.options)
+        is_pushed = options.get("pushdown", "false").lower() == "true"
+        return FilteredReader(options) if is_pushed else BranchReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BranchWriter:
         """The writer of one job: appends, or replaces the partitions that get rows."""
@@ -122,15 +129,6 @@ class BranchReader(DataSourceReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._pushed: tuple[Condition, ...] = ()
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  # Spark's name
-        """Note which filters leave out files and rows; Spark still evaluates all of them."""
-        request = _Request(self._options)
-        if not request.reads_changes:
-            schema = request.schema()
-            found = (condition_of(each, schema) for each in filters)
-            self._pushed = tuple(each for each in found if each is not None)
-        return filters
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task."""
@@ -147,6 +145,19 @@ class BranchReader(DataSourceReader):
             knowledge, parts = partition.value
             for part in parts:
                 yield from knowledge.batches(part)
+
+
+class FilteredReader(BranchReader):
+    """A reader to which Spark hands its filters."""
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  # Spark's name
+        """Note which filters leave out files and rows; Spark still evaluates all of them."""
+        request = _Request(self._options)
+        if not request.reads_changes:
+            schema = request.schema()
+            found = (condition_of(each, schema) for each in filters)
+            self._pushed = tuple(each for each in found if each is not None)
+        return filters
 
 
 def condition_of(pushed: Filter, schema: TableSchema) -> Condition | None:

@@ -76,16 +76,27 @@ def test_filters_of_spark_give_the_rows_that_spark_itself_keeps(
         "part <> 'c' and id in (1, 3) and day < date'2026-01-03' and not (name <=> 'a2')",
         "ratio > 5",
     ):
-        found = collect(load(reading, table).where(condition))
+        found = collect(load(reading, table, pushdown="true").where(condition))
         assert found == collect(kept.where(condition)), condition
         assert found, condition
+
+
+def test_a_frame_is_read_as_often_and_by_as_many_queries_as_one_likes(
+    reading: WarmSession, table: LocalTable
+) -> None:
+    frame = load(reading, table)
+    frame.createOrReplaceTempView("read_often")
+    assert [frame.where("id < 2").count(), frame.count(), frame.where("id > 1").count()] == [3, 9, 6]
+    both = "select * from read_often where id = 1 union all select * from read_often where id = 3"
+    assert reading.spark.sql(both).count() == 6
 
 
 def test_a_filter_on_a_partition_opens_its_files_only(
     reading: WarmSession, table: LocalTable
 ) -> None:
-    frame = load(reading, table).where("part = 'b' and id = 1")
+    frame = load(reading, table, pushdown="true").where("part = 'b' and id = 1")
     assert frame.rdd.getNumPartitions() == 1
+    assert load(reading, table, filter="part = 'b' and id = 1").rdd.getNumPartitions() == 1
 
 
 def test_a_branch_of_a_warehouse_is_joined_with_a_tag_in_sql(

@@ -12,7 +12,7 @@ from pyspark.sql import datasource as spark
 from core.errors import NotFound, PaimonError
 from core.format.data_types import INT, STRING, AtomicType, TypeRoot
 from core.merge.predicate import parse_condition
-from core.spark.data_source import BranchReader, condition_of
+from core.spark.data_source import FilteredReader, condition_of
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
@@ -75,7 +75,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> LocalTable:
 
 def read(table: LocalTable, *pushed: spark.Filter, **options: str) -> list[dict[str, Any]]:
     named = {name.replace("_", "-"): value for name, value in options.items()}
-    reader = BranchReader({"path": table.paths.table, **named})
+    reader = FilteredReader({"path": table.paths.table, **named})
     assert reader.pushFilters(list(pushed)) == list(pushed)
     batches = [batch for each in reader.partitions() for batch in reader.read(each)]
     return [row for batch in batches for row in batch.to_pylist()]
@@ -119,4 +119,4 @@ def test_what_cannot_be_read_is_said_in_a_sentence(
 def test_a_table_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     options = {"warehouse": str(tmp_path), "table": "db.nobody"}
     with pytest.raises(NotFound):
-        BranchReader(options).partitions()
+        FilteredReader(options).partitions()
