@@ -204,15 +204,23 @@ class Services:
         return kept.find(row_diff_name(table, diff))
 
     def quality(
-        self, table: Identifier, diff: StateDiff, *, reads_all: bool = False
+        self,
+        table: Identifier,
+        diff: StateDiff,
+        *,
+        reads_all: bool = False,
+        merges: bool = False,
     ) -> QualityComparison | None:
         """Return what the data of two states look like, None where no job has looked yet.
 
-        One that read all files is as good as one that read only few that both sides have.
+        One that looked at more is as good as one that looked at what was asked for.
         """
         kept = KeptQuality(folder=self.job_settings.quality_path)
-        wanted = (True,) if reads_all else (True, False)
-        names = (quality_name(table, diff, reads_all=each) for each in wanted)
+        names = (
+            quality_name(table, diff, reads_all=whole, merges=merged)
+            for merged in ((True,) if merges else (True, False))
+            for whole in ((True,) if reads_all else (True, False))
+        )
         return next(filter(None, map(kept.find, names)), None)
 
     def rules(self, table: Identifier, text: str | None = None) -> RuleSet | None:

@@ -81,6 +81,10 @@ def compare_states(
         bool,
         typer.Option("--whole", help="For --quality read all files that both sides have, too."),
     ] = False,
+    merged: Annotated[
+        bool,
+        typer.Option("--merged", help="For --quality look at what merging B into A leaves, too."),
+    ] = False,
     kind: Annotated[
         RowKind | None, typer.Option("--kind", help="Of the rows, only those of one kind.")
     ] = None,
@@ -113,7 +117,7 @@ def compare_states(
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     if quality:
-        compared = compared_quality(services, identifier, found, reads_all=whole)
+        compared = compared_quality(services, identifier, found, reads_all=whole, merges=merged)
         if as_json:
             print_json(quality_document(identifier, compared))
         else:

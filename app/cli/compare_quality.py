@@ -3,13 +3,14 @@
 from app.cli.jobs import finish_job
 from app.cli.output import fields_of, print_fields, print_line, print_rows
 from app.models.compare_quality import (
+    conflict_words,
     key_words,
     rating_words,
     read_words,
     scope_words,
     summary,
 )
-from app.models.quality_figures import figure_lines
+from app.models.quality_figures import figure_table
 from app.services import Services
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, NotFound
@@ -21,20 +22,28 @@ from core.quality.drift import Rating
 
 
 def compared_quality(
-    services: Services, identifier: Identifier, diff: StateDiff, *, reads_all: bool
+    services: Services, identifier: Identifier, diff: StateDiff, *, reads_all: bool, merges: bool
 ) -> QualityComparison:
     """Return what the data of two states look like; a worker looks where nobody has yet.
+
+    Args:
+        services: What is asked.
+        identifier: The table.
+        diff: Its two states.
+        reads_all: Whether files that both sides have are read however large they are.
+        merges: Whether what merging the second into the first would leave is looked at, too.
 
     Raises:
         PaimonError: The job was refused, failed or was cancelled.
     """
-    found = services.quality(identifier, diff, reads_all=reads_all)
+    found = services.quality(identifier, diff, reads_all=reads_all, merges=merges)
     if found is not None:
         return found
     sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    arguments: dict[str, Argument] = {"table": identifier.table_name, **sides, "whole": reads_all}
+    wanted = {"whole": reads_all, "merged": merges}
+    arguments: dict[str, Argument] = {"table": identifier.table_name, **sides, **wanted}
     finish_job(services, COMPARE_QUALITY, arguments)
-    found = services.quality(identifier, diff, reads_all=reads_all)
+    found = services.quality(identifier, diff, reads_all=reads_all, merges=merges)
     if found is None:
         raise NotFound(
             "The columns were compared and are not kept any more. Compare them again.",
@@ -54,6 +63,9 @@ def print_quality(found: QualityComparison) -> None:
     for scope in found.scopes:
         print_line(f"{scope.scope}: {summary(scope)}")
         print_line(scope_words(scope))
+        unsettled = conflict_words(found, scope)
+        if unsettled is not None:
+            print_line(unsettled)
         for words, label in key_words(scope):
             print_line(f"{words} ({label})")
         print_line()
@@ -62,21 +74,19 @@ def print_quality(found: QualityComparison) -> None:
             ((each.name, each.type, str(each.rating), rating_words(each))
              for each in scope.columns),
         )  # fmt: skip
-        _print_drifted(scope)
+        _print_drifted(found, scope)
         print_line()
     for note in found.notes:
         print_line(note)
     print_fields({"read": read_words(found)})
 
 
-def _print_drifted(scope: ScopeComparison) -> None:
+def _print_drifted(found: QualityComparison, scope: ScopeComparison) -> None:
     for column in scope.columns:
         if column.rating not in (Rating.ALARM, Rating.WATCH):
             continue
         print_line()
         print_line(f"{column.name}:")
-        print_rows(
-            ("figure", ">A", ">B", ">B less A", "label"),
-            ((line.name, line.before, line.after, line.delta, line.label)
-             for line in figure_lines(column)),
-        )  # fmt: skip
+        figures = figure_table(found, scope, column)
+        first, *sides, last = figures.titles
+        print_rows((first.lower(), *(f">{each}" for each in sides), last.lower()), figures.lines)

@@ -45,12 +45,14 @@ class BinShares:
         labels: Of the bins.
         before, after: Shares of all rows of the side, in percent.
         ordered: How many of the first bins lie on a line, so that their shares add up.
+        other: What the other side is called.
     """
 
     labels: tuple[str, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
     ordered: int
+    other: str
     alt: str
 
 
@@ -80,12 +82,28 @@ def scope_words(scope: ScopeComparison) -> str:
     before, after = (plural(each, "row") for each in scope.rows)
     if scope.scope is Scope.WHOLE:
         return f"All {before} of A against all {after} of B."
+    if scope.scope is Scope.MERGED:
+        return f"All {before} of A against the {after} that merging B into A would leave."
     if scope.is_base_whole:
         return (
             f"{after} in units that only B has, against all {before} of A, which has too few of "
             "its own."
         )
     return f"{after} in units that only B has, against {before} in units that only A has."
+
+
+def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | None:
+    """Tell what of a merged result is not settled yet; None where that is no question."""
+    if scope.scope is not Scope.MERGED or not found.open_conflicts:
+        return None
+    return (
+        f"{plural(found.open_conflicts, 'conflict')} open: until they are settled, A stands there."
+    )
+
+
+def side_title(scope: Scope) -> str:
+    """Name what stands against A, as a title."""
+    return "Merged" if scope is Scope.MERGED else "B"
 
 
 def read_words(found: QualityComparison) -> str:
@@ -140,8 +158,9 @@ def drift_bars(scope: ScopeComparison) -> DriftBars:
     )
 
 
-def bin_shares(column: ColumnComparison) -> BinShares:
+def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShares:
     """Return how the values of a column lie on both sides."""
+    other = side_title(scope)
     bins = _most_frequent(column.bins)
     totals = [max(1, sum(each)) for each in ([b.base for b in bins], [b.other for b in bins])]
     before = tuple(100 * each.base / totals[0] for each in bins)
@@ -152,14 +171,15 @@ def bin_shares(column: ColumnComparison) -> BinShares:
         apart = [abs(new - old) for old, new in zip(before, after, strict=True)]
         at = apart.index(max(apart))
         alt = (
-            f"{column.name}: {labels[at]} has {before[at]:.1f} % of A and {after[at]:.1f} % of B, "
-            "the largest difference of any bin"
+            f"{column.name}: {labels[at]} has {before[at]:.1f} % of A and {after[at]:.1f} % of "
+            f"{other}, the largest difference of any bin"
         )
     return BinShares(
         labels=labels,
         before=before,
         after=after,
         ordered=sum(each.name is None and each.value is None for each in bins),
+        other=other,
         alt=alt,
     )
 
@@ -203,5 +223,5 @@ def key_words(scope: ScopeComparison) -> Sequence[tuple[str, str]]:
             f"{plural(each.duplicates, 'duplicate key')} in {side}",
             EXACT if each.is_exact else "at least",
         )
-        for each, side in zip(scope.keys, "AB", strict=True)
+        for each, side in zip(scope.keys, ("A", scope.scope.other), strict=True)
     )

@@ -8,7 +8,14 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from app.models.wording import MINUS, NOT_READ, count, shortened, signed
-from core.quality.comparison import QUANTILES, ColumnComparison, SideFigures
+from core.quality.comparison import (
+    QUANTILES,
+    ColumnComparison,
+    QualityComparison,
+    Scope,
+    ScopeComparison,
+    SideFigures,
+)
 from core.quality.profile import ColumnKind
 
 EXACT: Final = "exact"
@@ -61,6 +68,64 @@ def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
         for at, share in enumerate(QUANTILES)
     ]
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureTable:
+    """All figures of a column, a side a column."""
+
+    titles: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+def figure_table(
+    found: QualityComparison, scope: ScopeComparison, column: ColumnComparison
+) -> FigureTable:
+    """Put the figures of a column side by side: of A, of B and, for all rows, of the merged result.
+
+    Args:
+        found: What is compared.
+        scope: Which rows are looked at.
+        column: One of them.
+    """
+    whole, merged = (
+        None if there is None else there.find(column.name)
+        for there in map(found.find_scope, (Scope.WHOLE, Scope.MERGED))
+    )
+    if scope.scope is Scope.OWN or merged is None:
+        return FigureTable(
+            titles=("Figure", "A", "B", "B less A", "Label"),
+            lines=tuple(
+                (each.name, each.before, each.after, each.delta, each.label)
+                for each in figure_lines(column)
+            ),
+        )
+    sides = [
+        {} if each is None else {line.name: line for line in figure_lines(each)}
+        for each in (whole, merged)
+    ]
+    lines = []
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        two, three = sides[0].get(name), sides[1].get(name)
+        lines.append(
+            (
+                name,
+                *((NOT_READ, NOT_READ) if two is None else (two.before, two.after)),
+                NOT_READ if three is None else three.after,
+                "" if two is None else two.delta,
+                "" if three is None else three.delta,
+                _weaker(two, three),
+            )
+        )
+    return FigureTable(
+        titles=("Figure", "A", "B", "Merged", "B less A", "Merged less A", "Label"),
+        lines=tuple(lines),
+    )
+
+
+def _weaker(*lines: FigureLine | None) -> str:
+    labels = [each.label for each in lines if each is not None]
+    return next((each for each in labels if each != EXACT), labels[0])
 
 
 def measure_text(value: float | None, column: ColumnComparison, *, is_span: bool = False) -> str:

@@ -8,14 +8,16 @@ from app.charts.compare_quality import bins_figure, drift_figure
 from app.charts.palette import CHART_CONFIG
 from app.models.compare_quality import (
     bin_shares,
+    conflict_words,
     drift_bars,
     key_words,
     rating_words,
     read_words,
     scope_words,
+    side_title,
     summary,
 )
-from app.models.quality_figures import EXACT, figure_lines
+from app.models.quality_figures import EXACT, figure_table
 from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
@@ -69,23 +71,41 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
     st.caption(f"{plain(scope_words(scope))} :green-badge[exact]")
     made = age(found.finished_millis, state.now_millis())
     st.caption(f"{plain(read_words(found))} \u2003 Compared {made}.")
+    unsettled = conflict_words(found, scope)
+    if unsettled is not None:
+        st.caption(f":material/warning: {plain(unsettled)}")
     for words, label in key_words(scope):
         colour = "green" if label == EXACT else "orange"
         st.caption(f"{plain(words)} :{colour}-badge[{label}]")
     for note in found.notes:
         st.caption(plain(note))
-    if found.find_scope(Scope.WHOLE) is None:
-        st.button(
-            "Read the files of both sides too", key="cmp-quality-whole", type="tertiary",
-            icon=":material/menu_book:", on_click=start_job,
-            args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": True}),
-        )  # fmt: skip
+    _offer_more(identifier, diff, found)
     if not scope.columns:
         return
     column = _picked_column(scope)
     _show_bars(scope)
-    _show_columns(scope)
-    _show_column(column)
+    _show_columns(found, scope)
+    _show_column(found, scope, column)
+
+
+def _offer_more(identifier: Identifier, diff: StateDiff, found: QualityComparison) -> None:
+    merges = found.open_conflicts is not None
+    is_whole = found.find_scope(Scope.WHOLE) is not None
+    with st.container(horizontal=True, gap="small"):
+        if not is_whole:
+            st.button(
+                "Read the files of both sides too", key="cmp-quality-whole", type="tertiary",
+                icon=":material/menu_book:", on_click=start_job,
+                args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": True, "merged": merges}),
+            )  # fmt: skip
+        if not merges and diff.before.branch != diff.after.branch:
+            st.button(
+                "Look at the merged result too", key="cmp-quality-merged", type="tertiary",
+                icon=":material/merge:", on_click=start_job,
+                args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": is_whole, "merged": True}),
+                help=f"What merging {code(diff.after.branch)} into {code(diff.before.branch)} "
+                "would leave; nothing is published",
+            )  # fmt: skip
 
 
 def _picked_scope(found: QualityComparison) -> ScopeComparison:
@@ -128,8 +148,11 @@ def _on_click(key: str) -> None:
         return
 
 
-def _show_columns(scope: ScopeComparison) -> None:
+def _show_columns(found: QualityComparison, scope: ScopeComparison) -> None:
     columns = scope.columns
+    merged = None if scope.scope is Scope.OWN else found.find_scope(Scope.MERGED)
+    whole = scope if merged is None else found.find_scope(Scope.WHOLE)
+    sides = [("A", scope, False), ("B", whole, True), ("Merged", merged, True)]
     frame = pd.DataFrame(
         {
             "Column": [each.name for each in columns],
@@ -137,9 +160,12 @@ def _show_columns(scope: ScopeComparison) -> None:
             "Rating": [str(each.rating) for each in columns],
             "Why": [rating_words(each) for each in columns],
             **{
-                f"{title} {side}": [_cell(each, title, side) for each in columns]
+                f"{title} {side}": [
+                    _cell(there.find(each.name), title, is_after=is_after) for each in columns
+                ]
                 for title in ("Nulls", "Distinct")
-                for side in "AB"
+                for side, there, is_after in sides
+                if there is not None
             },
         }
     )
@@ -151,8 +177,10 @@ def _show_columns(scope: ScopeComparison) -> None:
         st.caption("Distinct with `≈` is known within what the figures of the column say.")
 
 
-def _cell(column: ColumnComparison, title: str, side: str) -> str:
-    figures = column.before if side == "A" else column.after
+def _cell(column: ColumnComparison | None, title: str, *, is_after: bool) -> str:
+    if column is None:
+        return ""
+    figures = column.after if is_after else column.before
     if figures is None:
         return ""
     if title == "Nulls":
@@ -162,7 +190,9 @@ def _cell(column: ColumnComparison, title: str, side: str) -> str:
     return f"{'≈ ' if figures.distinct_error else ''}{figures.distinct:,}"
 
 
-def _show_column(column: ColumnComparison) -> None:
+def _show_column(
+    found: QualityComparison, scope: ScopeComparison, column: ColumnComparison
+) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"##### {code(column.name)}", width="content")
         st.markdown(
@@ -172,26 +202,19 @@ def _show_column(column: ColumnComparison) -> None:
         )
     left, right = st.columns(2, gap="medium")
     with left:
-        shares = bin_shares(column)
+        shares = bin_shares(column, scope.scope)
         if shares.labels:
-            key = f"cmp-bins-{column.name}"
+            key = f"cmp-bins-{side_title(scope.scope)}-{column.name}"
             st.plotly_chart(
                 bins_figure(shares, uirevision=key), key=key, config=CHART_CONFIG, alt=shares.alt
             )
             label = f"≈ ±{100 * column.bins_error:.2f} % of rows" if column.bins_error else EXACT
             colour = "orange" if column.bins_error else "green"
             st.caption(f"Shares of all rows, in bins of A :{colour}-badge[{label}]")
-    lines = figure_lines(column)
+    figures = figure_table(found, scope, column)
     right.dataframe(
-        pd.DataFrame(
-            {
-                "Figure": [each.name for each in lines],
-                "A": [each.before for each in lines],
-                "B": [each.after for each in lines],
-                "B less A": [each.delta for each in lines],
-                "Label": [each.label for each in lines],
-            }
-        ),
-        hide_index=True, row_height=rows.TABLE_ROW, height=rows.table_height(len(lines), 18),
-        alt=f"Figures of {column.name} on both sides",
+        pd.DataFrame(list(figures.lines), columns=list(figures.titles)),
+        hide_index=True, row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(figures.lines), 18),
+        alt=f"Figures of {column.name}, side by side",
     )  # fmt: skip

@@ -136,7 +136,7 @@ def compared_columns(schema: SchemaDiff) -> tuple[tuple[ComparedColumn, ...], tu
                 left_out.append(f"Column {field.name!r} is not compared: only B has it.")
             continue
         old = before[field.id]
-        data_type = _common_type(old.type, field.type)
+        data_type = common_type(old.type, field.type)
         if data_type is None:
             left_out.append(
                 f"Column {field.name!r} is not compared: {old.type} and {field.type} have no "
@@ -165,7 +165,7 @@ def _alone(field: DataField, *, after: bool) -> ComparedColumn:
     )
 
 
-def _common_type(before: DataType, after: DataType) -> DataType | None:
+def common_type(before: DataType, after: DataType) -> DataType | None:
     """The type that holds the values of both, None where there is none."""
     old, new = with_nullable(before, True), with_nullable(after, True)
     if old == new:

@@ -35,6 +35,10 @@ class KeptProfiles:
         except (OSError, pa.ArrowException, FormatError):
             return None
 
+    def holds(self, key: str) -> bool:
+        """Whether a profile is kept, though perhaps not readable."""
+        return self._path(key).exists()
+
     def keep(self, key: str, profile: Profile) -> None:
         """Keep a profile."""
         with unfinished(self._path(key)) as draft:

@@ -47,6 +47,7 @@ from core.spark.session import SparkSettings, WarmSession, open_session
 from core.sql.answer import Answer
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState
 
 _log = logging.getLogger(__name__)
 
@@ -204,6 +205,8 @@ class WarmRows(WarmWriter):
         name: str,
         finished_millis: int,
         progress: Progress,
+        *,
+        merged: StagedState | None = None,
     ) -> QualityComparison:
         """Profile the columns of two states, and keep the result in the folder of comparisons."""
         results = KeptQuality(folder=self._settings.quality_path)
@@ -211,7 +214,7 @@ class WarmRows(WarmWriter):
         if found is None:
             units = KeptProfiles(folder=self._settings.quality_path / "units")
             made = ProfilePass(self._file_io, self._open, units, progress)
-            found = made.compare(table, work, finished_millis=finished_millis)
+            found = made.compare(table, work, merged=merged, finished_millis=finished_millis)
             units.forget_oldest()
             results.keep(name, found)
         return found

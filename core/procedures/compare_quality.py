@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 from core.diff.state_diff import StateDiff
 from core.format.identifier import Identifier
@@ -13,22 +14,28 @@ from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
+from core.procedures.would_be_result import would_be_result
 from core.quality.comparison import VERSION, QualityComparison
 from core.quality.drift import Rating
-from core.quality.work import plan_quality
+from core.quality.work import merged_columns, plan_quality
 
 COMPARE_QUALITY = "compare_quality"
 
 
-def quality_name(table: Identifier, diff: StateDiff, *, reads_all: bool) -> str:
+def quality_name(
+    table: Identifier, diff: StateDiff, *, reads_all: bool, merges: bool = False
+) -> str:
     """Return what a comparison is kept under; the same for the same two contents.
 
     Args:
         table: The table.
         diff: Its two states.
         reads_all: Whether files that both sides have are read however large they are.
+        merges: Whether what merging the second into the first would leave is looked at, too.
     """
-    content = json.dumps([VERSION, row_diff_name(table, diff), reads_all])
+    # Which branches they are the heads of decides what a merge would leave.
+    heads = [diff.before.branch, diff.after.branch] if merges else None
+    content = json.dumps([VERSION, row_diff_name(table, diff), reads_all, heads])
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
@@ -38,10 +45,12 @@ def compare_quality(
     """Profile the columns of two states of a table and compare them; the table is left as it is.
 
     Arguments of the call: `table`; `a` and `b`, states as `parse_state_name` reads them; `whole`,
-    whether files that both sides have are read however large they are.
+    whether files that both sides have are read however large they are; `merged`, whether what
+    merging B into A would leave is profiled, too.
 
     Raises:
         InvalidInput: A text names no state, or the rows cannot be read.
+        Refused: B cannot be merged into A.
         NotFound: There is no such branch, snapshot or tag.
     """
     return receipt_of_stage(
@@ -59,14 +68,24 @@ def _compared(
 ) -> Facts:
     identifier = Identifier.parse(call.text("table"))
     diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
-    reads_all = call.flag("whole")
-    found = rows.compare_quality(
-        warehouse.table(identifier),
-        plan_quality(diff, reads_all=reads_all),
-        name := quality_name(identifier, diff, reads_all=reads_all),
-        warehouse.clock(),
-        progress,
-    )
+    reads_all, merges = call.flag("whole"), call.flag("merged")
+    work = plan_quality(diff, reads_all=reads_all)
+    name = quality_name(identifier, diff, reads_all=reads_all, merges=merges)
+    table, now = warehouse.table(identifier), warehouse.clock()
+    if not merges:
+        found = rows.compare_quality(table, work, name, now, progress)
+    else:
+        with would_be_result(warehouse, rows, call, diff, progress) as result:
+            columns = merged_columns(
+                work,
+                result.state.schema,
+                result.field_ids,
+                of_target=result.of_target,
+                open_conflicts=result.open_conflicts,
+            )
+            found = rows.compare_quality(
+                table, replace(work, merged=columns), name, now, progress, merged=result.state
+            )
     return {"plan_id": name, "notes": [_summary(found), *found.notes, "Nothing was changed."]}
 
 

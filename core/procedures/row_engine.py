@@ -170,6 +170,8 @@ class RowEngine(Protocol):
         name: str,
         finished_millis: int,
         progress: Progress,
+        *,
+        merged: StagedState | None = None,
     ) -> QualityComparison:
         """Profile the columns of two states, and keep what they come to where others find it.
 
@@ -179,6 +181,7 @@ class RowEngine(Protocol):
             name: What the result is kept under; one that is there already is not made again.
             finished_millis: What the result says of when it was made.
             progress: Called with units done and units known.
+            merged: What merging them would leave, where `work` speaks of it.
 
         Raises:
             InvalidInput: The table is of a kind whose rows cannot be read here.
@@ -254,6 +257,8 @@ class NoRowEngine:
         name: str,
         finished_millis: int,
         progress: Progress,
+        *,
+        merged: StagedState | None = None,
     ) -> QualityComparison:
         """Raise NotAllowed."""
         raise _no_engine()

@@ -39,7 +39,7 @@ def settle_rows(
     plan = planned_merge(warehouse, call)
     found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True)
     if found is None:
-        return _hide_rows(warehouse, call, plan)
+        return hide_rows(warehouse, call, plan)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
         raise Refused(
@@ -59,7 +59,7 @@ def settle_rows(
     }
 
 
-def _hide_rows(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Facts:
+def hide_rows(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Facts:
     """Write the deletion vectors that a plan decides on; nothing where it decides on none."""
     if plan.moves is None or plan.ours is None:
         return {}
@@ -127,19 +127,32 @@ def reconcile_rows(
     Returns:
         None where the plan waits for no rows.
     """
+    found = run_row_work(warehouse, rows, call, plan, progress, writes=writes)
+    if found is not None and (found.conflicts.num_rows or not writes):
+        # Without a run to tell, that there are none is an answer as well.
+        paths = target_table(warehouse, call).paths
+        publish_row_conflicts(warehouse.store, paths, plan.id, found.conflicts)
+    return found
+
+
+def run_row_work(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    *,
+    writes: bool,
+) -> Reconciled[CommitMessage] | None:
+    """Do as `reconcile_rows` does, and keep nothing of it."""
     if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
         return None
     target = target_table(warehouse, call)
     source = target.on(plan.source)
     sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
     work = row_work(target, source, sides, plan.moves.row_places)
-    found = rows.reconcile(
-        target, row_scope(plan, sides), work, policy_of(call), progress, writes=writes
-    )
-    if found.conflicts.num_rows or not writes:
-        # Without a run to tell, that there are none is an answer as well.
-        publish_row_conflicts(warehouse.store, target.paths, plan.id, found.conflicts)
-    return found
+    scope, policy = row_scope(plan, sides), policy_of(call)
+    return rows.reconcile(target, scope, work, policy, progress, writes=writes)
 
 
 def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:

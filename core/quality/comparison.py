@@ -23,7 +23,7 @@ from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Which quantiles are told of each side."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of profiles and of what is concluded from them."""
 
 
@@ -34,6 +34,13 @@ class Scope(StrEnum):
     """Those of B that A does not share, with those of A that B does not share; with all of A where
     A has too few of its own to rate."""
     WHOLE = "whole sides"
+    MERGED = "merged result"
+    """All of what merging B into A would leave, against all of A."""
+
+    @property
+    def other(self) -> str:
+        """What stands against A."""
+        return "the merged result" if self is Scope.MERGED else "B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +135,10 @@ class ScopeComparison:
     columns: tuple[ColumnComparison, ...]
     keys: tuple[KeyFigures, KeyFigures] | None
 
+    def find(self, name: str) -> ColumnComparison | None:
+        """Return a column, None where it was not compared."""
+        return next((each for each in self.columns if each.name == name), None)
+
     @property
     def rating(self) -> Rating:
         """The worst of any column."""
@@ -141,7 +152,9 @@ class QualityComparison:
 
     Attributes:
         before, after: The names of these very states.
-        scopes: At least that of own rows; whole sides only where shared files were read.
+        scopes: At least that of own rows; others only where shared files were read.
+        open_conflicts: How many conflicts a merge would leave to be settled, which count as A has
+            it; None where merging was not looked at.
         units_read: What was read for it.
         units_known: What had been read before.
         bytes_read: Of files that were read.
@@ -157,6 +170,7 @@ class QualityComparison:
     bytes_read: int
     notes: tuple[str, ...]
     finished_millis: int
+    open_conflicts: int | None = None
 
     def find_scope(self, scope: Scope) -> ScopeComparison | None:
         """Return what is said of some rows, None where they were not compared."""
@@ -227,10 +241,10 @@ def _compared(
 ) -> ColumnComparison:
     kind = kind_of(column.type)
     sides = (None if column.before is None else old, None if column.after is None else new)
-    why = _why_not_rated(sides, is_key=is_key)
+    why = _why_not_rated(sides, scope, is_key=is_key)
     drifts: tuple[Drift, ...] = ()
     if why is None:
-        drifts = measure_drift(old, new, kind, with_distinct=scope is Scope.WHOLE)
+        drifts = measure_drift(old, new, kind, with_distinct=scope is not Scope.OWN)
     rating = max((each.rating for each in drifts), key=lambda each: each.rank, default=None)
     if rating is None:
         is_short = why is None and min(old.rows, new.rows) < LEAST_ROWS
@@ -252,10 +266,10 @@ def _compared(
 
 
 def _why_not_rated(
-    sides: tuple[ColumnProfile | None, ColumnProfile | None], *, is_key: bool
+    sides: tuple[ColumnProfile | None, ColumnProfile | None], scope: Scope, *, is_key: bool
 ) -> str | None:
     if sides[0] is None or sides[1] is None:
-        return f"Only {'A' if sides[1] is None else 'B'} has this column."
+        return f"Only {'A' if sides[1] is None else scope.other} has this column."
     if is_key:
         return "It belongs to the key."
     return None

@@ -1,12 +1,44 @@
 """What is profiled of two states, and how; decided from their manifests."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from core.diff.row_diff import ComparedColumn, compared_columns
+from core.diff.row_diff import ComparedColumn, common_type, compared_columns
 from core.diff.state_diff import StateDiff
 from core.format.data_types import DataField
+from core.format.table_schema import TableSchema
 from core.quality.profile import ColumnKind, kind_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedColumns:
+    """What merging the second state into the first would leave, column by column.
+
+    Attributes:
+        fields: For each compared column that of the result; None where it has none.
+        open_conflicts: How many conflicts nobody has settled; they count as the first state has it.
+        left_out: Names of columns that become of a type whose values the other sides' cannot hold.
+    """
+
+    fields: tuple[DataField | None, ...]
+    open_conflicts: int = 0
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is left out, in sentences."""
+        return tuple(
+            f"Column {name!r} of the merged result is not compared: its type becomes another one."
+            for name in self.left_out
+        )
+
+    def against(self, columns: Sequence[ComparedColumn]) -> tuple[ComparedColumn, ...]:
+        """The columns of the first state beside those of the result."""
+        return tuple(
+            replace(column, after=field)
+            for column, field in zip(columns, self.fields, strict=True)
+            if (column.before or field) and column.name not in self.left_out
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,6 +51,7 @@ class QualityWork:
         keys: Names of compared columns that make up the key of both; empty without one.
         notes: Sentences on columns that are left out.
         reads_all: Whether files that both sides have are read however large they are.
+        merged: What is said of a result of merging; None where there is none to be profiled.
     """
 
     diff: StateDiff
@@ -26,6 +59,7 @@ class QualityWork:
     keys: tuple[str, ...]
     notes: tuple[str, ...]
     reads_all: bool = False
+    merged: MergedColumns | None = None
 
     @property
     def fields(self) -> tuple[DataField, ...]:
@@ -56,4 +90,40 @@ def plan_quality(diff: StateDiff, *, reads_all: bool = False) -> QualityWork:
         keys = ()
     return QualityWork(
         diff=diff, columns=columns, keys=tuple(keys), notes=tuple(notes), reads_all=reads_all
+    )
+
+
+def merged_columns(
+    work: QualityWork,
+    schema: TableSchema,
+    field_ids: Mapping[int, int],
+    *,
+    of_target: bool,
+    open_conflicts: int,
+) -> MergedColumns:
+    """Find the compared columns in what a merge would leave.
+
+    Args:
+        work: What is profiled of both states.
+        schema: Of the result.
+        field_ids: Its field ids by those of the second state, where they differ.
+        of_target: Whether the result has the field ids of the first state, else of the second.
+        open_conflicts: See `MergedColumns`.
+    """
+    known = {field.id: field for field in schema.fields}
+    fields: list[DataField | None] = []
+    left_out = []
+    for column in work.columns:
+        own, other = column.before, column.after
+        if of_target:
+            number = own.id if own else field_ids.get(other.id, other.id) if other else None
+        else:
+            number = other.id if other else None
+        field = None if number is None else known.get(number)
+        if field is not None and common_type(field.type, column.type) != column.type:
+            left_out.append(column.name)
+            field = None
+        fields.append(field)
+    return MergedColumns(
+        fields=tuple(fields), open_conflicts=open_conflicts, left_out=tuple(left_out)
     )

@@ -3,9 +3,9 @@
 Units that both sides have are read once. What was profiled before is taken from where it is kept.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from core.errors import ErrorKind, InvalidInput
 from core.quality.comparison import QualityComparison, Scope, ScopeComparison, compare_profiles
@@ -16,7 +16,9 @@ from core.quality.work import QualityWork
 from core.spark.profile_units import (
     ProfileTask,
     ProfileUnit,
+    Side,
     plan_profile_units,
+    profile_sides,
     profile_task,
 )
 from core.spark.session import Progress, WarmSession
@@ -24,6 +26,7 @@ from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.unit_tasks import run_units
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState
 
 SMALL_ROWS: Final = 200_000
 """Up to so many rows are profiled in this process, and exactly."""
@@ -31,6 +34,9 @@ SMALL_ROWS: Final = 200_000
 _SMALL_BYTES: Final = 64 << 20
 SHARED_BYTES: Final = 1 << 30
 """Up to so many bytes of files that both sides have are read without being asked for."""
+
+_Parts: TypeAlias = dict[frozenset[Side], Profile]
+"""The profiles of rows by the sides that show them."""
 
 # What tasks found is added up before more are started: the driver never holds all of it.
 _WAVE: Final = 200
@@ -42,6 +48,9 @@ class KeptUnits(Protocol):
     def find(self, key: str) -> Profile | None:
         """Return a profile, None where it is not kept."""
 
+    def holds(self, key: str) -> bool:
+        """Whether a profile is kept, without reading it."""
+
     def keep(self, key: str, profile: Profile) -> None:
         """Keep a profile."""
 
@@ -51,6 +60,10 @@ class NothingKept:
 
     def find(self, key: str) -> Profile | None:
         """Return None."""
+
+    def holds(self, key: str) -> bool:
+        """Return False."""
+        return False
 
     def keep(self, key: str, profile: Profile) -> None:
         """Do nothing."""
@@ -97,13 +110,19 @@ class ProfilePass:
         self._read = _Read()
 
     def compare(
-        self, table: FileStoreTable, work: QualityWork, *, finished_millis: int
+        self,
+        table: FileStoreTable,
+        work: QualityWork,
+        *,
+        merged: StagedState | None = None,
+        finished_millis: int,
     ) -> QualityComparison:
-        """Profile both states, and compare them.
+        """Profile both states, and what merging them would leave, and compare them.
 
         Args:
             table: The table on any branch.
             work: What is profiled.
+            merged: What a merge would leave, where `work` speaks of it.
             finished_millis: What the result says of when it was made.
 
         Raises:
@@ -115,35 +134,52 @@ class ProfilePass:
                 "The two sides have no column in common, so that there is nothing to compare.",
                 kind=ErrorKind.UNSUPPORTED,
             )
-        task = profile_task(self._store, table, work)
-        units = plan_profile_units(self._store, table, work)
+        sides = profile_sides(table, work, merged)
+        task = profile_task(self._store, sides, work)
+        units = plan_profile_units(self._store, sides, work)
         own = [each for each in units if not each.is_shared]
         shared = [each for each in units if each.is_shared]
-        reads_shared = work.reads_all or sum(each.size for each in shared) <= self._shared_bytes
-        is_small = self._is_small(own)
-        old, new = (
-            self._profiled(
-                task, [each for each in own if each.is_after == is_after], work, is_small=is_small
-            )
-            for is_after in (False, True)
-        )
-        both = None
+        is_small = (self._is_small(own), self._is_small(units))
+        # What is kept costs nothing, however large the files are that it was made of.
+        left = shared if is_small[1] else [each for each in shared if not self._holds(each)]
+        reads_shared = work.reads_all or sum(each.size for each in left) <= self._shared_bytes
+        found = self._parts(task, own, work, is_small=is_small[0])
         if reads_shared:
-            both = self._profiled(task, shared, work, is_small=self._is_small(units))
+            found |= self._parts(task, shared, work, is_small=is_small[1])
         return QualityComparison(
             before=str(work.diff.before.pinned),
             after=str(work.diff.after.pinned),
-            scopes=tuple(_scopes(work, old, new, both)),
+            scopes=tuple(_scopes(work, found, reads_shared=reads_shared)),
+            open_conflicts=None if work.merged is None else work.merged.open_conflicts,
             units_read=self._read.units,
             units_known=self._read.known,
             bytes_read=self._read.size,
-            notes=work.notes if reads_shared else (*work.notes, _NOT_WHOLE),
+            notes=_notes(work, reads_shared=reads_shared),
             finished_millis=finished_millis,
         )
+
+    def _holds(self, unit: ProfileUnit) -> bool:
+        return self._kept.holds(unit.key)
 
     def _is_small(self, units: Sequence[ProfileUnit]) -> bool:
         rows, size = (sum(each.rows for each in units), sum(each.size for each in units))
         return rows <= self._small_rows and size <= _SMALL_BYTES
+
+    def _parts(
+        self,
+        task: ProfileTask,
+        units: Iterable[ProfileUnit],
+        work: QualityWork,
+        *,
+        is_small: bool,
+    ) -> _Parts:
+        groups: dict[frozenset[Side], list[ProfileUnit]] = {}
+        for each in units:
+            groups.setdefault(each.sides, []).append(each)
+        return {
+            owners: self._profiled(task, group, work, is_small=is_small)
+            for owners, group in groups.items()
+        }
 
     def _profiled(
         self,
@@ -196,20 +232,37 @@ class ProfilePass:
 _NOT_WHOLE: Final = (
     "Files that both sides have were not read: only rows of files that one side has are compared."
 )
+_NOT_MERGED: Final = (
+    "The merged result is compared as a whole only: let the files of both sides be read too."
+)
 
 
-def _scopes(
-    work: QualityWork, old: Profile, new: Profile, both: Profile | None
-) -> Iterator[ScopeComparison]:
-    whole = None
-    if both is not None:
-        kinds = work.kinds
-        whole = tuple(merge_profiles([each, both], kinds, EXACT) for each in (old, new))
+def _notes(work: QualityWork, *, reads_shared: bool) -> tuple[str, ...]:
+    notes = [*work.notes, *(() if reads_shared else (_NOT_WHOLE,))]
+    if work.merged is not None:
+        notes += [*work.merged.notes, *(() if reads_shared else (_NOT_MERGED,))]
+    return tuple(notes)
+
+
+def _scopes(work: QualityWork, found: _Parts, *, reads_shared: bool) -> Iterator[ScopeComparison]:
+    def of(is_wanted: Callable[[frozenset[Side]], bool]) -> Profile:
+        parts = [profile for owners, profile in found.items() if is_wanted(owners)]
+        return merge_profiles(parts, work.kinds, EXACT)
+
+    old = of(lambda owners: Side.BEFORE in owners and Side.AFTER not in owners)
+    new = of(lambda owners: Side.AFTER in owners and Side.BEFORE not in owners)
+    whole = of(lambda owners: Side.BEFORE in owners) if reads_shared else None
     # Where one side only added rows, the other has none of its own that these could resemble.
     is_base_whole = whole is not None and old.rows < LEAST_ROWS and new.rows > 0
-    base = whole[0] if whole and is_base_whole else old
+    base = whole if whole is not None and is_base_whole else old
     yield compare_profiles(
         base, new, work.columns, work.keys, Scope.OWN, is_base_whole=is_base_whole
     )
-    if whole:
-        yield compare_profiles(whole[0], whole[1], work.columns, work.keys, Scope.WHOLE)
+    if whole is None:
+        return
+    after = of(lambda owners: Side.AFTER in owners)
+    yield compare_profiles(whole, after, work.columns, work.keys, Scope.WHOLE)
+    if work.merged is not None:
+        merged = of(lambda owners: Side.MERGED in owners)
+        columns = work.merged.against(work.columns)
+        yield compare_profiles(whole, merged, columns, work.keys, Scope.MERGED)

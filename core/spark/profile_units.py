@@ -1,19 +1,20 @@
 """Which files of two states are profiled together, and which of them both sides have.
 
 What is read together is profiled together: a file, or files of a bucket whose keys overlap. A unit
-never changes, so its profile can be kept.
+never changes, so its profile can be kept. What a merge would leave is a third side, most of whose
+files the other two have.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from enum import IntEnum
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from core.diff.logical_log import original_name
-from core.diff.state_diff import TableState
 from core.format.data_types import DataField, to_arrow
 from core.format.table_schema import TableSchema
 from core.quality.comparison import VERSION
@@ -21,15 +22,40 @@ from core.quality.profile import Detail, Profile
 from core.quality.profile_rows import profile_rows
 from core.quality.work import QualityWork
 from core.spark.data_reader import DataFile, evolve
-from core.spark.read_plan import ReadUnit, plan_read, visible_files
+from core.spark.read_plan import ReadUnit, plan_files
 from core.spark.readers import ReadTask, check_readable
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState
 
 _MERGING: Final = (
     *("merge-engine", "sequence.", "fields.", "ignore-", "partial-update.", "aggregation."),
     *("first-row.", "deletion-vectors.enabled", "rowkind.field"),
 )
+
+_Mark: TypeAlias = tuple[str, int] | None
+"""Where the deletion vector of a file stands."""
+
+
+class Side(IntEnum):
+    """Whose rows are profiled."""
+
+    BEFORE = 0
+    AFTER = 1
+    MERGED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProfileSide:
+    """A side, and how it is read.
+
+    Attributes:
+        state: Its files.
+        sources: The field of each compared column; None where it has none.
+    """
+
+    state: StagedState
+    sources: tuple[DataField | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +65,24 @@ class ProfileUnit:
     Attributes:
         number: Its place among all units.
         key: What its profile is kept under.
-        is_after: With which side's schema it is read.
-        is_shared: Whether the other side shows the same rows of it.
+        read_as: With which side's schema it is read.
+        sides: Those that show the same rows of it.
+        partition: BinaryRow bytes.
         rows: How many its files hold, before deletion vectors and merging on read.
     """
 
     number: int
     key: str
     files: ReadUnit
-    is_after: bool
-    is_shared: bool
+    read_as: Side
+    sides: frozenset[Side]
+    partition: bytes
     rows: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether both states that are compared show the same rows of it."""
+        return {Side.BEFORE, Side.AFTER} <= self.sides
 
     @property
     def size(self) -> int:
@@ -62,107 +95,143 @@ class ProfileTask:
     """What every task of a profile knows; it travels to them.
 
     Attributes:
-        before, after: How files of each side are read.
-        sources: For each compared column the one that it is read from, of both sides.
+        readers: How files of each side are read.
+        sources: For each side the columns that the compared ones are read from.
         fields: The compared columns.
         keys: Names of those that make up the key.
     """
 
-    before: ReadTask
-    after: ReadTask
-    sources: tuple[tuple[DataField | None, DataField | None], ...]
+    readers: tuple[ReadTask, ...]
+    sources: tuple[tuple[DataField | None, ...], ...]
     fields: tuple[DataField, ...]
     keys: tuple[str, ...]
 
     def profile(self, unit: ProfileUnit, detail: Detail) -> Profile:
         """Read and profile a unit; raises FormatError or InvalidInput."""
-        rows = (self.after if unit.is_after else self.before).read(unit.files)
+        rows = self.readers[unit.read_as].read(unit.files)
+        sources = self.sources[unit.read_as]
         columns = {
-            field.name: _cells(rows, sources[unit.is_after], field)
-            for field, sources in zip(self.fields, self.sources, strict=True)
+            field.name: _cells(rows, source, field)
+            for field, source in zip(self.fields, sources, strict=True)
         }
         return profile_rows(pa.table(columns), self.fields, self.keys, detail)
 
 
-def profile_task(store: FileIO, table: FileStoreTable, work: QualityWork) -> ProfileTask:
-    """Say what every task of a profile knows.
+def profile_sides(
+    table: FileStoreTable, work: QualityWork, merged: StagedState | None = None
+) -> tuple[ProfileSide, ...]:
+    """Find the files of the sides, by Side; what a merge would leave comes last, if at all.
 
     Raises:
+        FormatError: Metadata is missing or broken.
         InvalidInput: The table is of a kind whose rows cannot be read here.
     """
-    states = (work.diff.before, work.diff.after)
+    states = [
+        StagedState.of_snapshot(table.on(each.branch), each.snapshot, each.schema)
+        for each in (work.diff.before, work.diff.after)
+    ]
+    sources = [
+        tuple(each.before for each in work.columns),
+        tuple(each.after for each in work.columns),
+    ]
+    if merged is not None and work.merged is not None:
+        states.append(merged)
+        sources.append(work.merged.fields)
     for state in states:
         check_readable(state.schema)
-    sources = tuple((each.before, each.after) for each in work.columns)
-    before, after = (
-        ReadTask(
-            store=store,
-            schema=state.schema,
-            schemas={each.id: each for each in table.on(state.branch).schemas.all()},
-            fields=tuple(field for each in sources if (field := each[at]) is not None),
-        )
-        for at, state in enumerate(states)
+    return tuple(
+        ProfileSide(state=state, sources=each) for state, each in zip(states, sources, strict=True)
     )
+
+
+def profile_task(store: FileIO, sides: Sequence[ProfileSide], work: QualityWork) -> ProfileTask:
+    """Say what every task of a profile knows."""
     return ProfileTask(
-        before=before,
-        after=after,
-        sources=sources,
+        readers=tuple(
+            ReadTask(
+                store=store,
+                schema=side.state.schema,
+                schemas=side.state.schemas,
+                fields=tuple(field for field in side.sources if field is not None),
+            )
+            for side in sides
+        ),
+        sources=tuple(side.sources for side in sides),
         fields=work.fields,
         keys=work.keys,
     )
 
 
 def plan_profile_units(
-    store: FileIO, table: FileStoreTable, work: QualityWork
+    store: FileIO, sides: Sequence[ProfileSide], work: QualityWork
 ) -> tuple[ProfileUnit, ...]:
-    """Decide what is profiled together; a unit that both sides have stands there once.
+    """Decide what is profiled together; a unit that several sides have stands there once.
 
     Raises:
-        FormatError: Metadata is missing or broken.
+        FormatError: Metadata is broken.
         InvalidInput: A file is of a format, or lies in a store, that is not served.
     """
-    masked = {original_name(each.key[2]) for each in work.diff.masks}
-    states = ((False, work.diff.before), (True, work.diff.after))
-    is_alike = _merging(work.diff.before.schema) == _merging(work.diff.after.schema)
-    before, after = (
-        {
-            (
-                is_alike or is_after,
-                frozenset(_same_rows(unit.files, masked, is_after=is_after)),
-            ): unit
-            for unit in _read_units(store, table, state)
-        }
-        for is_after, state in states
-    )
-    rows = {name: count for _, state in states for name, count in _row_counts(table, state)}
-    content = _content(work)
-    found = [
-        *((unit, True, same in before) for same, unit in after.items()),
-        *((unit, False, False) for same, unit in before.items() if same not in after),
-    ]
+    alike = _AlikeFiles(work)
+    found: dict[object, ReadUnit] = {}
+    owners: dict[object, list[Side]] = {}
+    facts: dict[str, tuple[int, bytes]] = {}
+    # A unit that both states have is read as the second one has it.
+    for side in (Side.AFTER, Side.BEFORE, Side.MERGED)[: len(sides)]:
+        state = sides[side].state
+        facts |= _facts(state.files)
+        merging = json.dumps(_merging(state.schema))
+        plan = plan_files(
+            store, state.table, state.files, state.index_files, state.schema, state.schemas
+        )
+        for unit in plan.units:
+            same = (merging, frozenset(alike.names(unit, side)))
+            found.setdefault(same, unit)
+            owners.setdefault(same, []).append(side)
+    contents = [_content(work, side) for side in sides]
     return tuple(
         ProfileUnit(
             number=number,
-            key=_key(unit.files, content),
+            key=_key(unit, contents[owners[same][0]]),
             files=unit,
-            is_after=is_after,
-            is_shared=is_shared,
-            rows=sum(rows[_name(file)] for file in unit.files),
+            read_as=owners[same][0],
+            sides=frozenset(owners[same]),
+            partition=facts[_name(unit.files[0])][1],
+            rows=sum(facts[_name(file)][0] for file in unit.files),
         )
-        for number, (unit, is_after, is_shared) in enumerate(found)
+        for number, (same, unit) in enumerate(found.items())
     )
 
 
-def _read_units(store: FileIO, table: FileStoreTable, state: TableState) -> tuple[ReadUnit, ...]:
-    return plan_read(store, table.on(state.branch), state.snapshot, state.schema).units
+class _AlikeFiles:
+    """Tells which files show the same rows on several sides.
+
+    Of both states that is known from comparing their deletion vectors. The result of a merge has
+    the vectors of a state where these are the same bytes, else others.
+    """
+
+    def __init__(self, work: QualityWork) -> None:
+        self._masked = {original_name(each.key[2]) for each in work.diff.masks}
+        self._marks: dict[tuple[str, _Mark], object] = {}
+
+    def names(self, unit: ReadUnit, side: Side) -> Iterator[tuple[str, object]]:
+        """What is equal for files of which sides show the same rows; the states come first."""
+        for file in unit.files:
+            name, mark = _name(file), _mark_of(file)
+            if side is Side.MERGED:
+                yield name, self._marks.get((name, mark), ("of the result", mark))
+                continue
+            told = side if name in self._masked else None
+            self._marks[(name, mark)] = told
+            yield name, told
 
 
-def _row_counts(table: FileStoreTable, state: TableState) -> Iterator[tuple[str, int]]:
-    if state.snapshot is None:
-        return
-    files = visible_files(table.on(state.branch), state.snapshot, state.schema)
-    columns = (files[name].to_pylist() for name in ("file_name", "row_count"))
-    yield from ((original_name(name), count) for name, count in zip(*columns, strict=True))
+def _facts(files: pa.Table) -> dict[str, tuple[int, bytes]]:
+    """Rows and partition of each file."""
+    columns = (files[name].to_pylist() for name in ("file_name", "row_count", "partition"))
+    return {
+        original_name(name): (count, partition)
+        for name, count, partition in zip(*columns, strict=True)
+    }
 
 
 def _name(file: DataFile) -> str:
@@ -170,21 +239,15 @@ def _name(file: DataFile) -> str:
     return original_name(file.path.rpartition("/")[2])
 
 
-def _same_rows(
-    files: Iterable[DataFile], masked: set[str], *, is_after: bool
-) -> Iterator[tuple[str, bool | None]]:
-    """What is equal for files of which both sides show the same rows."""
-    for file in files:
-        name = _name(file)
-        yield name, is_after if name in masked else None
+def _mark_of(file: DataFile) -> _Mark:
+    return None if file.deleted is None else (file.deleted.index_path, file.deleted.range.offset)
 
 
-def _content(work: QualityWork) -> list[object]:
+def _content(work: QualityWork, side: ProfileSide) -> list[object]:
     """What else the profile of files depends on."""
-    schema = work.diff.after.schema
     columns = [[each.name, str(each.type)] for each in work.columns]
-    ids = [[each.before and each.before.id, each.after and each.after.id] for each in work.columns]
-    return [VERSION, columns, ids, list(work.keys), _merging(schema)]
+    ids = [None if field is None else field.id for field in side.sources]
+    return [VERSION, columns, ids, list(work.keys), _merging(side.state.schema)]
 
 
 def _merging(schema: TableSchema) -> list[list[str]]:
@@ -195,15 +258,8 @@ def _merging(schema: TableSchema) -> list[list[str]]:
     return sorted(list(each) for each in found)
 
 
-def _key(files: Iterable[DataFile], content: list[object]) -> str:
-    names = sorted(
-        [
-            _name(file),
-            None if file.deleted is None else file.deleted.index_path,
-            None if file.deleted is None else file.deleted.range.offset,
-        ]
-        for file in files
-    )
+def _key(unit: ReadUnit, content: list[object]) -> str:
+    names = sorted([_name(file), _mark_of(file)] for file in unit.files)
     text = json.dumps([names, content], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 

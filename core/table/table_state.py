@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY
+from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
@@ -44,3 +46,21 @@ class StagedState:
     schema: TableSchema
     schemas: Mapping[int, TableSchema]
     columns: tuple[str, ...]
+
+    @classmethod
+    def of_snapshot(
+        cls, table: FileStoreTable, snapshot: Snapshot | None, schema: TableSchema
+    ) -> "StagedState":
+        """Return a state that was committed as one that is staged; None has no files."""
+        return cls(
+            table=table,
+            files=MANIFEST_ENTRY.empty_table() if snapshot is None else table.live_files(snapshot),
+            index_files=(
+                INDEX_MANIFEST_ENTRY.empty_table()
+                if snapshot is None
+                else table.index_entries(snapshot)
+            ),
+            schema=schema,
+            schemas={each.id: each for each in table.schemas.all()},
+            columns=(),
+        )

@@ -138,7 +138,7 @@ def test_own_rows_are_those_that_the_other_side_does_not_share(
     bench.write("dev", rows_of(rng, range(2_000, 2_200), shift=3))
     found = profiled(bench, "main", "dev")
     assert found.units_read == 2
-    own, whole = (scope_of(found, each) for each in Scope)
+    own, whole = (scope_of(found, each) for each in (Scope.OWN, Scope.WHOLE))
     assert (own.rows, own.is_base_whole) == ((2_000, 200), True)
     assert whole.rows == (2_000, 2_200)
     # In a tenth of the rows hardly to be seen, and plain in the new ones.

@@ -1,0 +1,160 @@
+"""What merging one head into another would leave, staged to be looked at and taken away again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.diff.history_move import count
+from core.diff.state_diff import StateDiff, TableState
+from core.errors import ErrorKind, InvalidInput, Refused
+from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
+from core.merge.conflict import ConflictKind
+from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
+from core.procedures.call import ProcedureCall
+from core.procedures.merge_rows import messages_to_json
+from core.procedures.merge_spec import MergeKind
+from core.procedures.preview_merge import planned_merge
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.settle_rows import hide_rows, run_row_work, withdraw_rows
+from core.procedures.staged_result import sides_of_merge
+from core.procedures.stages import Facts
+from core.procedures.warehouse import Warehouse
+from core.table.table_state import StagedState
+
+_OURS: Final = Settling(how=Settle.OURS)
+# What nobody has settled counts as the target has it.
+_TARGET_WINS: Final = Policy(
+    kinds=tuple(KindRule(kind=kind, take=_OURS) for kind in ConflictKind),
+    tables=(TablePolicy(table=EVERY_TABLE, take=_OURS),),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WouldBe:
+    """What a merge would leave.
+
+    Attributes:
+        state: Its files, some of which may be gone once it was looked at.
+        field_ids: Its field ids by those of the source, where they differ.
+        of_target: Whether its field ids are those of the target; else it is the source itself.
+        open_conflicts: What nobody has settled; the target's rows and schema stand there.
+    """
+
+    state: StagedState
+    field_ids: Mapping[int, int]
+    of_target: bool
+    open_conflicts: int
+
+
+@contextmanager
+def would_be_result(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    diff: StateDiff,
+    progress: Progress,
+) -> Iterator[WouldBe]:
+    """Stage what merging the second state into the first would leave.
+
+    Rows that both sides changed are settled and written beside the files of the table, and removed
+    at the end.
+
+    Args:
+        warehouse: Where the table lies.
+        rows: Settles rows.
+        call: Who asks, and of which table.
+        diff: The states: heads of two branches.
+        progress: Told what is done and what is known.
+
+    Raises:
+        InvalidInput: The states are no heads of two branches.
+        Refused: They cannot be merged, or only once somebody settled a conflict.
+    """
+    merge = replace(
+        call,
+        name=str(MergeKind.MERGE),
+        arguments={
+            "table": call.text("table"),
+            "branch": diff.after.branch,
+            "target": diff.before.branch,
+        },
+    )
+    _check_branches(diff)
+    undecided = planned_merge(warehouse, merge)
+    if undecided.verdict is MergeVerdict.REFUSED:
+        raise _refused(undecided, " ".join(each.text for each in undecided.blocks))
+    merge = replace(merge, arguments={**merge.arguments, "policy": _TARGET_WINS.to_yaml()})
+    plan = planned_merge(warehouse, merge)
+    _check_heads(plan, diff)
+    if plan.verdict is MergeVerdict.CONFLICTS:
+        raise _refused(
+            plan,
+            f"{count(len(plan.conflicts), 'conflict')} must be settled before anybody knows what "
+            "the merge would leave.",
+        )
+    if plan.moves is None or plan.schema is None or plan.verdict is MergeVerdict.UP_TO_DATE:
+        takes_over = plan.verdict is MergeVerdict.FAST_FORWARD
+        left = diff.after if takes_over else diff.before
+        table = warehouse.table(Identifier.parse(call.text("table")).on_branch(left.branch))
+        yield WouldBe(
+            state=StagedState.of_snapshot(table, left.snapshot, left.schema),
+            field_ids={},
+            of_target=not takes_over,
+            open_conflicts=0,
+        )
+        return
+    conflicts = len(undecided.conflicts)
+    found = run_row_work(warehouse, rows, merge, plan, progress, writes=True)
+    written: Facts
+    if found is None:
+        written = hide_rows(warehouse, merge, plan)
+    else:
+        conflicts += found.conflicts.num_rows
+        written = {"rowMessages": messages_to_json(found.messages)}
+    try:
+        content = sides_of_merge(warehouse, merge, plan.id, written).after.content
+        assert isinstance(content, StagedState)
+        yield WouldBe(
+            state=content,
+            field_ids=plan.schema.field_ids,
+            of_target=True,
+            open_conflicts=conflicts,
+        )
+    finally:
+        withdraw_rows(warehouse, merge, written)
+
+
+def _check_branches(diff: StateDiff) -> None:
+    if diff.before.branch == diff.after.branch:
+        raise InvalidInput(
+            f"Both states are of branch {diff.before.branch!r}: nothing is merged. Compare the "
+            "heads of two branches.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+
+
+def _check_heads(plan: MergePlan, diff: StateDiff) -> None:
+    for state, head in ((diff.before, plan.ours), (diff.after, plan.theirs)):
+        if not _is_at(state, head):
+            raise InvalidInput(
+                f"{state.pinned} is not the head of {state.branch!r}: only heads are merged. "
+                "Compare the branches themselves.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _is_at(state: TableState, head: Snapshot | None) -> bool:
+    if state.snapshot is None or head is None:
+        return state.snapshot is head
+    return state.snapshot.identity.same_as(head.identity)
+
+
+def _refused(plan: MergePlan, why: str) -> Refused:
+    return Refused(
+        f"{plan.source!r} cannot be merged into {plan.target!r} of {plan.table}: {why} Nothing was "
+        "changed; compare without the merged result.",
+        kind=plan.blocks[0].kind if plan.blocks else ErrorKind.CONFLICTS_OPEN,
+    )

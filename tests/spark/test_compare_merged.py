@@ -1,0 +1,146 @@
+"""The quality of what a merge would leave: the figures of the table that the merge then makes."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.commit.schema_commit import add_column, change_schema, drop_column
+from core.errors import ErrorKind, PaimonError
+from core.format.data_types import STRING
+from core.format.identifier import Identifier
+from core.jobs.kept_profiles import KeptQuality
+from core.procedures.compare_quality import quality_name
+from core.procedures.compare_states import compare_states
+from core.quality.comparison import QualityComparison, Scope, ScopeComparison, SideFigures
+from core.spark.session import WarmSession
+from tests.support.branch_bench import tree
+from tests.support.compare_bench import Bench, Row
+
+TABLE: Final = Identifier.parse("db.t")
+OURS: Final = 'version: 1\ntables: {"*": {take: ours}}\n'
+
+
+def rows_of(ids: range, x: float) -> list[Row]:
+    rng = random.Random(x)
+    return [
+        (number, "ab"[number % 2], x + rng.random(), rng.choice(["red", None]), None, [1])
+        for number in ids
+    ]
+
+
+def compared(bench: Bench, a: str = "main", b: str = "dev") -> QualityComparison:
+    diff = compare_states(bench.warehouse, TABLE, a, b)
+    bench.run("compare_quality", a=a, b=b, merged=True)
+    kept = KeptQuality(folder=bench.kept.folder.parent / "quality")
+    found = kept.find(quality_name(TABLE, diff, reads_all=False, merges=True))
+    assert found is not None
+    return found
+
+
+def scope_of(found: QualityComparison, scope: Scope) -> ScopeComparison:
+    there = found.find_scope(scope)
+    assert there is not None
+    return there
+
+
+def figures(found: ScopeComparison) -> dict[str, SideFigures | None]:
+    return {each.name: each.after for each in found.columns}
+
+
+def both_write(bench: Bench) -> None:
+    bench.write("main", rows_of(range(150, 350), 2))
+    bench.write("dev", rows_of(range(300, 500), 3))
+
+
+def both_change_a_row(bench: Bench) -> None:
+    bench.write("main", [(7, "b", 40.0, "ours", None, [])])
+    bench.write("dev", [(7, "b", 50.0, "theirs", None, []), (8, "a", 60.0, "dev", None, [])])
+
+
+def only_dev_writes(bench: Bench) -> None:
+    bench.write("dev", rows_of(range(300, 500), 3))
+
+
+def only_main_writes(bench: Bench) -> None:
+    bench.write("main", rows_of(range(300, 500), 3))
+
+
+def dev_has_another_column(bench: Bench) -> None:
+    store = CommitStore.of(bench.store)
+    change_schema(bench.on("dev"), store, [add_column("note", STRING)], now_millis=1)
+    bench.write("dev", [(*row, "new") for row in rows_of(range(300, 450), 3)])
+    bench.write("main", rows_of(range(500, 550), 2))
+
+
+KEYED: Final = {"keys": ["id"], "options": {"bucket": "2"}}
+APART: Final = {"partitions": ["part"]}
+CELLS: Final[dict[str, tuple[dict[str, Any], Callable[[Bench], None], int]]] = {
+    "append": (APART, both_write, 0),
+    "append, another column": ({}, dev_has_another_column, 0),
+    "keyed, nothing open": (KEYED, dev_has_another_column, 0),
+    "keyed, open": (KEYED, both_change_a_row, 2),
+    "fast-forward": (KEYED, only_dev_writes, 0),
+    "up to date": (APART, only_main_writes, 0),
+}
+
+
+def test_the_merged_side_is_what_the_merge_leaves(session: WarmSession, tmp_path: Path) -> None:
+    for cell, (shape, change, conflicts) in CELLS.items():
+        bench = Bench(session, tmp_path / cell, **shape)
+        bench.write("main", rows_of(range(200), 1))
+        bench.run("create_branch", branch="dev")
+        change(bench)
+        before = tree(tmp_path / cell / "warehouse")
+        found = compared(bench)
+        assert tree(tmp_path / cell / "warehouse") == before, cell
+        assert found.open_conflicts == conflicts, cell
+        merged = scope_of(found, Scope.MERGED)
+        whole = scope_of(found, Scope.WHOLE)
+        assert merged.rows[0] == whole.rows[0], cell
+        bench.run("merge_branch", branch="dev", target="main", policy=OURS)
+        rows = bench.rows("main")
+        assert merged.rows[1] == len(rows), cell
+        after = scope_of(compared_plainly(bench), Scope.WHOLE)
+        for name, wanted in figures(after).items():
+            assert figures(merged)[name] == wanted, (cell, name)
+
+
+def compared_plainly(bench: Bench) -> QualityComparison:
+    """The first snapshot of main beside its head."""
+    diff = compare_states(bench.warehouse, TABLE, "main@1", "main")
+    bench.run("compare_quality", a="main@1", b="main")
+    kept = KeptQuality(folder=bench.kept.folder.parent / "quality")
+    found = kept.find(quality_name(TABLE, diff, reads_all=False))
+    assert found is not None
+    return found
+
+
+def test_files_of_the_merged_side_are_read_once(session: WarmSession, tmp_path: Path) -> None:
+    bench = Bench(session, tmp_path, **APART)
+    bench.write("main", rows_of(range(200), 1))
+    bench.run("create_branch", branch="dev")
+    both_write(bench)
+    # Two files each of the base, of main and of dev; the merge has all of them.
+    assert compared(bench).units_read == 6
+
+
+def test_what_cannot_be_merged_is_refused_by_name(session: WarmSession, tmp_path: Path) -> None:
+    bench = Bench(session, tmp_path)
+    bench.write("main", rows_of(range(10), 1))
+    bench.run("create_branch", branch="dev")
+    both_write(bench)
+    for a, b, said in (
+        ("main@1", "main", "Both states are of branch 'main'"),
+        ("main@1", "dev", "is not the head of 'main'"),
+    ):
+        with pytest.raises(PaimonError, match=said) as refused:
+            compared(bench, a, b)
+        assert refused.value.kind is ErrorKind.UNSUPPORTED
+    change_schema(bench.on("main"), CommitStore.of(bench.store), [drop_column("x")], now_millis=1)
+    bench.run("create_branch", branch="empty", empty=True)
+    with pytest.raises(PaimonError):
+        compared(bench, "empty", "dev")
