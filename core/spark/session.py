@@ -6,6 +6,7 @@ of its own while the caller's thread hears its progress: whoever listens may sto
 
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pyspark
@@ -31,6 +33,11 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 _POLL_SECONDS: Final = 0.1
 _RUNS_AT_ONCE: Final = 4
+_ANSWER_SECONDS: Final = 10
+# Of masters and servers that name no port; a master may be a list of several.
+_PORTS: Final = MappingProxyType({"spark": 7077, "sc": 15002})
+# Whatever the session is, times are told in UTC.
+_SESSION_CONF: Final = MappingProxyType({"spark.sql.session.timeZone": "UTC"})
 
 _log = logging.getLogger(__name__)
 
@@ -159,7 +166,9 @@ def open_session(settings: SparkSettings) -> WarmSession:
         StorageError: Spark did not start, or the server did not answer.
     """
     if settings.remote is not None:
+        _check_answers(settings.remote, "Spark Connect")
         return WarmSession(_connect(settings), settings)
+    _check_answers(settings.master, "The Spark master")
     java = find_java(cache=settings.cache)
     environment = {
         "JAVA_HOME": str(java.home),
@@ -184,14 +193,39 @@ def open_session(settings: SparkSettings) -> WarmSession:
             ) from error
 
 
+def _check_answers(address: str, what: str) -> None:
+    """Refuse an address where nobody listens, which Spark would go on asking for minutes."""
+    scheme, sign, places = address.partition("://")
+    if not sign or scheme not in _PORTS:
+        return
+    reason = OSError("it names no host")
+    for place in places.split(","):
+        # An address of Spark Connect may go on with parameters.
+        host = urlsplit(f"//{place.partition('/')[0]}")
+        try:
+            where = (host.hostname or "", host.port or _PORTS[scheme])
+            socket.create_connection(where, timeout=_ANSWER_SECONDS).close()
+        except ValueError as error:
+            reason = OSError(error)
+        except OSError as error:
+            reason = error
+        else:
+            return
+    raise StorageError(
+        f"{what} at {address} does not answer: {_first_line(reason)}. Check the address and that "
+        "it runs.",
+        address=address,
+    ) from reason
+
+
 def _configuration(settings: SparkSettings) -> dict[str, str]:
     conf = {
         "spark.app.name": "Branch Console",
         "spark.driver.memory": settings.memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **_SESSION_CONF,
         "spark.driver.extraJavaOptions": _java_options(),
     }
     if settings.is_local:
@@ -212,7 +246,7 @@ def _java_options() -> str:
 def _connect(settings: SparkSettings) -> SparkSession:
     try:
         builder = SparkSession.builder.remote(str(settings.remote))
-        for key, value in settings.conf.items():
+        for key, value in {**_SESSION_CONF, **settings.conf}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except ImportError as error:

@@ -86,7 +86,8 @@ def test_a_frame_is_read_as_often_and_by_as_many_queries_as_one_likes(
 ) -> None:
     frame = load(reading, table)
     frame.createOrReplaceTempView("read_often")
-    assert [frame.where("id < 2").count(), frame.count(), frame.where("id > 1").count()] == [3, 9, 6]
+    counts = [frame.where("id < 2").count(), frame.count(), frame.where("id > 1").count()]
+    assert counts == [3, 9, 6]
     both = "select * from read_often where id = 1 union all select * from read_often where id = 3"
     assert reading.spark.sql(both).count() == 6
 

@@ -1,0 +1,207 @@
+"""A process with a Spark session of its own: `python -m tests.support.session_child`.
+
+Arguments: the address of a Spark Connect server or of a cluster's master, and a folder that all
+nodes see. What it found comes as one line of JSON, by the names of its parts. PySpark is either
+classic or Connect for as long as a process lives, and has one session, so that a second one needs a
+process.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from core.commit.journal import Journal
+from core.errors import PaimonError
+from core.spark.data_source import FORMAT, register
+from core.spark.session import SparkSettings, WarmSession, open_session
+from core.spark.verify_files import FILES_TO_VERIFY, verify_data_files
+from tests.support.statements import Statements
+from tests.support.write_bench import WriteBench
+
+_BOUND_SECONDS: Final = 240
+_PROJECT: Final = Path(__file__).parents[2]
+_COLUMNS: Final = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "at": "TIMESTAMP_LTZ(6)"}
+_KEYED: Final = {"primary_keys": ("id",)}
+_TABLES: Final[dict[str, dict[str, Any]]] = {
+    "marked": {"options": {"deletion-vectors.enabled": "true"}},
+    "keyed": {**_KEYED, "options": {"bucket": "2"}},
+}
+_CHANGED: Final = [[1, "two", 0], [3, "three", 30], [4, "four", 60]]
+_WRONG: Final = (
+    "UPDATE db.keyed SET ^name = 'far too long'",
+    "MERGE INTO db.marked t USING db.keyed s ON t.id = ^s.i WHEN MATCHED THEN DELETE",
+    "MERGE INTO ^db.marked t USING (VALUES (1), (1)) AS s (id) ON t.id = s.id"
+    " WHEN MATCHED THEN UPDATE SET name = 'x'",
+    "INSERT INTO ^db.marked VALUES (NULL, 'x', NULL)",
+)
+EXPECTED: Final[dict[str, Any]] = {
+    "counted": 12,
+    "told": True,
+    "cancelled": "CANCELLED",
+    "goes on": 3,
+    "failed": "Spark could not fill: ValueError: this bucket has no bottom. "
+    "The worker's log has more.",
+    "changed": dict.fromkeys(_TABLES, _CHANGED),
+    "wrong": dict.fromkeys(_WRONG, "told"),
+    "format": [4, 12],
+    "verified": True,
+    "stopped": ["CANCELLED", "nothing left"],
+}
+"""What the process says where all is well."""
+
+
+def other_session(address: str, folder: Path) -> dict[str, Any]:
+    """Run the process, and return what it found."""
+    paths = os.pathsep.join([str(_PROJECT), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.session_child", address, str(folder)],
+        env={**os.environ, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"},
+        cwd=_PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=_BOUND_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _slowly(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        time.sleep(0.2)
+        yield batch
+
+
+def _broken(batches: Iterator[Any]) -> Iterator[Any]:
+    raise ValueError("this bucket has no bottom")
+    yield from batches
+
+
+def _runs(session: WarmSession) -> dict[str, Any]:
+    """Runs are counted, stopped, and told by the reason they fail for."""
+    told: list[tuple[int, int | None]] = []
+    frame = session.spark.range(0, 12, 1, 12).mapInArrow(_slowly, "id long")
+    rows = session.run(
+        lambda _: frame.count(), description="count", progress=lambda *c: told.append(c)
+    )
+    found: dict[str, Any] = {"counted": rows, "told": told[-1][1] is not None}
+    threading.Timer(0.5, session.cancel).start()
+    try:
+        session.run(lambda _: frame.count(), description="count")
+    except PaimonError as error:
+        found["cancelled"] = error.kind
+    found["goes on"] = session.run(lambda spark: spark.range(3).count(), description="count")
+    try:
+        session.run(
+            lambda spark: spark.range(1).mapInArrow(_broken, "id long").count(), description="fill"
+        )
+    except PaimonError as error:
+        found["failed"] = error.message
+    return found
+
+
+def _statements(sql: Statements) -> dict[str, Any]:
+    """Each kind of table is written and changed by each statement, and refuses what is wrong."""
+    changed: dict[str, Any] = {}
+    for name, settings in _TABLES.items():
+        sql.create(name, _COLUMNS, **settings)
+        sql(
+            f"INSERT INTO db.{name} VALUES (1, 'one', timestamp'1970-01-01 00:00'), "
+            "(2, 'two', NULL), (3, 'three', timestamp_seconds(30))"
+        )
+        sql(f"UPDATE db.{name} SET name = 'two' WHERE id = 1; DELETE FROM db.{name} WHERE id = 2")
+        sql(
+            f"MERGE INTO db.{name} t USING (SELECT id + 1 AS id, 'four' AS name, "
+            f"timestamp_seconds(60) AS at FROM db.{name}) s ON t.id = s.id AND t.id < 2 "
+            "WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND s.id > 3 THEN INSERT *"
+        )
+        rows = sql.rows(f"SELECT id, name, unix_seconds(at) FROM db.{name} ORDER BY id")
+        changed[name] = [list(row) for row in rows]
+    return {"changed": changed, "wrong": {text: _refused(sql, text) for text in _WRONG}}
+
+
+def _refused(sql: Statements, text: str) -> str:
+    try:
+        sql.refused(text)
+    except (AssertionError, PaimonError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "told"
+
+
+def _format(bench: WriteBench) -> list[int]:
+    """The format is written and read as it is in a notebook."""
+    spark = bench.session.spark
+    register(spark)
+    bench.create("formatted", {"id": "BIGINT NOT NULL"}, **_KEYED, options={"bucket": "2"})
+    where = {"warehouse": str(bench.folder), "table": "db.formatted"}
+    spark.range(0, 12, 1, 2).write.format(FORMAT).mode("append").options(**where).save()
+    read = spark.read.format(FORMAT).options(**where).load()
+    return [read.where("id < 4").count(), read.count()]
+
+
+def _is_verified(bench: WriteBench) -> bool:
+    """A file whose rows are not those that were written is found."""
+    table = bench.open("keyed")
+    files = table.live_files(table.head())  # type: ignore[arg-type]
+    listed = [
+        {
+            "path": table.data_paths().data_file("", each["bucket"], each["file_name"]),
+            "size": each["file_size"],
+            "row_count": each["row_count"] + 1,
+        }
+        for each in files.to_pylist()
+    ]
+    wrong = pa.Table.from_pylist(listed, schema=FILES_TO_VERIFY)
+    found = verify_data_files(bench.session, bench.warehouse.file_io, wrong)
+    return bool(listed) and found.num_rows == len(listed)
+
+
+def _stopped(bench: WriteBench) -> list[str]:
+    """A write that is cancelled on its way leaves no file and no entry of the journal."""
+    table = bench.create("stopped", {"id": "BIGINT", "name": "STRING"})
+    frame = bench.session.spark.range(0, 50_000_000, 1, 16).selectExpr(
+        "id", "sha2(cast(id as string), 512) as name"
+    )
+
+    def stop(done: int, total: int | None) -> None:
+        if total:
+            bench.session.cancel()
+
+    try:
+        bench.insert("stopped", frame, progress=stop)
+    except PaimonError as error:
+        files = bench.files("stopped") or Journal(bench.warehouse.store, table.paths).unfinished()
+        return [error.kind, f"left {files}" if files else "nothing left"]
+    return ["not cancelled"]
+
+
+def main(address: str, folder: str) -> None:
+    """Run all parts, and print what they found."""
+    is_remote = address.startswith("sc://")
+    settings = (
+        SparkSettings(remote=address)
+        if is_remote
+        else SparkSettings(master=address, memory="1g", cache=Path(folder) / "cache")
+    )
+    session = open_session(settings)
+    try:
+        warehouse = Path(folder) / "warehouse"
+        bench, sql = WriteBench(folder=warehouse, session=session), Statements(session, warehouse)
+        found = {**_runs(session), **_statements(sql), "format": _format(bench)}
+        found |= {"verified": _is_verified(bench), "stopped": _stopped(bench)}
+        print(json.dumps(found))
+    finally:
+        session.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
