@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from core.errors import FormatError, InvalidInput
 from core.format.identifier import MAIN_BRANCH
 
 Argument: TypeAlias = str | int | bool | None
+
+_OF_A_PREVIEW: Final = ("plan_id", "decisions")
+"""Arguments that say what somebody has looked at, not what is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class ProcedureCall:
         arguments = ", ".join(
             f"{name} => {_literal(value)}"
             for name, value in sorted(self.arguments.items())
-            if value is not None and name != "plan_id"
+            if value is not None and name not in _OF_A_PREVIEW
         )
         return f"CALL sys.{self.name}({arguments})"
 

@@ -10,6 +10,7 @@ from core.format.receipt import Receipt
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps
+from core.procedures.decisions import decisions_on_merge
 from core.procedures.drop_branch import open_operations
 from core.procedures.fast_forward import journal_of_forward
 from core.procedures.histories import history_of
@@ -34,7 +35,8 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
     (table, partition), `isolation` (serializable, snapshot), `policy` (YAML that settles conflicts
-    of rows), `override_gate` (why an operator publishes what the gate blocks), `reason`, `plan_id`.
+    of rows), `override_gate` (why an operator publishes what the gate blocks), `reason`, `plan_id`,
+    `plan_again` (go on with a new plan where the target moved and `decisions` still stand).
 
     Raises:
         NotFound: There is no such table or branch.
@@ -138,6 +140,7 @@ def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
         rows=settle_rows,
         withdraw=withdraw_rows,
         gate=sides_of_merge,
+        decisions=decisions_on_merge,
     )
 
 

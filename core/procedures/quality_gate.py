@@ -29,7 +29,7 @@ from core.quality.gate import (
     findings_of,
     judge,
 )
-from core.quality.rules import RuleSet
+from core.quality.rules import RuleKind, RuleSet
 
 OVERRIDE: Final = "override_gate"
 """The argument of a call that says why a result is published although the gate blocks it."""
@@ -76,6 +76,16 @@ def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
         check_role(call.role, Role.OPERATOR, "override the quality gate")
     rules = find_rules(warehouse, Identifier.parse(call.text("table")))
     return None if rules is None else rules.digest
+
+
+def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
+    """Whether a rule may be judged otherwise later, although nothing was committed since."""
+    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
+    # Conditions that people write may ask for the time, too.
+    return rules is not None and any(
+        each.kind in kinds or each.where is not None for each in rules.rules
+    )
 
 
 def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:

@@ -10,6 +10,7 @@ from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
 from core.procedures import branches
 from core.procedures.call import ProcedureCall
+from core.procedures.kept_results import forget_old_results
 from core.procedures.lifecycle import VERBS
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
@@ -53,13 +54,14 @@ def recover(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: 
 def recover_table(
     warehouse: Warehouse, table: FileStoreTable, *, running: Collection[str] = ()
 ) -> tuple[Recovery, ...]:
-    """Finish or take back the operations of one table.
+    """Finish or take back the operations of one table, and forget what nobody published in time.
 
     Args:
         warehouse: The warehouse.
         table: The table.
         running: Operations that somebody is at work on; they are left alone.
     """
+    forget_old_results(warehouse, table)
     journal = Journal(warehouse.store, table.paths)
     done = []
     for intent in journal.unfinished():

@@ -1,6 +1,7 @@
 """The verbs by their names, as a ProcedureCall knows them."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -12,16 +13,17 @@ from core.procedures.check_rules import check_rules
 from core.procedures.compare_quality import COMPARE_QUALITY, compare_quality
 from core.procedures.compare_rows_job import compare_rows_of_states
 from core.procedures.demo import build_demo
-from core.procedures.dry_run import dry_run_merge
 from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
+from core.procedures.merge_branch import MERGE_BRANCH
 from core.procedures.query import run_query
 from core.procedures.recover import recover
 from core.procedures.row_engine import RowEngine
+from core.procedures.run_verb import run_verb
 from core.procedures.settle_rows import compare_rows
 from core.procedures.stages import Stages
 from core.procedures.table_statement import run_table_statement
-from core.procedures.verb import Verb, run_verb
+from core.procedures.verb import Verb
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_statement import run_compact, run_write
 from core.sql.statement import COMPACT, QUERY
@@ -31,8 +33,8 @@ from core.sql.writes import WriteKind
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
 
-def _procedure(verb: Verb) -> Procedure:
-    return lambda warehouse, rows, call, stages: run_verb(verb, warehouse, rows, call, stages)
+def _procedure(verb: Verb, *, is_dry: bool = False) -> Procedure:
+    return partial(run_verb, verb, is_dry=is_dry)
 
 
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
@@ -43,7 +45,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         "compare_rows": compare_rows,
         "compare_states": compare_rows_of_states,
         "create_branch": create_branch,
-        "dry_run_merge": dry_run_merge,
+        "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
         "fast_forward": fast_forward,
         QUERY: run_query,
         COMPACT: run_compact,

@@ -24,8 +24,9 @@ from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.records import event_of, receipt_of, text_of
 from core.procedures.row_engine import RowEngine
+from core.procedures.run_verb import run_verb
 from core.procedures.stages import Stages
-from core.procedures.verb import Planned, Verb, run_verb, table_of
+from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 

@@ -10,25 +10,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.commit.journal import Ending
-from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError, Refused
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
+from core.procedures.decisions import Decisions
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
-from core.procedures.quality_gate import (
-    MESSAGE,
-    STAGE,
-    GateSides,
-    gate_journal,
-    judge_result,
-    rules_digest,
-)
-from core.procedures.records import number_of
+from core.procedures.quality_gate import GateSides
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.stages import Facts, Stages
-from core.procedures.verify_files import verify
+from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -70,6 +62,8 @@ class Verb:
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
             the plan's id and what `rows` returned. None where no row comes or goes.
+        decisions: Tells what somebody who looks at the preview decides on, so that a run may plan
+            again where a head moved. None where it never does.
     """
 
     name: str
@@ -81,47 +75,7 @@ class Verb:
     rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
     withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
     gate: Callable[[Warehouse, ProcedureCall, str, Facts], GateSides] | None = None
-
-
-def run_verb(
-    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
-) -> Receipt:
-    """Run a verb to its receipt; a call that ran before returns the receipt of then.
-
-    Raises:
-        NotAllowed: The role does not reach, or the store is not safe to write.
-        Refused: Something stands in the way, or the heads are not those of the preview.
-        CommitConflict: Another writer came in between; nothing of it is lost.
-    """
-    agreed, files_verified = call.find_text("plan_id"), 0
-    written: Facts = {}
-    judged: Facts = {}
-    if verb.arriving is not None:
-        checked = stages.run(
-            "check heads",
-            lambda _: _check(verb, warehouse, call),
-            message="Looking at what there is.",
-        )
-        if "receipt" in checked:
-            return Receipt.from_json(str(checked["receipt"]))
-        if "plan_id" in checked:
-            agreed = str(checked["plan_id"])
-            found = stages.run(
-                "verify files",
-                lambda progress: _verify(verb, warehouse, rows, call, progress),
-                message="Checking that the data files which arrive are there and whole.",
-            )
-            files_verified = number_of(found, "files")
-            written = _compare_rows(verb, warehouse, rows, call, stages)
-            if "rules" in checked:
-                judged = _judge(verb, warehouse, rows, call, agreed, written, stages)
-    facts = stages.run(
-        verb.name.replace("_", " "),
-        lambda _: _carry_out(verb, warehouse, call, agreed, files_verified, written, judged),
-        message=verb.doing,
-        publishes=True,
-    )
-    return Receipt.from_json(str(facts["receipt"]))
+    decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
 
 
 def finish_verb(verb: Verb, operation: Operation) -> Receipt:
@@ -153,103 +107,24 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.text("table")))
 
 
-def _check(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Facts:
-    """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
-    warehouse.check_writable()
-    if _begun(warehouse, call) is not None:
-        return {}
-    planned = _planned(verb, warehouse, call, call.find_text("plan_id"))
-    if planned.already is not None:
-        return {"receipt": planned.already.to_json()}
-    digest = None if verb.gate is None else rules_digest(warehouse, call)
-    return {"plan_id": planned.preview.plan_id, **({} if digest is None else {"rules": digest})}
+def plan_to_run(
+    verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None
+) -> Planned:
+    """Decide, for a run of the preview that was agreed to; None where nobody looked at one.
+
+    Raises:
+        NotAllowed: The role does not reach.
+        Refused: Something stands in the way, or the preview is another one by now.
+    """
+    planned = verb.plan(warehouse, call)
+    check_role(call.role, planned.preview.role, verb.what)
+    if planned.already is None:
+        planned.preview.raise_unless_runnable(agreed)
+    return planned
 
 
-def _verify(
-    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
-) -> Facts:
-    assert verb.arriving is not None
-    return {"files": verify(rows, verb.arriving(warehouse, call), call.text("table"), progress)}
-
-
-def _compare_rows(
-    verb: Verb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
-) -> Facts:
-    compare = verb.rows
-    if compare is None:
-        return {}
-    return stages.run(
-        "compare rows",
-        lambda progress: compare(warehouse, rows, call, progress),
-        message="Comparing rows that both sides may have changed.",
-    )
-
-
-def _judge(
-    verb: Verb,
-    warehouse: Warehouse,
-    rows: RowEngine,
-    call: ProcedureCall,
-    plan_id: str,
-    written: Facts,
-    stages: Stages,
-) -> Facts:
-    """Have the result judged; where it may not be published, what was written for it goes."""
-    gate = verb.gate
-    assert gate is not None
-    try:
-        return stages.run(
-            STAGE,
-            lambda progress: judge_result(
-                warehouse, rows, call, gate(warehouse, call, plan_id, written), progress
-            ),
-            message=MESSAGE,
-        )
-    except PaimonError:
-        _withdraw(verb, warehouse, call, written)
-        raise
-
-
-def _withdraw(verb: Verb, warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    if written and verb.withdraw is not None:
-        verb.withdraw(warehouse, call, written)
-
-
-def _carry_out(
-    verb: Verb,
-    warehouse: Warehouse,
-    call: ProcedureCall,
-    agreed: str | None,
-    files_verified: int,
-    written: Facts,
-    judged: Facts,
-) -> Facts:
-    warehouse.check_writable()
-    operation = _begun(warehouse, call)
-    if operation is None:
-        try:
-            planned = _planned(verb, warehouse, call, agreed)
-            _check_rows(planned, written)
-            journal = dict(planned.journal)
-            if verb.gate is not None and planned.already is None:
-                plan_id = planned.preview.plan_id
-                journal = gate_journal(warehouse, call, plan_id, planned.journal, judged)
-        except PaimonError:
-            _withdraw(verb, warehouse, call, written)
-            raise
-        if planned.already is not None:
-            return {"receipt": planned.already.to_json()}
-        journal = {**journal, **{k: v for k, v in written.items() if k != "plan_id"}}
-        if files_verified:
-            journal = {**journal, "filesVerified": files_verified}
-        operation = Operation.begin(
-            warehouse, planned.table, call, branch=planned.branch, plan=journal
-        )
-    return {"receipt": finish_verb(verb, operation).to_json()}
-
-
-def _check_rows(planned: Planned, written: Facts) -> None:
-    """Refuse rows that were compared for another preview."""
+def check_rows(planned: Planned, written: Facts) -> None:
+    """Raise Refused for rows that were compared for another preview."""
     if written and written.get("plan_id") != planned.preview.plan_id:
         raise Refused(
             f"{planned.preview.title}: a branch moved while rows were compared. Nothing was "
@@ -259,16 +134,8 @@ def _check_rows(planned: Planned, written: Facts) -> None:
         )
 
 
-def _planned(verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None) -> Planned:
-    planned = verb.plan(warehouse, call)
-    check_role(call.role, planned.preview.role, verb.what)
-    if planned.already is None:
-        planned.preview.raise_unless_runnable(agreed)
-    return planned
-
-
-def _begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
-    """The operation where it has begun; the branch that the call names may be gone by now."""
+def find_begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
+    """Return the operation where it has begun; the branch of the call may be gone by now."""
     named = Identifier.parse(call.text("table"))
     for identifier in dict.fromkeys((named.on_branch(MAIN_BRANCH), named)):
         try:

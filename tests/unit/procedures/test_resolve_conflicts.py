@@ -80,23 +80,3 @@ def test_old_versions_go_and_no_choice_is_taken_for_a_new_one(tmp_path: Path) ->
         save_draft(table.warehouse, CALL, first, stale)
     assert refused.value.kind is ErrorKind.COMMIT_CONFLICT
     assert find_resolution(table.warehouse, CALL).draft.version == 60
-
-
-def test_a_dry_run_tells_what_a_merge_would_and_leaves_the_head(tmp_path: Path) -> None:
-    table = ContestedTable(tmp_path / "warehouse", flights=3)
-    before = table.warehouse.table(NAME).head()
-    assert before is not None
-    with pytest.raises(Refused) as refused:
-        table.call("dry_run_merge", branch="fix-delays")
-    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
-    policy = f"version: 1\ntables: {{{NAME}: {{take: theirs}}}}\n"
-    files = sorted(str(each) for each in (tmp_path / "warehouse").rglob("data-*"))
-    told = table.call("dry_run_merge", branch="fix-delays", policy=policy)
-    assert f"Dry run: 'main' stays at snapshot {before.id}." in told.notes
-    assert any("8 conflicts settled" in note for note in told.notes)
-    assert table.warehouse.table(NAME).head() == before
-    assert sorted(str(each) for each in (tmp_path / "warehouse").rglob("data-*")) == files
-    table.call("merge_branch", branch="fix-delays", policy=policy, plan_id=told.plan_id)
-    after = table.warehouse.table(NAME).head()
-    assert after is not None
-    assert after.id == before.id + 1

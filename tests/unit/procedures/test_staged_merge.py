@@ -1,0 +1,259 @@
+"""A dry run stages what the merge publishes, and a merge plans again where heads move."""
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.commit.staged_results import staged_results
+from core.errors import ErrorKind, Refused
+from core.format.identifier import Identifier
+from core.format.receipt import Receipt
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_column_rule, with_table_rule
+from core.procedures.call import Argument, ProcedureCall
+from core.procedures.decisions import decisions_on_merge
+from core.procedures.kept_results import KEPT_MILLIS, forget_old_results
+from core.procedures.registry import run_call
+from core.procedures.run_verb import MOST_PLANS
+from core.procedures.stages import InlineStages
+from core.table.file_store_table import FileStoreTable
+from tests.support.contested_table import NAME, ContestedTable
+from tests.support.local_row_engine import LocalRows
+
+THEIRS = with_table_rule(Policy(), NAME, Settling.parse("theirs")).to_yaml()
+ASKED: dict[str, Argument] = {"table": NAME, "branch": "fix-delays", "policy": THEIRS}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ContestedTable:
+    return ContestedTable(tmp_path / "warehouse", flights=3)
+
+
+class Walk:
+    """Runs a procedure and keeps the stages that it walked through."""
+
+    def __init__(self, table: ContestedTable) -> None:
+        self.table = table
+        self.stages: list[str] = []
+
+    def __call__(
+        self, name: str, *, moves: Callable[[str], None] | None = None, **arguments: Argument
+    ) -> Receipt:
+        self.stages = []
+
+        def on_stage(stage: str, _: str) -> None:
+            self.stages.append(stage)
+            if moves is not None:
+                moves(stage)
+
+        call = ProcedureCall(
+            name=name,
+            arguments={**ASKED, **arguments},
+            actor="ada",
+            operation_id=uuid.uuid4().hex,
+        )
+        rows = LocalRows(self.table.warehouse.file_io)
+        return run_call(self.table.warehouse, rows, call, InlineStages(on_stage=on_stage))
+
+
+def main(table: ContestedTable) -> FileStoreTable:
+    return table.warehouse.table(Identifier.parse(NAME))
+
+
+def head_id(table: ContestedTable) -> int:
+    head = main(table).head()
+    assert head is not None
+    return head.id
+
+
+def data_files(table: ContestedTable) -> set[str]:
+    return {each.name for each in table.folder.rglob("data-*")}
+
+
+def kept(table: ContestedTable) -> int:
+    return len(staged_results(table.warehouse.store.files, main(table).paths))
+
+
+def test_a_merge_publishes_the_very_files_of_the_dry_run(table: ContestedTable) -> None:
+    walk, before, head = Walk(table), data_files(table), head_id(table)
+    told = walk("dry_run_merge")
+    assert walk.stages == ["check heads", "verify files", "compare rows", "keep the result"]
+    assert f"Dry run: 'main' stays at snapshot {head}." in told.notes
+    assert any(note.startswith("8 conflicts of rows settled") for note in told.notes)
+    assert "6 rows staged in 2 files." in told.notes
+    assert head_id(table) == head
+    staged = data_files(table) - before
+    assert len(staged) == 2
+    # Trying it once more finds what is there.
+    assert walk("dry_run_merge").plan_id == told.plan_id
+    assert "compare rows" not in walk.stages
+    assert data_files(table) == before | staged
+
+    walk("merge_branch", plan_id=told.plan_id)
+    assert walk.stages == ["check heads", "take what was staged", "verify files", "merge branch"]
+    assert head_id(table) == head + 1
+    assert data_files(table) == before | staged
+    now = main(table).head()
+    assert now is not None
+    assert staged <= set(main(table).live_files(now)["file_name"].to_pylist())
+    assert kept(table) == 0
+
+
+def test_what_was_staged_is_forgotten_once_it_is_of_no_use(table: ContestedTable) -> None:
+    walk, before = Walk(table), data_files(table)
+    walk("dry_run_merge")
+    staged = data_files(table) - before
+    # Somebody decides otherwise: the files of before go.
+    other = with_table_rule(Policy(), NAME, Settling.parse("ours")).to_yaml()
+    walk("dry_run_merge", policy=other)
+    assert not staged & data_files(table)
+    assert kept(table) == 1
+    # A day passes.
+    clock = table.warehouse.clock
+    forget_old_results(table.warehouse, main(table))
+    assert kept(table) == 1
+    object.__setattr__(table.warehouse, "clock", lambda: clock() + KEPT_MILLIS + 1)
+    forget_old_results(table.warehouse, main(table))
+    assert (kept(table), data_files(table)) == (0, before)
+
+
+def test_what_another_engine_has_removed_is_computed_anew(table: ContestedTable) -> None:
+    walk, before = Walk(table), data_files(table)
+    walk("dry_run_merge")
+    gone = next(each for each in table.folder.rglob("data-*") if each.name not in before)
+    gone.unlink()
+    walk("merge_branch")
+    assert walk.stages[1:4] == ["take what was staged", "verify files", "compare rows"]
+    head = main(table).head()
+    assert head is not None
+    live = set(main(table).live_files(head)["file_name"].to_pylist())
+    assert gone.name not in live
+    assert live <= data_files(table)
+
+
+def test_of_two_merges_of_one_result_one_publishes_it(table: ContestedTable) -> None:
+    walk, second = Walk(table), Walk(table)
+    told = walk("dry_run_merge")
+
+    def somebody_else(stage: str) -> None:
+        if stage == "verify files":
+            second("merge_branch", plan_id=told.plan_id)
+
+    with pytest.raises(Refused) as refused:
+        walk("merge_branch", moves=somebody_else, plan_id=told.plan_id)
+    assert refused.value.kind is ErrorKind.HEAD_MOVED
+    # The first had taken the result, so the second computed its own; nothing that is live went.
+    assert "compare rows" in second.stages
+    head = main(table).head()
+    assert head is not None
+    assert set(main(table).live_files(head)["file_name"].to_pylist()) <= data_files(table)
+
+
+def test_a_target_that_moves_is_planned_again_while_decisions_stand(
+    table: ContestedTable,
+) -> None:
+    table.call("compare_rows", branch="fix-delays")
+    moved: list[int] = []
+
+    def once(stage: str) -> None:
+        if stage == "merge branch" and not moved:
+            # The same rows once more: another snapshot, the same conflicts.
+            table.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+            moved.append(head_id(table))
+
+    walk = Walk(table)
+    with pytest.raises(Refused) as refused:
+        walk("merge_branch", moves=once)
+    assert refused.value.kind is ErrorKind.HEAD_MOVED
+    moved.clear()
+    done = Walk(table)
+    receipt = done("merge_branch", moves=once, plan_again=True)
+    assert done.stages.count("plan again") == 1
+    assert head_id(table) == moved[0] + 1
+    (note,) = [each for each in receipt.notes if each.startswith("Planned again")]
+    assert f"{moved[0]} by main)" in note
+
+
+def test_a_target_that_moves_all_the_time_is_given_up_after_three_plans(
+    table: ContestedTable,
+) -> None:
+    def always(stage: str) -> None:
+        if stage == "merge branch":
+            table.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+
+    walk, before = Walk(table), data_files(table)
+    with pytest.raises(Refused, match="planned again 3 times already") as refused:
+        walk("merge_branch", moves=always, plan_again=True)
+    assert refused.value.kind is ErrorKind.HEAD_MOVED
+    assert walk.stages.count("plan again") == MOST_PLANS
+    left = {each for each in data_files(table) - before if not each.startswith("data-main")}
+    assert left == set()
+
+
+def test_a_target_that_moves_while_the_merge_is_published_is_planned_again(
+    table: ContestedTable,
+) -> None:
+    clock, walk = table.warehouse.clock, Walk(table)
+    looked: list[str] = []
+
+    def ticking() -> int:
+        looked.extend(walk.stages[-1:])
+        if looked.count("merge branch") == 2:
+            # The plan was made, and the operation begins right now.
+            object.__setattr__(table.warehouse, "clock", clock)
+            table.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+        return clock()
+
+    object.__setattr__(table.warehouse, "clock", ticking)
+    receipt = walk("merge_branch", plan_again=True)
+    assert walk.stages.count("plan again") == 1
+    assert receipt.operation_id.endswith("-again-1")
+    (move,) = receipt.moves
+    assert move.after_id == head_id(table)
+    head = main(table).head()
+    assert head is not None
+    live = set(main(table).live_files(head)["file_name"].to_pylist())
+    assert live <= data_files(table)
+
+
+def test_what_would_have_to_be_decided_anew_stops_it_and_is_said(table: ContestedTable) -> None:
+    def asked() -> str:
+        call = ProcedureCall(name="merge_branch", arguments=ASKED, actor="ada", operation_id="look")
+        return decisions_on_merge(table.warehouse, call).to_text()
+
+    table.call("compare_rows", branch="fix-delays")
+    decided = asked()
+    cells: dict[str, tuple[Callable[[], object], ErrorKind, str]] = {
+        "other rows collide": (
+            lambda: table.write("main", delay=9, note="late"),
+            ErrorKind.CONFLICTS_OPEN,
+            "other rows collide",
+        ),
+        "the source moved": (
+            lambda: table.write("fix-delays", delay=8, note="measured"),
+            ErrorKind.HEAD_MOVED,
+            "the source moved too",
+        ),
+    }
+    for name, (change, kind, said) in cells.items():
+        change()
+        head = head_id(table)
+        walk = Walk(table)
+        with pytest.raises(Refused) as refused:
+            walk("merge_branch", plan_id="0" * 16, plan_again=True, decisions=decided)
+        assert (refused.value.kind, said in refused.value.message) == (kind, True), name
+        assert "every decision is kept" in refused.value.message, name
+        assert head_id(table) == head, name
+
+
+def test_a_policy_that_leaves_conflicts_open_is_refused_and_stages_nothing(
+    table: ContestedTable,
+) -> None:
+    some = with_column_rule(Policy(), NAME, "note", Settling.parse("ours")).to_yaml()
+    before = data_files(table)
+    with pytest.raises(Refused) as refused:
+        Walk(table)("dry_run_merge", policy=some)
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert (kept(table), data_files(table)) == (0, before)
