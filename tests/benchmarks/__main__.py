@@ -13,6 +13,7 @@ from tests.benchmarks import (
     branch_operations,
     commit_one_row,
     commit_storm,
+    compare_quality,
     live_files,
     merge_append,
     metadata_diff,
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B5": commit_storm.run,
     "B5-one-row": commit_one_row.run,
     "B6": branch_operations.run,
+    "B7": compare_quality.run,
     "B9": read_rows.run,
     "B10": write_rows.run,
 }

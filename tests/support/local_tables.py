@@ -16,7 +16,7 @@ from core.spark.readers import TableRead
 from core.storage.file_io import FileIO
 from tests.support.table_files import TableFiles
 
-_CREATED = dt.datetime(2026, 1, 2, 3, 4, 5)
+CREATED = dt.datetime(2026, 1, 2, 3, 4, 5)
 
 
 class LocalTable(TableFiles):
@@ -36,7 +36,7 @@ class LocalTable(TableFiles):
     def append(self, rows: pa.Table, *, level: int = 0) -> Snapshot:
         """Commit rows as data files of the newest schema."""
         target = WriteTarget(
-            schema=self.newest, paths=self.paths, store=self.file_io, created=_CREATED
+            schema=self.newest, paths=self.paths, store=self.file_io, created=CREATED
         )
         parts = [MANIFEST_ENTRY.empty_table()]
         for number, (partition, bucket, part) in enumerate(

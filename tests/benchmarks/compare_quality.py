@@ -1,0 +1,183 @@
+"""B7: the quality of a branch beside its main, by ours, by plain Spark, and by datacompy.
+
+The branch shares all files of main, and adds rows of its own: a twentieth. What main looks like was
+profiled before, and is timed apart. Plain Spark profiles both sides whole, in one aggregation each,
+with the sketches that it has; datacompy matches the rows of both by their key.
+"""
+
+import importlib.util
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.commit.file_store_commit import FileStoreCommit
+from core.format.data_types import parse_data_type
+from core.procedures.call import ProcedureCall
+from core.procedures.registry import run_call
+from core.procedures.row_engine import NoRowEngine
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+from core.spark.conform import conform
+from core.spark.data_files import WriteTarget, split, write_bucket
+from core.table.data_file_paths import data_file_paths
+from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
+from tests.support.local_tables import CREATED, LocalTable
+from tests.support.table_files import a_schema
+
+SPARK: Final = "spark profile"
+DATACOMPY: Final = "datacompy"
+BASE: Final = "ours, of main before"
+WARM_CALLS: Final = 2
+FILES: Final = "files.json"
+DRIFTED: Final = "f0"
+COLUMNS: Final[Mapping[str, str]] = {
+    "id": "BIGINT",
+    **{f"i{at}": "BIGINT" for at in range(6)},
+    **{f"f{at}": "DOUBLE" for at in range(6)},
+    "price": "DECIMAL(12, 2)",
+    "day": "DATE",
+    "at": "TIMESTAMP(6)",
+    **{f"s{at}": "STRING" for at in range(3)},
+    "code": "STRING",
+}
+_ROWS_PER_COMMIT: Final = 500_000
+_NOT_THERE: Final = (
+    "not installed (`pip install datacompy`); its own figure is 11.3 s for 10M rows with polars"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A table of `rows` rows, of which a branch has a twentieth more."""
+
+    rows: int
+
+    @property
+    def own_rows(self) -> int:
+        """What only the branch has."""
+        return self.rows // 20
+
+    @property
+    def expected(self) -> Mapping[str, int]:
+        """What everybody must find: every tenth `s0` is null, and one column drifted."""
+        after = self.rows + self.own_rows
+        return {"before": self.rows, "after": after, "nulls": after // 10, "drifted": 1}
+
+
+CASES: Final = {
+    "tiny": [Case(rows=4_000)],
+    "small": [Case(rows=1_000_000)],
+    "full": [Case(rows=10_000_000)],
+}
+
+
+def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
+    """Run all cases of a scale; see `live_files.run`."""
+    for case in CASES[scale]:
+        warehouse = folder / f"quality-{case.rows}"
+        own_bytes = make_warehouse(warehouse, case)
+        contestants, absent = find_contestants()
+        of_main = Contestant(name=BASE, command=command_of("base"))
+        before, wrong_before = hold([of_main], warehouse, 1, {"before": case.rows})
+        samples, wrong = hold(contestants, warehouse, rounds, case.expected)
+        result = Result(
+            benchmark="B7",
+            case={"rows x 20": case.rows, "own": case.own_rows},
+            samples=(*samples, *before),
+            wrong=(*wrong_before, *wrong),
+            absent=absent,
+        )
+        yield replace(result, targets=tuple(_targets(result, own_bytes)))
+
+
+def make_warehouse(folder: Path, case: Case) -> int:
+    """Write the table `db.t` and its branch `dev`; return the bytes of the branch's own files."""
+    fields = [(name, parse_data_type(text)) for name, text in COLUMNS.items()]
+    schema = a_schema(0, fields, options={"bucket": "-1"})
+    table = LocalTable(folder, schema)
+    for start in range(0, case.rows, _ROWS_PER_COMMIT):
+        table.append(rows_of(start, min(case.rows, start + _ROWS_PER_COMMIT), shift=0.0))
+    warehouse = Warehouse.open(str(folder))
+    call = ProcedureCall(
+        name="create_branch", arguments={"table": "db.t", "branch": "dev"}, actor="benchmark",
+        operation_id="make",
+    )  # fmt: skip
+    run_call(warehouse, NoRowEngine(), call, InlineStages())
+    dev = warehouse.table("db.t$branch_dev")
+    target = WriteTarget(
+        schema=dev.schema(), paths=dev.paths, store=warehouse.file_io, created=CREATED
+    )
+    rows = rows_of(case.rows, case.rows + case.own_rows, shift=1.0)
+    messages = [
+        CommitMessage(
+            partition=partition,
+            bucket=bucket,
+            total_buckets=-1,
+            new_files=write_bucket(
+                target, partition, bucket, [part], next_sequence=0, file_id=f"own-{number}"
+            ).new_files,
+        )
+        for number, (partition, bucket, part) in enumerate(split(conform(rows, schema), target))
+    ]
+    FileStoreCommit(dev, CommitStore.of(warehouse.file_io)).commit(messages, user="benchmark")
+    paths = {}
+    for side, there in (("before", warehouse.table("db.t")), ("after", dev)):
+        head = there.head()
+        assert head is not None
+        paths[side] = data_file_paths(there, there.live_files(head)).to_pylist()
+    (folder / FILES).write_text(json.dumps(paths), encoding="utf-8")
+    return sum(sum(each.new_files["file_size"].to_pylist()) for each in messages)
+
+
+def rows_of(start: int, end: int, *, shift: float) -> pa.Table:
+    """Rows of COLUMNS; `shift` moves the column DRIFTED, in deviations."""
+    rng, ids = np.random.default_rng(start), np.arange(start, end, dtype=np.int64)
+    words = np.char.add("w", (ids % 40).astype(str))
+    columns: dict[str, object] = {"id": ids}
+    for at in range(6):
+        columns[f"i{at}"] = rng.integers(0, 10 ** (at + 2), len(ids))
+        columns[f"f{at}"] = rng.normal(shift if f"f{at}" == DRIFTED else 0.0, 1.0, len(ids))
+    cents = pa.array(rng.integers(0, 10**6, len(ids), dtype=np.int32))
+    columns["price"] = cents.cast(pa.decimal128(12, 2))
+    columns["day"] = pa.array((ids % 365).astype(np.int32), pa.date32())
+    columns["at"] = pa.array(ids % 10**6 * 1_000_000, pa.timestamp("us"))
+    for at in range(3):
+        columns[f"s{at}"] = pa.array(words, mask=(ids % 10 == 0) if at == 0 else None)
+    columns["code"] = pa.array(np.char.add("code ", (ids % 100_000).astype(str)))
+    return pa.table({name: columns[name] for name in COLUMNS})
+
+
+def find_contestants() -> tuple[list[Contestant], dict[str, str]]:
+    """Ours, plain Spark, and datacompy where it is installed."""
+    found = [
+        Contestant(name=OURS, command=command_of("ours")),
+        Contestant(name=SPARK, command=command_of("spark")),
+    ]
+    if importlib.util.find_spec(DATACOMPY) is None:
+        return found, {DATACOMPY: _NOT_THERE}
+    return [*found, Contestant(name=DATACOMPY, command=command_of(DATACOMPY), max_rounds=3)], {}
+
+
+def command_of(who: str) -> Callable[[Path], Sequence[str]]:
+    """How one turn of a contestant is started."""
+    module = "tests.benchmarks.child_quality"
+    return lambda folder: [sys.executable, "-m", module, str(folder), who]
+
+
+def _targets(result: Result, own_bytes: int) -> Iterator[Target]:
+    read = max(sample.answer["bytes"] for sample in result.of(OURS))
+    yield at_most("bytes read, of those that are not shared", read / own_bytes, 1.05)
+    for peer in (SPARK, DATACOMPY):
+        ratios = result.ratios(peer, "cold")
+        middle = statistics.median(ratios) if ratios else None
+        yield at_least(f"five times as fast as {peer}", middle, 5.0)
+    yield at_most("seconds to compare again", statistics.median(result.warm(OURS)), 2.0)
