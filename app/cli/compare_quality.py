@@ -11,6 +11,7 @@ from app.models.compare_quality import (
     summary,
 )
 from app.models.quality_figures import figure_table
+from app.models.quality_map import quality_map
 from app.services import Services
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, NotFound
@@ -76,6 +77,7 @@ def print_quality(found: QualityComparison) -> None:
         )  # fmt: skip
         _print_drifted(found, scope)
         print_line()
+    _print_map(found)
     for note in found.notes:
         print_line(note)
     print_fields({"read": read_words(found)})
@@ -90,3 +92,18 @@ def _print_drifted(found: QualityComparison, scope: ScopeComparison) -> None:
         figures = figure_table(found, scope, column)
         first, *sides, last = figures.titles
         print_rows((first.lower(), *(f">{each}" for each in sides), last.lower()), figures.lines)
+
+
+def _print_map(found: QualityComparison) -> None:
+    drift = quality_map(found.drift_map)
+    if drift is None:
+        return
+    print_line("by partition:")
+    cells = [each for each in drift.cells if each.severity]
+    print_rows(
+        ("partition", "column", "rating", "what"),
+        ((each.partition, each.column, str(each.rating), each.words) for each in cells),
+    )
+    for sentence in drift.left_out:
+        print_line(f"Left out: {sentence}.")
+    print_line()

@@ -22,6 +22,7 @@ from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
 from app.widgets.problem import guarded
+from app.widgets.quality_map import show_quality_map
 from core.diff.state_diff import StateDiff
 from core.format.identifier import Identifier
 from core.procedures.compare_quality import COMPARE_QUALITY
@@ -84,6 +85,7 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
         return
     column = _picked_column(scope)
     _show_bars(scope)
+    show_quality_map(found, column.name, _COLUMN)
     _show_columns(found, scope)
     _show_column(found, scope, column)
 

@@ -18,6 +18,7 @@ from core.quality.drift import (
     bins_of,
     measure_drift,
 )
+from core.quality.drift_map import DriftMap
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -155,6 +156,7 @@ class QualityComparison:
         scopes: At least that of own rows; others only where shared files were read.
         open_conflicts: How many conflicts a merge would leave to be settled, which count as A has
             it; None where merging was not looked at.
+        drift_map: By partition; None for a table without, or where none differs.
         units_read: What was read for it.
         units_known: What had been read before.
         bytes_read: Of files that were read.
@@ -171,6 +173,7 @@ class QualityComparison:
     notes: tuple[str, ...]
     finished_millis: int
     open_conflicts: int | None = None
+    drift_map: DriftMap | None = None
 
     def find_scope(self, scope: Scope) -> ScopeComparison | None:
         """Return what is said of some rows, None where they were not compared."""
@@ -188,6 +191,7 @@ class QualityComparison:
             ValueError, KeyError, TypeError: The text is something else, or of another release.
         """
         raw = json.loads(text)
+        drift_map = raw["drift_map"]
         if raw.pop("version") != VERSION:
             raise ValueError("of another release")
         return cls(
@@ -195,6 +199,7 @@ class QualityComparison:
                 **raw,
                 "scopes": tuple(map(_scope, raw["scopes"])),
                 "notes": tuple(raw["notes"]),
+                "drift_map": None if drift_map is None else DriftMap.from_object(drift_map),
             }
         )
 

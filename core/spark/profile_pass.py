@@ -3,16 +3,17 @@
 Units that both sides have are read once. What was profiled before is taken from where it is kept.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from core.errors import ErrorKind, InvalidInput
 from core.quality.comparison import QualityComparison, Scope, ScopeComparison, compare_profiles
 from core.quality.drift import LEAST_ROWS
-from core.quality.profile import EXACT, SIDE, UNIT, Profile, merge_profiles
+from core.quality.profile import EXACT, SIDE, UNIT, Profile
 from core.quality.profile_codec import profile_from_table, profile_to_table
 from core.quality.work import QualityWork
+from core.spark.profile_parts import PartitionParts, SideParts
 from core.spark.profile_units import (
     ProfileTask,
     ProfileUnit,
@@ -34,9 +35,6 @@ SMALL_ROWS: Final = 200_000
 _SMALL_BYTES: Final = 64 << 20
 SHARED_BYTES: Final = 1 << 30
 """Up to so many bytes of files that both sides have are read without being asked for."""
-
-_Parts: TypeAlias = dict[frozenset[Side], Profile]
-"""The profiles of rows by the sides that show them."""
 
 # What tasks found is added up before more are started: the driver never holds all of it.
 _WAVE: Final = 200
@@ -143,13 +141,17 @@ class ProfilePass:
         # What is kept costs nothing, however large the files are that it was made of.
         left = shared if is_small[1] else [each for each in shared if not self._holds(each)]
         reads_shared = work.reads_all or sum(each.size for each in left) <= self._shared_bytes
-        found = self._parts(task, own, work, is_small=is_small[0])
-        if reads_shared:
-            found |= self._parts(task, shared, work, is_small=is_small[1])
+        parts, partitions = SideParts(work.kinds), PartitionParts(units, work)
+        for group, small in ((own, is_small[0]), (shared if reads_shared else [], is_small[1])):
+            for unit, profile in self._profiled(task, group, is_small=small):
+                parts.add(unit.sides, profile, EXACT if small else SIDE)
+                partitions.add(unit, profile, EXACT if small else UNIT)
+        whole = parts.of(Side.BEFORE) if reads_shared else None
         return QualityComparison(
             before=str(work.diff.before.pinned),
             after=str(work.diff.after.pinned),
-            scopes=tuple(_scopes(work, found, reads_shared=reads_shared)),
+            scopes=tuple(_scopes(work, parts, whole)),
+            drift_map=partitions.drift(whole),
             open_conflicts=None if work.merged is None else work.merged.open_conflicts,
             units_read=self._read.units,
             units_known=self._read.known,
@@ -165,52 +167,37 @@ class ProfilePass:
         rows, size = (sum(each.rows for each in units), sum(each.size for each in units))
         return rows <= self._small_rows and size <= _SMALL_BYTES
 
-    def _parts(
-        self,
-        task: ProfileTask,
-        units: Iterable[ProfileUnit],
-        work: QualityWork,
-        *,
-        is_small: bool,
-    ) -> _Parts:
-        groups: dict[frozenset[Side], list[ProfileUnit]] = {}
-        for each in units:
-            groups.setdefault(each.sides, []).append(each)
-        return {
-            owners: self._profiled(task, group, work, is_small=is_small)
-            for owners, group in groups.items()
-        }
-
     def _profiled(
-        self,
-        task: ProfileTask,
-        units: Sequence[ProfileUnit],
-        work: QualityWork,
-        *,
-        is_small: bool,
-    ) -> Profile:
+        self, task: ProfileTask, units: Sequence[ProfileUnit], *, is_small: bool
+    ) -> Iterator[tuple[ProfileUnit, Profile]]:
         if is_small:
-            return merge_profiles(list(self._here(task, units)), work.kinds, EXACT)
-        whole: list[Profile] = []
+            yield from self._here(task, units)
+            return
         for start in range(0, len(units), _WAVE):
-            found = self._in_tasks(task, units[start : start + _WAVE])
-            whole = [merge_profiles([*whole, *found], work.kinds, SIDE)]
-        return merge_profiles(whole, work.kinds, SIDE)
+            yield from self._in_tasks(task, units[start : start + _WAVE])
 
-    def _here(self, task: ProfileTask, units: Sequence[ProfileUnit]) -> Iterator[Profile]:
+    def _here(
+        self, task: ProfileTask, units: Sequence[ProfileUnit]
+    ) -> Iterator[tuple[ProfileUnit, Profile]]:
         for done, unit in enumerate(units):
             self._progress(done, len(units))
             self._read.units += 1
             self._read.size += unit.size
-            yield task.profile(unit, EXACT)
+            yield unit, task.profile(unit, EXACT)
 
-    def _in_tasks(self, task: ProfileTask, units: Sequence[ProfileUnit]) -> list[Profile]:
-        known = {unit.number: self._kept.find(unit.key) for unit in units}
-        found = [each for each in known.values() if each is not None]
-        left = [unit for unit in units if known[unit.number] is None]
-        self._read.known += len(found)
+    def _in_tasks(
+        self, task: ProfileTask, units: Sequence[ProfileUnit]
+    ) -> Iterator[tuple[ProfileUnit, Profile]]:
+        left = []
+        for unit in units:
+            known = self._kept.find(unit.key)
+            if known is None:
+                left.append(unit)
+            else:
+                self._read.known += 1
+                yield unit, known
         if not left:
-            return found
+            return
         answers = run_units(
             self._open_session(),
             left,
@@ -219,14 +206,14 @@ class ProfilePass:
             description="profile columns",
             progress=self._progress,
         )
-        keys = {unit.number: unit.key for unit in left}
+        by_number = {unit.number: unit for unit in left}
         for answer in answers:
+            unit = by_number[answer["number"]]
             profile = profile_from_table(from_bytes(answer["profile"]))
-            self._kept.keep(keys[answer["number"]], profile)
-            found.append(profile)
+            self._kept.keep(unit.key, profile)
+            yield unit, profile
         self._read.units += len(left)
         self._read.size += sum(unit.size for unit in left)
-        return found
 
 
 _NOT_WHOLE: Final = (
@@ -244,14 +231,11 @@ def _notes(work: QualityWork, *, reads_shared: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _scopes(work: QualityWork, found: _Parts, *, reads_shared: bool) -> Iterator[ScopeComparison]:
-    def of(is_wanted: Callable[[frozenset[Side]], bool]) -> Profile:
-        parts = [profile for owners, profile in found.items() if is_wanted(owners)]
-        return merge_profiles(parts, work.kinds, EXACT)
-
-    old = of(lambda owners: Side.BEFORE in owners and Side.AFTER not in owners)
-    new = of(lambda owners: Side.AFTER in owners and Side.BEFORE not in owners)
-    whole = of(lambda owners: Side.BEFORE in owners) if reads_shared else None
+def _scopes(
+    work: QualityWork, parts: SideParts, whole: Profile | None
+) -> Iterator[ScopeComparison]:
+    old = parts.of(Side.BEFORE, without=Side.AFTER)
+    new = parts.of(Side.AFTER, without=Side.BEFORE)
     # Where one side only added rows, the other has none of its own that these could resemble.
     is_base_whole = whole is not None and old.rows < LEAST_ROWS and new.rows > 0
     base = whole if whole is not None and is_base_whole else old
@@ -260,9 +244,7 @@ def _scopes(work: QualityWork, found: _Parts, *, reads_shared: bool) -> Iterator
     )
     if whole is None:
         return
-    after = of(lambda owners: Side.AFTER in owners)
-    yield compare_profiles(whole, after, work.columns, work.keys, Scope.WHOLE)
+    yield compare_profiles(whole, parts.of(Side.AFTER), work.columns, work.keys, Scope.WHOLE)
     if work.merged is not None:
-        merged = of(lambda owners: Side.MERGED in owners)
-        columns = work.merged.against(work.columns)
+        columns, merged = work.merged.against(work.columns), parts.of(Side.MERGED)
         yield compare_profiles(whole, merged, columns, work.keys, Scope.MERGED)

@@ -26,6 +26,7 @@ from core.quality.comparison import (
     SideFigures,
 )
 from core.quality.drift import Rating
+from core.quality.drift_map import Base
 from core.quality.work import plan_quality
 from core.spark.profile_pass import KeptUnits, NothingKept, ProfilePass
 from core.spark.session import WarmSession
@@ -150,6 +151,36 @@ def test_own_rows_are_those_that_the_other_side_does_not_share(
     assert without.scopes[0].rows == (0, 200)
     assert {each.rating for each in without.scopes[0].columns} == {Rating.FEW_ROWS}
     assert any("not read" in note for note in without.notes)
+
+
+def test_drift_is_told_by_partition(session: WarmSession, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    bench = Bench(session, tmp_path, **SHAPES["append by partition"])
+    bench.write("main", rows_of(rng, range(1_000)))
+    bench.run("create_branch", branch="dev")
+    fine = rows_of(rng, range(1_000, 1_400, 2))
+    moved = rows_of(rng, range(1_001, 1_401, 2), shift=4)
+    few = [(row[0], "few", *row[2:]) for row in rows_of(rng, range(2_000, 2_030))]
+    new = [(row[0], "new", *row[2:]) for row in rows_of(rng, range(3_000, 3_200), shift=4)]
+    bench.write("dev", [*fine, *moved, *few, *new])
+    for limits in ({}, {"small_rows": 0}, {"shared_bytes": 0}):
+        found = profiled(bench, "main", "dev", **limits).drift_map
+        assert found is not None
+        there = {each.partition: each for each in found.partitions}
+        assert found.left_out == 0
+        severities = [each.severity for each in found.partitions]
+        assert severities == sorted(severities, reverse=True)
+        assert there["part=few"].cells == ()
+        if "shared_bytes" in limits:
+            assert {each.cells for each in found.partitions} == {()}
+            continue
+        bases = {name: (each.base, each.rows) for name, each in there.items()}
+        assert bases["part=b"] == (Base.PARTITION, (500, 200))
+        assert bases["part=new"] == (Base.WHOLE, (1_000, 200))
+        for name, rating in (("a", Rating.CALM), ("b", Rating.ALARM), ("new", Rating.ALARM)):
+            cells = {each.column: each.rating for each in there[f"part={name}"].cells}
+            assert cells["x"] is rating, (limits, name)
+            assert "part" not in cells, (limits, name)
 
 
 def test_tasks_read_no_unit_twice(session: WarmSession, tmp_path: Path) -> None:

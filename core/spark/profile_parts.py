@@ -1,0 +1,113 @@
+"""Profiles of units, added up by the sides that show their rows, and by partition."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.format.binary_row import decode_row
+from core.format.partition_path import partition_path
+from core.format.table_schema import TableSchema
+from core.quality.drift_map import MOST_PARTITIONS, DriftMap
+from core.quality.partition_drift import compare_partition
+from core.quality.profile import EXACT, ColumnKind, Detail, Profile, merge_profiles
+from core.quality.work import QualityWork
+from core.spark.profile_units import ProfileUnit, Side
+
+_HELD: Final = 200
+"""So many profiles are held before they become one: memory never holds all of them."""
+
+_HELD_OF_PARTITION: Final = 8
+
+
+class SideParts:
+    """Rows that the same sides show are profiled together, so that each is added up once."""
+
+    def __init__(self, kinds: Mapping[str, ColumnKind], held: int = _HELD) -> None:
+        """Begin with no rows.
+
+        Args:
+            kinds: The columns.
+            held: How many profiles are held before they become one.
+        """
+        self._kinds = kinds
+        self._held = held
+        self._parts: dict[frozenset[Side], list[Profile]] = {}
+        self._details: dict[frozenset[Side], Detail] = {}
+
+    def add(self, sides: frozenset[Side], profile: Profile, detail: Detail) -> None:
+        """Take a profile of rows that some sides show; of the sum `detail` is kept."""
+        self._details[sides] = detail
+        parts = self._parts.setdefault(sides, [])
+        parts.append(profile)
+        if len(parts) >= self._held:
+            self._add_up(sides)
+
+    def of(self, side: Side, *, without: Side | None = None) -> Profile:
+        """The profile of all that a side shows, or of what another one does not show."""
+        chosen = [each for each in self._parts if side in each and without not in each]
+        for each in chosen:
+            self._add_up(each)
+        return merge_profiles([self._parts[each][0] for each in chosen], self._kinds, EXACT)
+
+    def _add_up(self, sides: frozenset[Side]) -> None:
+        parts = self._parts[sides]
+        if len(parts) > 1:
+            self._parts[sides] = [merge_profiles(parts, self._kinds, self._details[sides])]
+
+
+class PartitionParts:
+    """The same for the partitions in which most rows differ; no others are looked at."""
+
+    def __init__(self, units: Sequence[ProfileUnit], work: QualityWork) -> None:
+        """Choose among the partitions of the units of a comparison."""
+        self._work = work
+        self._schema = work.diff.after.schema
+        rows: Counter[bytes] = Counter()
+        if _is_partitioned_alike(work.diff.before.schema, self._schema):
+            for each in units:
+                if each.sides != {Side.MERGED} and not each.is_shared:
+                    rows[each.partition] += each.rows
+        self._parts = {
+            partition: SideParts(work.kinds, _HELD_OF_PARTITION)
+            for partition, _ in rows.most_common(MOST_PARTITIONS)
+        }
+        self._left_out = len(rows) - len(self._parts)
+
+    def add(self, unit: ProfileUnit, profile: Profile, detail: Detail) -> None:
+        """Take the profile of a unit; of the sum `detail` is kept."""
+        parts = self._parts.get(unit.partition)
+        if parts is not None:
+            parts.add(unit.sides, profile, detail)
+
+    def drift(self, whole: Profile | None) -> DriftMap | None:
+        """Compare each partition; None for a table without partitions, or where none differs.
+
+        Args:
+            whole: All of A; None where what both sides have was not read.
+        """
+        if not self._parts:
+            return None
+        types = self._schema.partition_type.types
+        # In a partition its own columns are constant.
+        keys = self._schema.partition_keys
+        columns = [each for each in self._work.columns if each.name not in keys]
+        found = [
+            compare_partition(
+                partition_path(decode_row(partition, types), self._schema),
+                (
+                    parts.of(Side.BEFORE, without=Side.AFTER),
+                    parts.of(Side.AFTER, without=Side.BEFORE),
+                ),
+                None if whole is None else parts.of(Side.BEFORE),
+                whole,
+                columns,
+                self._work.keys,
+            )
+            for partition, parts in self._parts.items()
+        ]
+        worst = sorted(found, key=lambda each: (-each.severity, each.partition))
+        return DriftMap(partitions=tuple(worst), left_out=self._left_out)
+
+
+def _is_partitioned_alike(before: TableSchema, after: TableSchema) -> bool:
+    return bool(after.partition_keys) and before.partition_keys == after.partition_keys
