@@ -62,8 +62,9 @@ def verify_data_files(
     progress(0, asked.num_rows)
     if asked.num_rows == 0:
         return FILE_PROBLEMS.empty_table()
-    if store.scheme == "memory":
-        # Such a store lives in this process; no task could see it.
+    # A store in memory lives in this process: no task could see it. And one task's share of files
+    # is looked through here before Spark has planned a job.
+    if store.scheme == "memory" or asked.num_rows <= _FILES_PER_TASK:
         found = _check_batch(store, asked)
     else:
         found = _check_in_tasks(session, store, asked, progress)
