@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.diff.file_masks import Masks, joined_masks, masks_since
-from core.diff.logical_log import Compaction, LogicalLog, Step, keys_of
+from core.diff.logical_log import Compaction, LogicalLog, Place, Step, keys_of
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY
 
@@ -68,6 +68,15 @@ def files_in(identities: Iterable[str], *logs: LogicalLog) -> pa.Table:
         parts.append(log.files(wanted))
         wanted.difference_update(parts[-1]["identity"].to_pylist())
     return pa.concat_tables(parts)
+
+
+def by_place(files: pa.Table) -> dict[Place, pa.Table]:
+    """The entries of files, or of index files, of each bucket that has any."""
+    at: dict[Place, list[int]] = {}
+    columns = (files[name].to_pylist() for name in ("partition", "bucket"))
+    for row, place in enumerate(zip(*columns, strict=True)):
+        at.setdefault(place, []).append(row)
+    return {place: files.take(rows) for place, rows in at.items()}
 
 
 def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:

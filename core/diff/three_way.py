@@ -1,10 +1,12 @@
 """Three sides of one thing, and the rule that settles most of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,11 @@ class ThreeWay(Generic[T]):
     def mirrored(self) -> "ThreeWay[T]":
         """The same with target and source exchanged."""
         return ThreeWay(base=self.base, ours=self.theirs, theirs=self.ours)
+
+
+def each_side(sides: ThreeWay[T], of: Callable[[T], V]) -> ThreeWay[V]:
+    """Return what `of` says of each side."""
+    return ThreeWay(base=of(sides.base), ours=of(sides.ours), theirs=of(sides.theirs))
 
 
 class Unresolved(Enum):

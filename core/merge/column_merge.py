@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from core.diff.three_way import ThreeWay, Unresolved, settle
+from core.diff.three_way import ThreeWay, Unresolved, each_side, settle
 from core.format.data_types import (
     ArrayType,
     DataField,
@@ -19,7 +19,7 @@ from core.format.data_types import (
     with_nullable,
 )
 from core.merge.conflict import ConflictKind, Take
-from core.merge.schema_findings import EITHER_SIDE, SchemaFindings, each_side
+from core.merge.schema_findings import EITHER_SIDE, SchemaFindings
 from core.merge.type_lattice import can_widen, join_types
 
 _COLUMNS: Final = "003/A6"

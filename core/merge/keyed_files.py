@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.diff.logical_log import Place
-from core.diff.table_changes import TableChanges, files_in
+from core.diff.table_changes import TableChanges, by_place, files_in
 from core.errors import ErrorKind
 from core.format.binary_row import decode_row
 from core.format.table_schema import BucketMode, TableSchema
@@ -30,8 +30,8 @@ def merge_keyed_files(
         naming: How places are told.
     """
     found = Findings()
-    changed_by_us = _by_place(ours.files(ours.added | ours.removed))
-    changed_by_them = _by_place(theirs.files(theirs.added | theirs.removed))
+    changed_by_us = by_place(ours.files(ours.added | ours.removed))
+    changed_by_them = by_place(theirs.files(theirs.added | theirs.removed))
     _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
     shows_level_0 = not schema.skips_level_0
     add: set[str] = set()
@@ -93,16 +93,8 @@ def _swap(
 
 
 def _at(place: Place, side: TableChanges, identities: frozenset[str]) -> set[str]:
-    found = _by_place(side.log.files(identities)).get(place)
+    found = by_place(side.log.files(identities)).get(place)
     return set() if found is None else set(found["identity"].to_pylist())
-
-
-def _by_place(files: pa.Table) -> dict[Place, pa.Table]:
-    at: dict[Place, list[int]] = {}
-    columns = (files[name].to_pylist() for name in ("partition", "bucket"))
-    for row, place in enumerate(zip(*columns, strict=True)):
-        at.setdefault(place, []).append(row)
-    return {place: files.take(rows) for place, rows in at.items()}
 
 
 def _only_adds(files: pa.Table, side: TableChanges) -> bool:

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Final
 
 from core.diff.schema_diff import harm_of_option
-from core.diff.three_way import ThreeWay, Unresolved, settle
+from core.diff.three_way import ThreeWay, Unresolved, each_side, settle
 from core.format import options as table_options
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
-from core.merge.schema_findings import EITHER_SIDE, SchemaFindings, each_side
+from core.merge.schema_findings import EITHER_SIDE, SchemaFindings
 
 _RULE: Final = "003/P"
 # What an option says of one branch: which branch stands behind it, how long its snapshots last,

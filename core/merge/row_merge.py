@@ -4,9 +4,9 @@ A row follows the side that changed it; changes of different columns both hold; 
 conflict, which a policy may settle. NULL equals NULL, and mirrored sides give the mirrored verdict.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, assert_never
+from typing import Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.same_values import Bools, same_values
-from core.diff.three_way import ThreeWay
+from core.diff.three_way import ThreeWay, each_side
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind
 from core.merge.engine_rules import EngineRules
@@ -23,8 +23,6 @@ from core.merge.resolution import BASE, OURS, THEIRS, OpenConflicts, Settled, se
 from core.merge.row_text import cell_texts, conflict_ids, key_ids, row_texts
 from core.merge.row_work import ROWS_OF_SIDES, RowVerdict, row_conflict_schema
 
-A = TypeVar("A")
-B = TypeVar("B")
 Ints = npt.NDArray[np.int64]
 
 _BY_CELL: Final = -1
@@ -257,7 +255,7 @@ def _align(tables: Sequence[pa.Table], schema: TableSchema) -> tuple[pa.Table, l
 
 
 def _changes(name: str, rows: ThreeWay[_Side], rules: EngineRules) -> _Changes:
-    columns = _each(rows, lambda side: side.column(name))
+    columns = each_side(rows, lambda side: side.column(name))
     ours, theirs = (
         ~same_values(columns.base, columns.ours),
         ~same_values(columns.base, columns.theirs),
@@ -329,7 +327,7 @@ def _conflicts_at(
     keys = ids.take(at)
     texts_of_rows = None
     if column is None or policy.decides_by_row(table):
-        texts_of_rows = _each(
+        texts_of_rows = each_side(
             state.rows, lambda side: row_texts(side.rows.take(at), pa.array(side.is_there).take(at))
         )
     if column is None:
@@ -337,8 +335,8 @@ def _conflicts_at(
         base, ours, theirs = (pa.array(np.full(len(at), side)) for side in (BASE, OURS, THEIRS))
         values, texts = ThreeWay(base=base, ours=ours, theirs=theirs), texts_of_rows
     else:
-        values = _each(state.rows, lambda side: side.column(column).take(at))
-        texts = _each(values, cell_texts)
+        values = each_side(state.rows, lambda side: side.column(column).take(at))
+        texts = each_side(values, cell_texts)
     return OpenConflicts(
         column=column,
         ids=conflict_ids(keys, column),
@@ -349,12 +347,12 @@ def _conflicts_at(
         row_texts=texts_of_rows,
         at=at,
         keys=state.keys,
-        rows=_each(state.rows, lambda side: side.rows),
+        rows=each_side(state.rows, lambda side: side.rows),
     )
 
 
 def _kinds(state: _State, at: Ints) -> pa.Array:
-    there = _each(state.rows, lambda side: side.is_there[at])
+    there = each_side(state.rows, lambda side: side.is_there[at])
     kinds = np.where(there.base, str(ConflictKind.MODIFY_MODIFY), str(ConflictKind.ADD_ADD))
     kinds = np.where(there.ours == there.theirs, kinds, str(ConflictKind.DELETE_MODIFY))
     return pa.array(kinds, pa.string())
@@ -431,7 +429,7 @@ def _follow(state: _State, settled: Sequence[_SettledColumn]) -> Ints:
 def _merge_column(
     state: _State, name: str, follows: Ints, settled: Sequence[_SettledColumn]
 ) -> pa.Array:
-    columns = _each(state.rows, lambda side: side.column(name))
+    columns = each_side(state.rows, lambda side: side.column(name))
     changes, here = state.changes[name], np.arange(state.count)
     sources = [columns.ours, columns.theirs, columns.base]
     side = np.where(changes.theirs & ~changes.ours, THEIRS, OURS)
@@ -527,9 +525,3 @@ def _bools(array: pa.Array) -> Bools:
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
-
-
-def _each(sides: ThreeWay[A], function: Callable[[A], B]) -> ThreeWay[B]:
-    return ThreeWay(
-        base=function(sides.base), ours=function(sides.ours), theirs=function(sides.theirs)
-    )

@@ -1,20 +1,12 @@
 """What a schema merge comes upon: conflicts, how they were settled, and what is only reported."""
 
-from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 from core.diff.three_way import ThreeWay
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 
-T = TypeVar("T")
-V = TypeVar("V")
-
 EITHER_SIDE: Final = (Take.OURS, Take.THEIRS)
-
-
-def each_side(sides: ThreeWay[T], of: Callable[[T], V]) -> ThreeWay[V]:
-    """Return what `of` says of each side."""
-    return ThreeWay(base=of(sides.base), ours=of(sides.ours), theirs=of(sides.theirs))
 
 
 class SchemaFindings:

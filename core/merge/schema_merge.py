@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from core.diff.three_way import ThreeWay, Unresolved, settle
+from core.diff.three_way import ThreeWay, Unresolved, each_side, settle
 from core.errors import ErrorKind, NotFound
 from core.format import options as table_options
 from core.format.data_types import DataType, with_nullable
@@ -19,7 +19,7 @@ from core.merge.column_merge import ColumnRules, find_gaps, merge_columns
 from core.merge.conflict import Conflict, ConflictKind, Take
 from core.merge.field_ids import NOTHING_KNOWN, FieldIds, map_field_ids
 from core.merge.option_merge import merge_options
-from core.merge.schema_findings import SchemaFindings, each_side
+from core.merge.schema_findings import SchemaFindings
 
 _COLUMNS: Final = "003/A6"
 _KEYS: Final = "003/keys"

@@ -1,15 +1,15 @@
 """The rows of a merge: which buckets a row engine compares, and what it leaves for the commit."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.diff.logical_log import Place
-from core.diff.table_changes import TableChanges
-from core.diff.three_way import ThreeWay
+from core.diff.table_changes import TableChanges, by_place
+from core.diff.three_way import ThreeWay, each_side
 from core.format.index_manifest import deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
@@ -58,7 +58,27 @@ def row_work(
         ours=(target, sides.ours.head),
         theirs=(source, sides.theirs.head),
     )
-    return tuple(_work(heads, sides, place) for place in places)
+    files = each_side(heads, lambda head: _by_place(_live(*head, places)))
+    marks = each_side(heads, lambda head: _by_place(_marks(*head)))
+    changed_by_us, changed_by_them = (
+        _by_place(side.changes.files(side.changes.added | side.changes.removed))
+        for side in (sides.ours, sides.theirs)
+    )
+    # Where readers do not look at level 0, nothing is replayed.
+    replays = not sides.ours.schema.skips_level_0
+    return tuple(
+        RowWork(
+            partition=place[0],
+            bucket=place[1],
+            files=_at(files, place),
+            marks=_at(marks, place),
+            ours_changed=_appended(sides.ours.changes, changed_by_us(place)),
+            theirs_changed=(
+                _appended(sides.theirs.changes, changed_by_them(place)) if replays else None
+            ),
+        )
+        for place in places
+    )
 
 
 def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
@@ -139,48 +159,32 @@ def joined_messages(
     return tuple(found.values())
 
 
-def _work(
-    heads: ThreeWay[tuple[FileStoreTable, Snapshot]], sides: MergeSides, place: Place
-) -> RowWork:
-    return RowWork(
-        partition=place[0],
-        bucket=place[1],
-        files=ThreeWay(
-            base=_live(*heads.base, place),
-            ours=_live(*heads.ours, place),
-            theirs=_live(*heads.theirs, place),
-        ),
-        marks=ThreeWay(
-            base=_marks(*heads.base, place),
-            ours=_marks(*heads.ours, place),
-            theirs=_marks(*heads.theirs, place),
-        ),
-        ours_changed=_appended(sides.ours.changes, place),
-        # Where readers do not look at level 0, nothing is replayed.
-        theirs_changed=(
-            None if sides.ours.schema.skips_level_0 else _appended(sides.theirs.changes, place)
-        ),
+def _by_place(files: pa.Table) -> Callable[[Place], pa.Table]:
+    """Look up the entries of a bucket; a bucket without any has an empty table."""
+    found, nothing = by_place(files), files.schema.empty_table()
+    return lambda place: found.get(place, nothing)
+
+
+def _at(sides: ThreeWay[Callable[[Place], pa.Table]], place: Place) -> ThreeWay[pa.Table]:
+    return each_side(sides, lambda entries: entries(place))
+
+
+def _live(table: FileStoreTable, snapshot: Snapshot, places: Sequence[Place]) -> pa.Table:
+    return table.live_files(
+        snapshot,
+        partitions={partition for partition, _ in places},
+        buckets={bucket for _, bucket in places},
     )
 
 
-def _marks(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:
-    return _at(deletion_vector_entries(table.index_entries(snapshot)), place)
+def _marks(table: FileStoreTable, snapshot: Snapshot) -> pa.Table:
+    return deletion_vector_entries(table.index_entries(snapshot))
 
 
-def _live(table: FileStoreTable, snapshot: Snapshot, place: Place) -> pa.Table:
-    return table.live_files(snapshot, partitions=[place[0]], buckets=[place[1]])
-
-
-def _appended(changes: TableChanges, place: Place) -> pa.Table | None:
+def _appended(changes: TableChanges, files: pa.Table) -> pa.Table | None:
     """Files that hold just what a side changed in a bucket; None where it did more than append."""
-    files = _at(changes.files(changes.added | changes.removed), place)
     is_appended = set(files["identity"].to_pylist()) <= changes.added
     return files if is_appended and not any(files["level"].to_pylist()) else None
-
-
-def _at(files: pa.Table, place: Place) -> pa.Table:
-    there = zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)
-    return files.filter(pa.array([each == place for each in there], pa.bool_()))
 
 
 def _encoded(files: pa.Table) -> str:
