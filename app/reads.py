@@ -37,7 +37,7 @@ from core.procedures.browse_values import (
     TableSummary,
     TagItem,
 )
-from core.procedures.call import Argument
+from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.resolve_conflicts import Resolution
 from core.quality.comparison import QualityComparison
@@ -189,6 +189,11 @@ def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
     return get_services().preview_merge(arguments)
 
 
+def decisions(arguments: Mapping[str, Argument]) -> str:
+    """Return what somebody decides on who starts this merge now."""
+    return get_services().decisions(arguments)
+
+
 def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
     """Return the conflicts of rows that a run has found for a plan, None before any run."""
     try:
@@ -228,6 +233,11 @@ def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:
 def job(job_id: str) -> JobView:
     """Return one job."""
     return get_services().job(job_id)
+
+
+def call_of_job(job_id: str) -> ProcedureCall:
+    """Return the command that a job runs."""
+    return get_services().call_of_job(job_id)
 
 
 def worker() -> WorkerView | None:

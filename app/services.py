@@ -66,6 +66,7 @@ from core.procedures.compare_quality import quality_name
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
 from core.procedures.consequence import Preview
+from core.procedures.decisions import decisions_on_merge
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
@@ -258,6 +259,11 @@ class Services:
         # Where a head moved in between, the run must see that it is not what was shown.
         return MergeDecision(plan=plan, preview=replace(preview, plan_id=plan.id))
 
+    def decisions(self, arguments: Mapping[str, Argument]) -> str:
+        """Return what somebody decides on who starts this merge now, for a run to plan again by."""
+        call = self.call("merge_branch", arguments, "decisions")
+        return decisions_on_merge(self.warehouse, call).to_text()
+
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
         return read_row_conflicts(self.warehouse, table, plan_id)
@@ -333,9 +339,13 @@ class Services:
         """Let a job go on from its last finished step."""
         return self.jobs_of_warehouse.resume(job_id)
 
+    def call_of_job(self, job_id: str) -> ProcedureCall:
+        """Return the command that a job runs."""
+        return self.jobs_of_warehouse.call_of(job_id)
+
     def run_again(self, job_id: str, operation_id: str) -> str:
         """Start the command of a job anew, as the person of these settings; return the new job."""
-        call = self.jobs_of_warehouse.call_of(job_id)
+        call = self.call_of_job(job_id)
         return self.start(call.name, call.arguments, operation_id)
 
     def worker_log(self) -> str:

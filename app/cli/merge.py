@@ -27,7 +27,6 @@ from app.cli.output import (
     print_rows,
     size,
 )
-from app.cli.preview_text import DryRunOption
 from app.models.merge_preview import (
     MergeDecision,
     otherwise_words,
@@ -50,6 +49,7 @@ from core.quality.rules import RuleSet
 merges = typer.Typer()
 
 _PROCEDURE: Final = "merge_branch"
+_TRIED: Final = "dry_run_merge"
 _REFUSED: Final = 1
 _CONFLICTS_LISTED: Final = 50
 _STOPS: Final = (MergeVerdict.CONFLICTS, MergeVerdict.REFUSED)
@@ -87,7 +87,17 @@ def merge(
     ] = None,
     reason: ReasonOption = None,
     override_gate: OverrideGateOption = None,
-    dry_run: DryRunOption = False,
+    plan_again: Annotated[
+        bool,
+        typer.Option("--plan-again", help="Go on where the target moves and nothing else does."),
+    ] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Tell what metadata tell of it; run nothing.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Do all but publish; the merge publishes what it staged."),
+    ] = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -110,12 +120,15 @@ def merge(
         print_merge(plan, _schema_change(services, identifier, plan))
         print_gate(rules)
     refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
-    if dry_run or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
-        return _print_end(plan, rules, refusal, dry_run=dry_run, as_json=as_json)
+    if preview or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
+        return _print_end(plan, rules, refusal, is_preview=preview, as_json=as_json)
+    again: dict[str, Argument] = {}
+    if plan_again:
+        again = {"plan_again": True, "decisions": services.decisions(arguments)}
     return run_call(
         services,
-        _PROCEDURE,
-        {**arguments, "plan_id": plan.id},
+        _TRIED if dry_run else _PROCEDURE,
+        {**arguments, **again, "plan_id": plan.id},
         background=background,
         as_json=as_json,
         beside={**plan.to_object(), **gate_document(rules)},
@@ -213,17 +226,17 @@ def _print_end(
     rules: RuleSet | None,
     refusal: PaimonError | None,
     *,
-    dry_run: bool,
+    is_preview: bool,
     as_json: bool,
 ) -> int:
     """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
     if as_json:
-        error = {} if refusal is None or dry_run else {"error": error_object(refusal)}
+        error = {} if refusal is None or is_preview else {"error": error_object(refusal)}
         print_json({**plan.to_object(), **gate_document(rules), **error})
     elif refusal is not None:
         print_error(refusal, as_json=False)
-    # What only waits, such as another job on the target, is no part of a dry run's answer.
-    is_refused = plan.verdict in _STOPS if dry_run else refusal is not None
+    # What only waits, such as another job on the target, is no part of a preview.
+    is_refused = plan.verdict in _STOPS if is_preview else refusal is not None
     return _REFUSED if is_refused else 0
 
 

@@ -5,6 +5,7 @@ from datetime import tzinfo
 from app.models.wording import code, full_count, moment, plain, size
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import SnapshotIdentity
+from core.procedures.call import AGAIN
 
 _LABELS = {
     "snapshots_added": "Snapshots added",
@@ -17,6 +18,11 @@ _LABELS = {
     "rows_added": "Rows added",
     "bytes_written": "Bytes written",
 }
+
+
+def job_of(receipt: Receipt) -> str:
+    """Return the job of an operation, which may have tried it under ids of its own."""
+    return receipt.operation_id.partition(AGAIN)[0]
 
 
 def count_pairs(counts: Counts) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Jobs: what works in the background, and one job step by step."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
@@ -23,6 +24,7 @@ from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
 
 _PER_PAGE = 25
+_MERGES = ("merge_branch", "dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
 _STATE = Column(label="State", weight=1.3)
@@ -253,10 +255,25 @@ def _show_commands(job: JobView, place: Location) -> None:
             help="The same command as a new job; it is refused where the heads have moved",
         ):  # fmt: skip
             start_again(job, place_of(job))
+        _show_way_back(job)
         if place_of(job).table:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
+
+
+def _show_way_back(job: JobView) -> None:
+    """Lead from a merge that did not come to be to its preview: every decision is kept there."""
+    if job.name not in _MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
+        return
+    with suppress(PaimonError):
+        given = reads.call_of_job(job.id).arguments
+        names = {"source": "branch", **{name: name for name in ("target", "scope", "isolation")}}
+        view = {name: str(given[each]) for name, each in names.items() if given.get(each)}
+        if given.get("strict"):
+            view["strict"] = "1"
+        place = place_of(job)
+        state.link(PageName.MERGE, "Look at the merge", place, view=view, icon=":material/merge:")
 
 
 def _cancel(job_id: str) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 from app import reads, state
 from app.models.actions import Action
 from app.models.location import Location
-from app.models.receipt_text import count_pairs, move_words, receipt_markdown
+from app.models.receipt_text import count_pairs, job_of, move_words, receipt_markdown
 from app.models.wording import code, duration, moment, plain
 from app.state import PageName
 from app.widgets import rows
@@ -94,6 +94,6 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             )
             state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
         state.link(
-            PageName.JOB, "Job", place, view={"id": receipt.operation_id},
+            PageName.JOB, "Job", place, view={"id": job_of(receipt)},
             icon=":material/checklist:",
         )  # fmt: skip

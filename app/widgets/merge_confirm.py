@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 
 import streamlit as st
 
+from app import reads
 from app.models.actions import Form
 from app.models.merge_preview import MergePreview
 from app.models.wording import code, plain, plural
@@ -18,9 +20,15 @@ from core.errors import ErrorKind
 from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
 from core.merge.merge_plan import MergePlan
+from core.procedures.call import Argument
 from core.procedures.consequence import Preview, Weight, blocks
+from core.procedures.run_verb import MOST_PLANS
 
 _DRY = "dry"
+_AS_STAGED = (
+    "While neither head moves, this publishes the very files that the dry run has staged; nothing "
+    "is compared, written or judged again."
+)
 
 
 class Mode(StrEnum):
@@ -59,19 +67,32 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         _show_dry_run(dry, plan)
     if mode == Mode.PUBLISH:
         override = override_field(Identifier.parse(plan.table))
-        said = {"reason": reason_field(), "override_gate": override}
+        again = st.checkbox(
+            f"If {code(plan.target)} moves, plan again while what collides and what is overruled "
+            f"stays the same ({MOST_PLANS} times at most)",
+            key="merge-plan-again-if",
+        )
+        said = {"reason": reason_field(), "override_gate": override, "plan_again": again or None}
         full = replace(form, arguments={**form.arguments, **said})
-        show_button(told, full, here().at_branch(plan.target))
+        if is_dry:
+            st.caption(_AS_STAGED)
+            full = replace(full, label="Publish this result", icon=":material/publish:")
+        show_button(told, full, here().at_branch(plan.target), partial(_decided, form, again))
     elif dry is None or dry.state.is_over:
         _show_dry_button(told, form)
 
 
+def _decided(form: Form, again: bool) -> dict[str, Argument]:
+    """What a run that may plan again holds its new plan against."""
+    return {"decisions": reads.decisions(form.arguments)} if again else {}
+
+
 def _show_dry_button(told: Preview, form: Form) -> None:
     st.caption(
-        "A dry run looks at all that a merge looks at before it publishes: heads, each file that "
-        "would come, the rows that both sides changed and what settles them. It writes no row and "
-        "changes no branch; the merge compares the rows again, and finds the same while no head "
-        "moves."
+        "A dry run does all that a merge does before it publishes: it looks at the heads and at "
+        "each file that would come, settles the rows that both sides changed, writes them beside "
+        "the table, and has the rules judge the result. It changes no branch; what it staged is "
+        "kept for a day."
     )
     refused = lacks_role(told.role)
     reason = refused or (None if told.can_run else "Clear first what stands in the way.")

@@ -1,5 +1,7 @@
 """A command before it is sent: its consequences, the last check, and the button."""
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from app import reads
@@ -11,6 +13,7 @@ from app.services import get_services
 from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
+from core.procedures.call import Argument
 from core.procedures.consequence import Consequence, Preview, Weight
 
 _MARKS = {
@@ -81,8 +84,20 @@ def _details(details: tuple[str, ...]) -> str:
     return "\n".join(f"- :small[{plain(each)}]" for each in lines)
 
 
-def show_button(preview: Preview, form: Form, place: Location) -> None:
-    """Draw the button that sends what was previewed; disabled with the reason where it cannot."""
+def show_button(
+    preview: Preview,
+    form: Form,
+    place: Location,
+    more: Callable[[], Mapping[str, Argument]] = dict,
+) -> None:
+    """Draw the button that sends what was previewed; disabled with the reason where it cannot.
+
+    Args:
+        preview: What the command would do.
+        form: The command.
+        place: The location that the job page keeps.
+        more: Arguments that are looked for only once the button is pressed.
+    """
     refused = lacks_role(preview.role)
     reason = refused
     if not preview.can_run:
@@ -93,7 +108,8 @@ def show_button(preview: Preview, form: Form, place: Location) -> None:
         form.label, type="primary", icon=form.icon, disabled=reason is not None, help=reason,
         key=f"run-{form.procedure}",
     ):  # fmt: skip
-        arguments = {**form.arguments, "plan_id": preview.plan_id}
-        start_once(form.procedure, arguments, place, subject=preview.plan_id)
+        with guarded("The job was not started; nothing changed."):
+            arguments = {**form.arguments, **more(), "plan_id": preview.plan_id}
+            start_once(form.procedure, arguments, place, subject=preview.plan_id)
     if refused:
         st.caption(refused)

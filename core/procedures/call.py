@@ -11,6 +11,9 @@ from core.format.identifier import MAIN_BRANCH
 
 Argument: TypeAlias = str | int | bool | None
 
+AGAIN: Final = "-again-"
+"""What stands between the id of a job and the number of an operation that it tried once more."""
+
 _OF_A_PREVIEW: Final = ("plan_id", "decisions")
 """Arguments that say what somebody has looked at, not what is done."""
 

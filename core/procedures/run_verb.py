@@ -11,7 +11,7 @@ from typing import Final
 from core.diff.history_move import count
 from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
 from core.format.receipt import Receipt
-from core.procedures.call import ProcedureCall
+from core.procedures.call import AGAIN, ProcedureCall
 from core.procedures.decisions import (
     DECISIONS,
     PLAN_AGAIN,
@@ -171,7 +171,7 @@ class _Run:
             self._notes.append(str(again["note"]))
             if began:
                 # An operation that was taken back is over: this is another one of the same job.
-                self._call = replace(asked, operation_id=f"{asked.operation_id}-again-{plans}")
+                self._call = replace(asked, operation_id=f"{asked.operation_id}{AGAIN}{plans}")
 
     def _decided(self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]) -> Decisions:
         """What is decided on where the call does not say so: what there is now."""

@@ -60,11 +60,13 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
     seen.sees("All 28 conflicts resolved.")
     seen.page.get_by_role("button", name="Dry run").last.click()
     seen.sees("Dry run finished; main is unchanged")
-    seen.sees("28 conflicts settled")
+    seen.sees("28 conflicts of rows settled")
+    staged = {each.name for each in table.folder.rglob("data-*")}
     seen.keep_picture("merge-dry-run-light", update=update_screenshots)
     assert _head(console).identity.same_as(before.identity)
-    seen.page.get_by_role("button", name="Merge fix-delays into main").click()
+    seen.page.get_by_role("button", name="Publish this result").click()
     job_id = seen.runs_job()
+    assert {each.name for each in table.folder.rglob("data-*")} == staged
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()

@@ -360,6 +360,12 @@ class PretendServices:
         assert isinstance(told, Preview)
         return MergeDecision(plan=plan, preview=replace(told, plan_id=plan.id))
 
+    def decisions(self, arguments: Mapping[str, Argument]) -> str:
+        return self.preview_merge(arguments).plan.id
+
+    def call_of_job(self, job_id: str) -> ProcedureCall:
+        return next(each for each in self.sent if each.operation_id == job_id)
+
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         return self.conflicts
 

@@ -9,6 +9,7 @@ import pytest
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind
 from core.format.receipt import Counts
+from core.jobs.progress import JobState
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.merge_plan import MergeVerdict, PlanCost
@@ -77,6 +78,36 @@ def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
     }
     assert page.at.query_params["id"] == call.operation_id
     assert "is queued" in page.text
+
+
+def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FIX, isolation="snapshot").choose(*PUBLISH)
+    page.at.checkbox(key="merge-plan-again-if").check()
+    page = page.run().click("run-merge_branch")
+    (call,) = console.services.sent
+    assert call.flag("plan_again")
+    assert call.arguments["decisions"] == call.arguments["plan_id"]
+    known = console.services.known_jobs
+    refused = replace(known[call.operation_id], state=JobState.REFUSED, error=ErrorKind.HEAD_MOVED)
+    known[call.operation_id] = refused
+    links = dict(console.open("job", **FLIGHTS, id=call.operation_id).links())
+    back = links["Look at the merge"]
+    assert {"source=fix-delays", "isolation=snapshot"} <= set(back.split("&"))
+
+
+def test_after_a_dry_run_its_result_is_what_is_published(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FIX).click("run-dry")
+    (dry,) = console.services.sent
+    known = console.services.known_jobs
+    known[dry.operation_id] = replace(known[dry.operation_id], state=JobState.DONE)
+    page = page.run()
+    assert "the very files that the dry run has staged" in page.text
+    assert page.at.button(key="run-merge_branch").label == "Publish this result"
+    page.click("run-merge_branch")
+    assert [each.name for each in console.services.sent] == ["dry_run_merge", "merge_branch"]
+    assert len({each.arguments["plan_id"] for each in console.services.sent}) == 1
 
 
 def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from app.services import Services, new_operation_id
 from core.errors import PaimonError
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
+from core.procedures.lifecycle import VERBS
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from tests.support.branch_bench import BranchBench, TrustingRows
@@ -36,7 +37,11 @@ def console(
         warehouse = bench.warehouse()
         state, message, error, receipt_id = JobState.DONE, "", None, None
         try:
-            receipt_id = run_call(warehouse, TrustingRows(), call, InlineStages()).operation_id
+            receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
+            message = " ".join(receipt.notes)
+            # As a worker has it: what changed nothing left no receipt to be read later.
+            is_recorded = bool(receipt.moves) or name in VERBS
+            receipt_id = receipt.operation_id if is_recorded else None
         except PaimonError as caught:
             state, message, error = JobState.REFUSED, caught.message, caught.kind
         jobs[call.operation_id] = JobView(

@@ -31,12 +31,13 @@ def keep(bench: BranchBench, text: str) -> None:
 
 
 def test_a_preview_lists_what_will_be_judged(console: CommandLine, bench: BranchBench) -> None:
-    assert not any("not judged yet" in line for line in console(*MERGE, "--dry-run").lines)
+    assert not any("not judged yet" in line for line in console(*MERGE, "--preview").lines)
     keep(bench, RULES)
-    for command in (MERGE, ("fast-forward", "db.t", "dev", "--to", "old")):
-        (line,) = [each for each in console(*command, "--dry-run").lines if "not judged" in each]
+    forward = ("fast-forward", "db.t", "dev", "--to", "old", "--dry-run")
+    for command in ((*MERGE, "--preview"), forward):
+        (line,) = [each for each in console(*command).lines if "not judged" in each]
         assert line.split() == ["not", "judged", "yet", "key", "block", "a", "not", "null"]
-        gate = console.json(*command, "--dry-run")["gate"]
+        gate = console.json(*command)["gate"]
         listed = {"id": "key", "severity": "block", "asked": "a not null"}
         assert (gate["verdict"], gate["rules"]) == ("not judged yet", [listed])
 

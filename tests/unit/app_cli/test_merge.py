@@ -46,7 +46,7 @@ def test_the_verdict_comes_first_and_nothing_is_changed(
     console: CommandLine, diverged: BranchBench
 ) -> None:
     before = metadata(diverged)
-    answer = console(*DEV, "--dry-run")
+    answer = console(*DEV, "--preview")
     assert answer.code == 0
     assert answer.lines[0] == "clean: dev merges into main, and nothing collides"
     fields = {line.split()[0]: line.split(maxsplit=1)[1] for line in answer.lines[2:]}
@@ -59,9 +59,31 @@ def test_the_verdict_comes_first_and_nothing_is_changed(
     assert metadata(diverged) == before
 
 
-def test_a_dry_run_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
+def test_a_dry_run_does_all_but_publish(console: CommandLine, diverged: BranchBench) -> None:
+    before = diverged.live_names()
     plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
-    assert console.json(*DEV, "--dry-run") == plan.to_object()
+    answer = console(*DEV, "--dry-run")
+    assert answer.code == 0
+    assert answer.lines[0].startswith("clean: ")
+    assert "Dry run: 'main' stays at snapshot 2." in answer.lines[-1]
+    assert "1 data file would come, and each is there and whole." in answer.lines[-1]
+    done = console.json(*DEV, "--dry-run")
+    assert (done["id"], done["receipt"]) == (plan.id, None)
+    assert diverged.live_names() == before
+
+
+def test_a_run_that_may_plan_again_says_what_was_decided_on(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    done = console.json(*DEV, "--plan-again")
+    assert done["snapshot"]["id"] == 3
+    assert "plan_again => true" in done["receipt"]["statement"]
+    assert "decisions" not in done["receipt"]["statement"]
+
+
+def test_a_preview_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
+    plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
+    assert console.json(*DEV, "--preview") == plan.to_object()
 
 
 def test_a_run_prints_the_plan_and_what_came_of_it(
@@ -106,7 +128,7 @@ def test_a_target_that_did_not_move_takes_over_the_history(
     console: CommandLine, bench: BranchBench
 ) -> None:
     bench.append("theirs", branch="dev")
-    assert console(*DEV, "--dry-run").lines[0] == "fast-forward: main takes over the history of dev"
+    assert console(*DEV, "--preview").lines[0] == "fast-forward: main takes over the history of dev"
     done = console.json(*DEV)
     assert done["snapshot"]["id"] == 2
 
@@ -125,7 +147,7 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     assert answer.error.startswith("error CONFLICTS_OPEN: Merge refused; 'main' is unchanged.")
     found = console(*DEV, "--json")
     assert (found.code, found.document["error"]["code"]) == (1, "CONFLICTS_OPEN")
-    dry = console(*DEV, "--dry-run", "--json")
+    dry = console(*DEV, "--preview", "--json")
     assert dry.code == 1
     assert "error" not in dry.document
     assert metadata(colliding) == before
@@ -137,7 +159,7 @@ def test_a_schema_change_is_told(console: CommandLine, bench: BranchBench) -> No
     bench.alter("dev", column="extra")
     bench.append("theirs", branch="dev")
     bench.append("mine")
-    answer = console(*DEV, "--dry-run")
+    answer = console(*DEV, "--preview")
     (row,) = [line for line in answer.lines if line.startswith("added")]
     assert row.split() == ["added", "extra", "-", "INT"]
 
