@@ -16,8 +16,8 @@ from app.cli.arguments import (
 )
 from app.cli.compare_quality import compared_quality, print_quality, quality_document
 from app.cli.compare_rows import (
-    check_column,
     check_export,
+    check_filter,
     compared_rows,
     print_row_lines,
     rows_document,
@@ -92,6 +92,14 @@ def compare_states(
         str | None,
         typer.Option("--column", metavar="NAME", help="Only rows that changed in this column."),
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help='Only rows of which it holds on either side, such as "delay > 60".',
+        ),
+    ] = None,
     export: Annotated[
         Path | None,
         typer.Option("--export", metavar="FILE", help="Write the rows as .csv or .parquet."),
@@ -107,7 +115,7 @@ def compare_states(
     With --rows a worker reads the files that only one side has, and what they overlap. With
     --quality it reads these, and those of both sides where they are few.
     """
-    identifier, wanted = named_table(table), RowFilter(kind=kind, column=column)
+    identifier, wanted = named_table(table), RowFilter(kind=kind, column=column, where=where)
     check_export(export)
     services = open_services(warehouse)
     found = services.compare_states(identifier, before, after)
@@ -126,7 +134,7 @@ def compare_states(
     kept = None
     if rows or export is not None:
         kept = compared_rows(services, identifier, found)
-        check_column(kept, column)
+        check_filter(kept, wanted)
         found = replace(found, rows=kept.index.difference)
     if export is not None and kept is not None:
         write_rows(kept, wanted, export)

@@ -52,12 +52,14 @@ def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -
     return found
 
 
-def check_column(kept: KeptDiff, column: str | None) -> None:
-    """Refuse a column that was not compared.
+def check_filter(kept: KeptDiff, wanted: RowFilter) -> None:
+    """Refuse a filter that the rows cannot be asked for.
 
     Raises:
-        InvalidInput: There is no such column.
+        InvalidInput: There is no such column, or the condition cannot be read.
     """
+    kept.check(wanted)
+    column = wanted.column
     if column is not None and column not in kept.index.columns:
         raise InvalidInput(
             f"No column {column!r} was compared. There are {', '.join(kept.index.columns)}.",
@@ -68,7 +70,7 @@ def check_column(kept: KeptDiff, column: str | None) -> None:
 def rows_document(kept: KeptDiff, wanted: RowFilter, limit: int) -> dict[str, object]:
     """Return counts and rows for a JSON document."""
     index = kept.index
-    rows = kept.page(wanted, 0, limit or index.count(wanted))
+    rows = kept.page(wanted, 0, limit or kept.count(wanted))
     (named,) = export_rows([rows], index)
     return {
         "changed_cells": index.changed_cells(),
@@ -80,7 +82,7 @@ def rows_document(kept: KeptDiff, wanted: RowFilter, limit: int) -> dict[str, ob
 def print_row_lines(kept: KeptDiff, wanted: RowFilter, limit: int) -> None:
     """Print how many rows differ, and the first of them."""
     index = kept.index
-    number = index.count(wanted)
+    number = kept.count(wanted)
     names = shown_columns(index, only_changed=wanted.column is not None)
     lines = row_lines(kept.page(wanted, 0, limit or number), index)
     print_line()
@@ -113,4 +115,4 @@ def write_rows(kept: KeptDiff, wanted: RowFilter, path: Path) -> None:
             writer.write_table(rows)
         if writer is not None:
             writer.close()
-    print_note(f"{kept.index.count(wanted):,} rows written to {path}.")
+    print_note(f"{kept.count(wanted):,} rows written to {path}.")

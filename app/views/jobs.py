@@ -11,6 +11,7 @@ from app.models.wording import age, clock, code, duration, plain, shortened
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.compare_job import link_to_comparison
 from app.widgets.confirm import start_again
 from app.widgets.gates import show_judgement
 from app.widgets.job_log import show_log
@@ -256,6 +257,7 @@ def _show_commands(job: JobView, place: Location) -> None:
         ):  # fmt: skip
             start_again(job, place_of(job))
         _show_way_back(job)
+        link_to_comparison(job, place_of(job))
         if place_of(job).table:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)

@@ -1,16 +1,24 @@
 """A job that a comparison waits for: asked for by a button, followed, cancelled."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
 
 import streamlit as st
 
-from app import state
+from app import reads, state
+from app.models.location import Location
 from app.models.wording import code, plain
+from app.state import PageName
 from app.widgets.job_here import begin_job, find_job, follow_here
 from core.diff.state_diff import StateDiff
+from core.errors import PaimonError
 from core.format.identifier import Identifier
-from core.jobs.progress import JobState
+from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
+from core.procedures.compare_quality import COMPARE_QUALITY
+
+_TABS: Final = {"compare_states": "rows", COMPARE_QUALITY: "quality"}
 
 
 def show_running_job(parameter: str, subject: str) -> bool:
@@ -29,6 +37,24 @@ def show_running_job(parameter: str, subject: str) -> bool:
     if job.state is not JobState.DONE:
         st.warning(f"**{subject} were not compared.** {plain(job.message)} {code(job.error or '')}")
     return False
+
+
+def link_to_comparison(job: JobView, place: Location) -> None:
+    """Lead from a job that compared two states to the page that shows what it found.
+
+    Args:
+        job: Any job.
+        place: Of its table.
+    """
+    tab = _TABS.get(job.name)
+    if tab is None:
+        return
+    with suppress(PaimonError):
+        given = reads.call_of_job(job.id).arguments
+        view = {"cmp_a": str(given["a"]), "cmp_b": str(given["b"]), "cmp_tab": tab}
+        state.link(
+            PageName.COMPARE, "Look at the comparison", place, view=view, icon=":material/compare:"
+        )
 
 
 def start_job(

@@ -6,6 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import state
 from app.charts.compare_map import compare_map_figure
@@ -28,6 +29,8 @@ from core.format.partition_path import partition_path
 
 _PER_PAGE = 50
 _MOST_LINES = 20_000
+# Numbers that name something, and count nothing.
+_NAMES = ("Bucket", "Level", "Schema")
 _CHART = "cmp-map"
 _NOT_READ = ":gray-badge[not read]"
 
@@ -150,7 +153,7 @@ def _show_lines(lines: list[PartitionLine]) -> None:
         st.markdown(f"**{plural(len(lines), 'partition')}** with files that only one side has")
         st.dataframe(
             frame, hide_index=True, row_height=rows.TABLE_ROW,
-            height=rows.table_height(len(visible), 15),
+            height=rows.table_height(len(visible), 15), column_config=_grouped(frame),
             alt=f"{plural(len(lines), 'partition')}, those with most rows first",
         )  # fmt: skip
         st.caption("Rows are those of the files that only this side has, before merging on read.")
@@ -174,12 +177,22 @@ def show_files(diff: StateDiff) -> None:
     page = rows.page_of_rows("cmp_p", files.num_rows, _PER_PAGE)
     start, stop, _ = page.indices(files.num_rows)
     visible = files.slice(start, stop - start)
+    frame = _file_frame(visible, diff)
     with holder:
         st.dataframe(
-            _file_frame(visible, diff), hide_index=True, row_height=rows.TABLE_ROW,
-            height=rows.table_height(visible.num_rows, 15),
+            frame, hide_index=True, row_height=rows.TABLE_ROW,
+            height=rows.table_height(visible.num_rows, 15), column_config=_grouped(frame),
             alt=f"{plural(files.num_rows, 'file')} that only one side has",
         )  # fmt: skip
+
+
+def _grouped(frame: pd.DataFrame) -> dict[str, ColumnConfig]:
+    """Numbers stay numbers, so that a click on a title sorts them, and are read in thousands."""
+    return {
+        str(name): st.column_config.NumberColumn(format="localized")
+        for name, kind in frame.dtypes.items()
+        if pd.api.types.is_numeric_dtype(kind) and name not in _NAMES
+    }
 
 
 def _in_part(files: pa.Table, diff: StateDiff, part: str) -> pa.Table:

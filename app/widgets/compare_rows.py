@@ -19,10 +19,11 @@ from app.models.compare_rows import (
 from app.models.wording import plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
-from app.widgets.problem import guarded
+from app.widgets.problem import guarded, show_problem
 from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowDiffIndex, RowFilter
 from core.diff.state_diff import StateDiff
+from core.errors import InvalidInput
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff
 
@@ -75,7 +76,11 @@ def _has_keys(diff: StateDiff) -> bool:
 def _show_found(kept: KeptDiff) -> None:
     found = kept.index
     wanted, only_changed = _filters(found)
-    number = found.count(wanted)
+    try:
+        number = kept.count(wanted)
+    except InvalidInput as error:
+        show_problem(error, headline="The rows cannot be filtered so.")
+        return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rows"):
         st.markdown(f"{summary(found)} :green-badge[exact]", width="content")
         st.space("stretch")
@@ -140,7 +145,14 @@ def _filters(found: RowDiffIndex) -> tuple[RowFilter, bool]:
                 "Only columns that differ", value=is_wide(found), key="cmp_only",
                 bind="query-params",
             )  # fmt: skip
-    return RowFilter(kind=None if kind == "all" else RowKind(kind or "added"), column=column), only
+        where = st.text_input(
+            "Condition", key="cmp_where", bind="query-params", placeholder="delay > 60",
+            label_visibility="collapsed", width=260, icon=":material/filter_alt:",
+            help="Rows of which it holds on either side: comparisons of columns with values, `in`, "
+            "`is null`, `and`, `or`, `not`, brackets",
+        )  # fmt: skip
+    chosen = None if kind == "all" else RowKind(kind or "added")
+    return RowFilter(kind=chosen, column=column, where=where.strip() or None), only
 
 
 def _show_downloads(kept: KeptDiff, wanted: RowFilter, number: int) -> None:

@@ -13,10 +13,13 @@ class RowFilter:
 
     Attributes:
         column: Only changed rows whose cell in this column differs.
+        where: A condition, see `core.merge.predicate`, over columns by their names: a row is wanted
+            where it holds for what the row is on either side. No count of a group knows of it.
     """
 
     kind: RowKind | None = None
     column: str | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class RowGroup:
     columns: Mapping[str, int]
 
     def count(self, wanted: RowFilter) -> int:
-        """How many of them are wanted."""
+        """How many of them are wanted, whatever `wanted.where` says."""
         if wanted.column is not None:
             is_other = wanted.kind not in (None, RowKind.CHANGED)
             return 0 if is_other else self.columns.get(wanted.column, 0)
@@ -57,7 +60,7 @@ class RowDiffIndex:
     facts: Mapping[str, object]
 
     def count(self, wanted: RowFilter) -> int:
-        """How many rows are wanted."""
+        """How many rows are wanted, whatever `wanted.where` says."""
         return sum(group.count(wanted) for group in self.groups)
 
     def changed_cells(self) -> dict[str, int]:

@@ -27,14 +27,18 @@ from core.diff.row_diff import (
     RowKind,
 )
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
-from core.errors import FormatError
+from core.errors import ErrorKind, FormatError, InvalidInput
 from core.jobs.kept_files import forget_oldest, unfinished
+from core.merge.predicate import Condition, holds, names_in, parse_condition
 
 _ABOUT: Final = b"branch-console"
 _VERSION: Final = 1
 _KEPT: Final = 50
 _ROWS_A_GROUP: Final = 10_000
 _SORTED_UP_TO: Final = 200_000
+_MOST_COUNTED: Final = 64
+# A file never changes, so that what was counted in it need not be counted for each page again.
+_COUNTED: dict[tuple[Path, RowFilter], tuple[int, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,38 +53,90 @@ class KeptDiff:
     path: Path
     index: RowDiffIndex
 
+    def check(self, wanted: RowFilter) -> None:
+        """Refuse a filter that these rows cannot be asked for.
+
+        Raises:
+            InvalidInput: The condition cannot be read, names no compared column, or compares what
+                cannot be compared.
+        """
+        if wanted.where is not None:
+            with self._opened() as file:
+                self._only(file.schema_arrow.empty_table(), wanted)
+
+    def count(self, wanted: RowFilter) -> int:
+        """How many rows are wanted; a condition is asked of all rows once.
+
+        Raises:
+            InvalidInput: As for `check`.
+            FormatError: The file cannot be read.
+        """
+        return sum(self._counts(wanted))
+
     def page(self, wanted: RowFilter, start: int, count: int) -> pa.Table:
         """Read some of the wanted rows, and no group that holds none of them.
 
         Raises:
+            InvalidInput: As for `check`.
             FormatError: The file cannot be read.
         """
         parts, passed = [], 0
+        with self._opened() as file:
+            for number, there in enumerate(self._counts(wanted)):
+                first, last = max(start - passed, 0), min(start + count - passed, there)
+                passed += there
+                if first < last:
+                    rows = self._only(file.read_row_group(number), wanted)
+                    parts.append(rows.slice(first, last - first))
+                if passed >= start + count:
+                    break
+            return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
+
+    def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
+        """Read the wanted rows group by group; where there are none, a table without rows.
+
+        Raises:
+            InvalidInput: As for `check`.
+            FormatError: The file cannot be read.
+        """
+        counts = self._counts(wanted)
+        with self._opened() as file:
+            if not any(counts):
+                yield file.schema_arrow.empty_table()
+            for number, there in enumerate(counts):
+                if there:
+                    yield self._only(file.read_row_group(number), wanted)
+
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
         try:
             with pq.ParquetFile(self.path) as file:
-                for number, group in enumerate(self.index.groups):
-                    there = group.count(wanted)
-                    first, last = max(start - passed, 0), min(start + count - passed, there)
-                    passed += there
-                    if first < last:
-                        rows = self._only(file.read_row_group(number), wanted)
-                        parts.append(rows.slice(first, last - first))
-                    if passed >= start + count:
-                        break
-                return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
+                yield file
         except (pa.ArrowException, OSError) as error:
             raise FormatError(
                 f"{self.path} cannot be read: {error}. Compare the rows again.", path=str(self.path)
             ) from error
 
-    def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
-        """Read the wanted rows group by group; where there are none, a table without rows."""
-        with pq.ParquetFile(self.path) as file:
-            if not self.index.count(wanted):
-                yield file.schema_arrow.empty_table()
-            for number, group in enumerate(self.index.groups):
-                if group.count(wanted):
-                    yield self._only(file.read_row_group(number), wanted)
+    def _counts(self, wanted: RowFilter) -> tuple[int, ...]:
+        """How many rows of each group are wanted."""
+        known = tuple(group.count(wanted) for group in self.index.groups)
+        if wanted.where is None:
+            return known
+        key = (self.path, wanted)
+        found = _COUNTED.get(key)
+        if found is None:
+            columns = [KIND, CHANGED, *self._asked(parse_condition(wanted.where))]
+            with self._opened() as file:
+                found = tuple(
+                    self._only(file.read_row_group(number, columns), wanted).num_rows
+                    if there
+                    else 0
+                    for number, there in enumerate(known)
+                )
+            _COUNTED[key] = found
+            while len(_COUNTED) > _MOST_COUNTED:
+                _COUNTED.pop(next(iter(_COUNTED)), None)
+        return found
 
     def _only(self, rows: pa.Table, wanted: RowFilter) -> pa.Table:
         if wanted.kind is not None:
@@ -90,7 +146,27 @@ class KeptDiff:
             rows = rows.filter(
                 pa.array([at in each for each in rows[CHANGED].to_pylist()], pa.bool_())
             )
-        return rows
+        if wanted.where is None:
+            return rows
+        condition = parse_condition(wanted.where)
+        self._asked(condition)
+        before = _holds_on(rows, condition, BEFORE, absent=RowKind.ADDED)
+        after = _holds_on(rows, condition, AFTER, absent=RowKind.REMOVED)
+        return rows.filter(pc.or_(before, after))
+
+    def _asked(self, condition: Condition) -> list[str]:
+        """The columns of the file that a condition speaks of."""
+        names = names_in(condition)
+        for each in names:
+            if each.side is not None or each.column not in self.index.columns:
+                asked = each.column if each.side is None else f"{each.side}.{each.column}"
+                raise InvalidInput(
+                    f"A condition names {asked!r}, which is no compared column. There are: "
+                    f"{', '.join(self.index.columns)}.",
+                    kind=ErrorKind.INVALID_ARGUMENT,
+                    column=asked,
+                )
+        return sorted(f"{side}{each.column}" for each in names for side in (BEFORE, AFTER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +246,14 @@ class DraftDiff:
                 "facts": dict(facts),
             }
             writer.add_key_value_metadata({_ABOUT: json.dumps(about).encode()})
+
+
+def _holds_on(
+    rows: pa.Table, condition: Condition, side: str, *, absent: RowKind
+) -> pa.ChunkedArray:
+    """For which rows that stand on a side a condition holds there; `absent` ones do not."""
+    found = holds(condition, lambda name: rows[side + name.column])
+    return pc.and_(pc.not_equal(rows[KIND], str(absent)), pc.fill_null(found, False))
 
 
 def _index(about: Mapping[str, Any]) -> RowDiffIndex:

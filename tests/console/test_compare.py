@@ -165,6 +165,18 @@ def test_rows_are_filtered_by_kind_and_by_column_in_the_address(console: Console
     assert all(" → " in cell for cell in page.at.dataframe[0].value[column])
 
 
+def test_rows_are_filtered_by_a_condition_in_the_address(console: Console) -> None:
+    _keep(console, "main", "fixes")
+    every = console.open("compare", **ROWS).at.dataframe[0].value
+    first = str(every["id"].iloc[0])
+    one = console.open("compare", **ROWS, cmp_where=f"id = {first}").at.dataframe[0].value
+    assert set(one["id"]) == {first}
+    assert len(one) < len(every)
+    refused = console.open("compare", **ROWS, cmp_where="id = ")
+    assert "**The rows cannot be filtered so.**" in refused.text
+    assert "No row is like that" in console.open("compare", **ROWS, cmp_where="id = -1").text
+
+
 def test_rows_without_a_key_are_counted(console: Console) -> None:
     _keep(console, "main@1", "main", table="vectors_append")
     place = {"db": "fixtures", "table": "vectors_append", "cmp_a": "main@1", "cmp_b": "main"}

@@ -76,6 +76,20 @@ def test_a_failed_job_resumes(tmp_path: Path) -> None:
     assert "is queued" in page.text
 
 
+def test_a_job_that_compared_leads_to_what_it_found(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    given = {"table": "air.flights", "a": "main@2:aaaa", "b": "dev"}
+    for name, tab in (("compare_states", "rows"), ("compare_quality", "quality")):
+        services.sent.append(services.call(name, given, name))
+        services.known_jobs[name] = job(name, state=JobState.DONE, name=name)
+        page = Console(services).open("job", id=name, db="air", table="flights")
+        (query,) = (each for label, each in page.links() if label == "Look at the comparison")
+        assert "cmp_a=main%402%3Aaaaa" in query
+        assert "cmp_b=dev" in query
+        assert f"cmp_tab={tab}" in query
+        assert "table=flights" in query
+
+
 def test_the_code_of_a_refusal_is_told(tmp_path: Path) -> None:
     page = open_job(tmp_path, JobState.REFUSED, ErrorKind.HEAD_MOVED)
     assert "`HEAD_MOVED`" in page.text

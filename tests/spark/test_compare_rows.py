@@ -105,6 +105,29 @@ def test_pages_go_through_many_rows_by_kind_and_column(
     page = found.page(RowFilter(column="x"), 9_990, 20)
     assert page[f"{BEFORE}id"].to_pylist() == list(range(9_990, 10_010))
     assert found.page(RowFilter(column="s"), 0, 10).num_rows == 0
+    # A row counts where the condition holds for what it was, or for what it is.
+    for where, kind, number in (
+        ("id >= 24990 and id < 30010", None, 20),
+        ("x = 2", None, 25_000),
+        ("x > 1 or id = 30500", None, 25_001),
+        ("x = 1", RowKind.ADDED, 1_000),
+        ("not s = 's'", None, 0),
+        ("d is null and id in (1, 30001)", None, 2),
+    ):
+        wanted = RowFilter(kind=kind, where=where)
+        assert found.count(wanted) == number, where
+        assert sum(part.num_rows for part in found.all_rows(wanted)) == number, where
+    page = found.page(RowFilter(where="id >= 24990"), 5, 10)
+    shown = zip(page[f"{BEFORE}id"].to_pylist(), page[f"{AFTER}id"].to_pylist(), strict=True)
+    assert [before or after for before, after in shown] == [
+        *range(24_995, 25_000), *range(30_000, 30_005),
+    ]  # fmt: skip
+    for where, said in (
+        ("ours.x = 1", "ours.x"), ("nope = 1", "'nope'"), ("x <", "condition"),
+        ("x = 'red'", "compares what cannot be compared"), ("l = 1", "cannot be compared"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=said):
+            found.check(RowFilter(where=where))
 
 
 def test_tables_that_cannot_be_read_here_are_refused_by_name(

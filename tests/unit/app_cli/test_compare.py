@@ -89,6 +89,11 @@ def test_rows_are_listed_filtered_and_written(compared: CommandLine, tmp_path: P
     assert compared("compare", KEYED, "main", "fixes", "--export", "rows.xls").code == 2
     assert compared("compare", KEYED, "main", "fixes", "--rows", "--column", "no").code == 2
     assert " → " in compared("compare", KEYED, "main", "fixes", "--rows").out
+    first = rows[0]["after:id"] or rows[0]["before:id"]
+    one = compared.json("compare", KEYED, "main", "fixes", "--rows", "--where", f"id = {first}")
+    assert {row["after:id"] or row["before:id"] for row in one["differing_rows"]} == {first}
+    refused = compared("compare", KEYED, "main", "fixes", "--rows", "--where", "no > 1")
+    assert (refused.code, "'no', which is no compared column" in refused.error) == (2, True)
 
 
 def test_quality_is_told_for_people_and_programs(program: CommandLine) -> None:
