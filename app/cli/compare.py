@@ -14,8 +14,16 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.compare_quality import compared_quality, print_quality, quality_document
+from app.cli.compare_quality import (
+    HTML,
+    compared_quality,
+    print_quality,
+    quality_document,
+    write_report,
+)
 from app.cli.compare_rows import (
+    CSV,
+    PARQUET,
     check_export,
     check_filter,
     compared_rows,
@@ -102,7 +110,11 @@ def compare_states(
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE", help="Write the rows as .csv or .parquet."),
+        typer.Option(
+            "--export",
+            metavar="FILE",
+            help="Write the rows as .csv or .parquet, the quality as .html.",
+        ),
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, help="Lines of each list, 0 for all.")
@@ -116,16 +128,18 @@ def compare_states(
     --quality it reads these, and those of both sides where they are few.
     """
     identifier, wanted = named_table(table), RowFilter(kind=kind, column=column, where=where)
-    check_export(export)
+    check_export(export, (HTML,) if quality else (CSV, PARQUET))
     services = open_services(warehouse)
     found = services.compare_states(identifier, before, after)
-    if quality and (rows or export is not None):
+    if quality and rows:
         raise InvalidInput(
             "--quality and --rows are two comparisons. Ask for one after the other.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     if quality:
         compared = compared_quality(services, identifier, found, reads_all=whole, merges=merged)
+        if export is not None:
+            write_report(identifier, compared, export)
         if as_json:
             print_json(quality_document(identifier, compared))
         else:

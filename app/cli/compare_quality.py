@@ -1,7 +1,10 @@
 """The quality of two sides on the command line: profiled by a worker, the worst columns first."""
 
+from pathlib import Path
+from typing import Final
+
 from app.cli.jobs import finish_job
-from app.cli.output import fields_of, print_fields, print_line, print_rows
+from app.cli.output import fields_of, print_fields, print_line, print_note, print_rows
 from app.models.compare_quality import (
     conflict_words,
     key_words,
@@ -12,6 +15,7 @@ from app.models.compare_quality import (
 )
 from app.models.quality_figures import figure_table
 from app.models.quality_map import quality_map
+from app.models.quality_report import quality_report
 from app.services import Services
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, NotFound
@@ -20,6 +24,8 @@ from core.procedures.call import Argument
 from core.procedures.compare_quality import COMPARE_QUALITY
 from core.quality.comparison import QualityComparison, ScopeComparison
 from core.quality.drift import Rating
+
+HTML: Final = ".html"
 
 
 def compared_quality(
@@ -57,6 +63,12 @@ def quality_document(identifier: Identifier, found: QualityComparison) -> dict[s
     """Return a comparison for a JSON document."""
     parts = {field.name: getattr(found, field.name) for field in fields_of(found)}
     return {"table": identifier.table_name, **parts}
+
+
+def write_report(identifier: Identifier, found: QualityComparison, path: Path) -> None:
+    """Write a comparison as one HTML file."""
+    path.write_text(quality_report(identifier.table_name, found), encoding="utf-8")
+    print_note(f"Written to {path}.")
 
 
 def print_quality(found: QualityComparison) -> None:

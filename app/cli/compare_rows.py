@@ -1,5 +1,6 @@
 """Rows of a comparison on the command line: found by a worker, listed or written to a file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,19 +16,19 @@ from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff
 
-_CSV: Final = ".csv"
-_PARQUET: Final = ".parquet"
+CSV: Final = ".csv"
+PARQUET: Final = ".parquet"
 
 
-def check_export(path: Path | None) -> None:
+def check_export(path: Path | None, kinds: Sequence[str]) -> None:
     """Refuse a file of another kind, before a job is started.
 
     Raises:
-        InvalidInput: The file is neither CSV nor Parquet.
+        InvalidInput: The name ends in none of `kinds`.
     """
-    if path is not None and path.suffix not in (_CSV, _PARQUET):
+    if path is not None and path.suffix not in kinds:
         raise InvalidInput(
-            f"{str(path)!r} is neither {_CSV} nor {_PARQUET}. Name the file so.",
+            f"{str(path)!r} is not {' or '.join(kinds)}. Name the file so.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
 
@@ -104,7 +105,7 @@ def print_row_lines(kept: KeptDiff, wanted: RowFilter, limit: int) -> None:
 def write_rows(kept: KeptDiff, wanted: RowFilter, path: Path) -> None:
     """Write the wanted rows to a file, group by group."""
     tables = kept.all_rows(wanted)
-    if path.suffix == _CSV:
+    if path.suffix == CSV:
         with path.open("wb") as file:
             for piece in csv_of(tables, kept.index):
                 file.write(piece)

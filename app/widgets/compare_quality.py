@@ -18,6 +18,7 @@ from app.models.compare_quality import (
     summary,
 )
 from app.models.quality_figures import EXACT, figure_table
+from app.models.quality_report import quality_report
 from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
@@ -93,7 +94,13 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
 def _offer_more(identifier: Identifier, diff: StateDiff, found: QualityComparison) -> None:
     merges = found.open_conflicts is not None
     is_whole = found.find_scope(Scope.WHOLE) is not None
+    name = identifier.table_name
     with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "HTML", lambda: quality_report(name, found), file_name="quality.html",
+            mime="text/html", key="cmp-quality-html", type="tertiary", icon=":material/download:",
+            on_click="ignore", help="All of it in one file",
+        )  # fmt: skip
         if not is_whole:
             st.button(
                 "Read the files of both sides too", key="cmp-quality-whole", type="tertiary",

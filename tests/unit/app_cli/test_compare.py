@@ -96,7 +96,7 @@ def test_rows_are_listed_filtered_and_written(compared: CommandLine, tmp_path: P
     assert (refused.code, "'no', which is no compared column" in refused.error) == (2, True)
 
 
-def test_quality_is_told_for_people_and_programs(program: CommandLine) -> None:
+def test_quality_is_told_for_people_and_programs(program: CommandLine, tmp_path: Path) -> None:
     services = Services(Settings.from_environment({"warehouse": str(program.warehouse)}))
     keep_quality(services, Identifier.parse(KEYED), "main", "fixes")
     told = program("compare", KEYED, "main", "fixes", "--quality")
@@ -108,6 +108,13 @@ def test_quality_is_told_for_people_and_programs(program: CommandLine) -> None:
     assert set(scopes) == {"own rows", "whole sides"}
     for column in scopes["whole sides"]["columns"]:
         assert column["after"]["rows"] == scopes["whole sides"]["rows"][1], column["name"]
+    written = tmp_path / "found.html"
+    assert (
+        program("compare", KEYED, "main", "fixes", "--quality", "--export", str(written)).code == 0
+    )
+    assert "Too few rows to rate" in written.read_text()
+    other = program("compare", KEYED, "main", "fixes", "--quality", "--export", "found.csv")
+    assert (other.code, "is not .html" in other.error) == (2, True)
     refused = program("compare", KEYED, "main", "fixes", "--quality", "--rows")
     assert refused.code == 2
     assert "two comparisons" in refused.error
