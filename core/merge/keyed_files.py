@@ -60,7 +60,8 @@ def merge_keyed_files(
         elif not shows_level_0:
             row_places.append(place)
             moves.append(BucketMove(place=place, strategy=Strategy.REWRITE))
-        elif is_appended and _only_adds(mine, ours) and not _overlap(files, mine, schema):
+        elif is_appended and not _overlap(files, mine, schema):
+            # Of keys that ours has not touched, it holds what the base does.
             add |= identities
             moves.append(BucketMove(place=place, strategy=Strategy.REPLAY))
         else:
@@ -95,10 +96,6 @@ def _swap(
 def _at(place: Place, side: TableChanges, identities: frozenset[str]) -> set[str]:
     found = by_place(side.log.files(identities)).get(place)
     return set() if found is None else set(found["identity"].to_pylist())
-
-
-def _only_adds(files: pa.Table, side: TableChanges) -> bool:
-    return set(files["identity"].to_pylist()) <= side.added
 
 
 def _overlap(theirs: pa.Table, ours: pa.Table, schema: TableSchema) -> bool:

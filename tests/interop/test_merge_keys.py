@@ -66,6 +66,16 @@ def test_disjoint_keys_of_one_bucket_are_replayed_whoever_compacted(
     _check_all_that_follows(bench)
 
 
+def test_new_keys_are_replayed_into_a_bucket_that_the_target_overwrote(open_bench: Open) -> None:
+    bench = open_bench(SHARED)
+    base = bench.rows["main"]
+    bench.insert("dev", *range(50, 55), amount=2)
+    bench.overwrite("main", *range(1, 30))
+    assert bench.plan().strategies == {Strategy.REPLAY: 1}
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
 def test_keys_that_the_source_deleted_are_deleted(open_bench: Open) -> None:
     bench = open_bench(SHARED)
     base = bench.rows["main"]
