@@ -14,6 +14,7 @@ from tests.benchmarks import (
     commit_storm,
     compare_quality,
     live_files,
+    merge_keys,
     read_rows,
     write_rows,
 )
@@ -29,7 +30,7 @@ from tests.benchmarks.contest import (
     to_json,
 )
 from tests.benchmarks.synthetic import SyntheticTable, make_table
-from tests.support.requirements import need_java_paimon, need_pypaimon
+from tests.support.requirements import need_doltlite, need_java_paimon, need_pypaimon
 
 
 @pytest.fixture(scope="module", params=live_files.CASES["tiny"], ids=str)
@@ -218,3 +219,17 @@ def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> N
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
     assert (*wrong_before, *wrong) == ()
     assert sample.answer["bytes"] == own_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [(OURS, lambda: None), (merge_keys.DOLTLITE, need_doltlite)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
+    need()
+    (case,) = merge_keys.CASES["tiny"]
+    merge_keys.prepare(name, tmp_path, case)
+    chosen = [each for each in merge_keys.find_contestants()[0] if each.name == name]
+    _, wrong = hold(chosen, tmp_path, 1, case.expected)
+    assert wrong == ()
