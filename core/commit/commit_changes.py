@@ -140,7 +140,8 @@ def without_duplicates(changes: Changes, live: pa.Table) -> Changes:
 def entries(deleted: Sequence[pa.Table], added: Sequence[pa.Table]) -> pa.Table:
     """Files as entries: those that go, then those that come, with the columns of MANIFEST_ENTRY."""
     parts = [_with_kind(deleted, FileKind.DELETE), _with_kind(added, FileKind.ADD)]
-    return pa.concat_tables([NO_FILES, *(part for part in parts if part.num_rows)])
+    filled = [part for part in parts if part.num_rows]
+    return pa.concat_tables(filled) if filled else NO_FILES
 
 
 def count_rows(delta: pa.Table) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.commit.commit_changes import Changes
-from core.format.avro_encoding import one_array
+from core.format.avro_encoding import whole
 from core.format.binary_row import decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import deletion_vector_entries
@@ -113,7 +113,7 @@ def find_index_conflict(
             rule=Rule.STALE_DELETION_VECTOR,
             message=f"Index file {gone[0]} is not in use any more: another commit replaced it.",
         )
-    kept = current.filter(pc.invert(pc.is_in(current["file_name"], _plain(deleted["file_name"]))))
+    kept = current.filter(pc.invert(pc.is_in(current["file_name"], whole(deleted["file_name"]))))
     covered, fresh = _covered_files(kept), _covered_files(new)
     twice = sorted(covered & fresh)
     if twice:
@@ -217,9 +217,9 @@ def _overlapping(
     files: pa.Table, key_type: RowType
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Rows, and for each the row of the next file by key, whose ranges overlap."""
-    low = decode_rows(_plain(files["min_key"]), key_type)
-    high = decode_rows(_plain(files["max_key"]), key_type)
-    groups = {name: _plain(files[name]) for name in ("partition", "bucket", "level")}
+    low = decode_rows(whole(files["min_key"]), key_type)
+    high = decode_rows(whole(files["max_key"]), key_type)
+    groups = {name: whole(files[name]) for name in ("partition", "bucket", "level")}
     keys = {f"key{index}": low.field(index) for index in range(len(key_type.fields))}
     order = pc.sort_indices(
         pa.table({**groups, **keys}), [(name, "ascending") for name in (*groups, *keys)]
@@ -254,7 +254,7 @@ def _numpy(flags: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _is_in(table: pa.Table, other: pa.Table) -> pa.ChunkedArray:
-    return pc.is_in(table["identity"], value_set=_plain(other["identity"]))
+    return pc.is_in(table["identity"], value_set=whole(other["identity"]))
 
 
 def _has_duplicates(table: pa.Table) -> bool:
@@ -270,7 +270,7 @@ def _covered_files(entries: pa.Table) -> set[str]:
 
 def _names_missing_in(names: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
     missing: list[str] = names.filter(
-        pc.invert(pc.is_in(names, value_set=_plain(known)))
+        pc.invert(pc.is_in(names, value_set=whole(known)))
     ).to_pylist()
     return missing
 
@@ -279,7 +279,3 @@ def _files(table: pa.Table) -> str:
     name = table["file_name"][0].as_py()
     more = table.num_rows - 1
     return f"File {name} is" if not more else f"File {name} and {more:,} more are"
-
-
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    return one_array(column, column.type)

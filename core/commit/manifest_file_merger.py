@@ -18,7 +18,7 @@ from core.commit.commit_message import NO_FILES
 from core.commit.manifest_write import NewFiles, manifest_line
 from core.errors import FormatError
 from core.format import options as table_options
-from core.format.avro_encoding import one_array
+from core.format.avro_encoding import whole
 from core.format.avro_frames import AvroFrame, join_files, read_frame
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.manifest_entry import FileKind
@@ -116,7 +116,7 @@ class ManifestFileMerger:
             policy: The size of new manifests.
         """
         deletes = self._deletes(manifests)
-        if not pc.any(pc.is_in(added["identity"], value_set=_whole(deletes["identity"]))).as_py():
+        if not pc.any(pc.is_in(added["identity"], value_set=whole(deletes["identity"]))).as_py():
             return manifests
         return self._merge_fully(manifests, _has_deletes(manifests), policy, at_least=1)
 
@@ -129,7 +129,7 @@ class ManifestFileMerger:
         if deletes.num_rows:
             wanted = ScanFilter(partitions=frozenset(pc.unique(deletes["partition"]).to_pylist()))
             hit = prune_manifests(manifests, wanted, self._schema.partition_type)["file_name"]
-            may_change |= pc.is_in(manifests["file_name"], value_set=_whole(hit)).to_numpy()
+            may_change |= pc.is_in(manifests["file_name"], value_set=whole(hit)).to_numpy()
         if may_change.sum() < at_least:
             return manifests
         folded = self._fold(manifests.filter(pa.array(may_change)))
@@ -290,11 +290,11 @@ def _has_deletes(manifests: pa.Table) -> Flags:
 def _is_kept(entries: pa.Table) -> Flags:
     """Which entries stay when ADD and DELETE cancel; a DELETE of an unknown file stays."""
     deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
-    dead = _whole(deleted["identity"])
+    dead = whole(deleted["identity"])
     is_touched = pc.is_in(entries["identity"], value_set=dead).to_numpy()
     rows = np.flatnonzero(is_touched)
     touched = entries.select(["kind", "identity"]).take(pa.array(rows))
-    codes = _whole(touched["identity"]).dictionary_encode().indices.to_numpy()
+    codes = whole(touched["identity"]).dictionary_encode().indices.to_numpy()
     signs = 1 - 2 * touched["kind"].to_numpy()
     balance = np.zeros(codes.max() + 1 if len(codes) else 0, dtype=np.int64)
     np.add.at(balance, codes, signs)
@@ -341,7 +341,3 @@ def _joined_stats(stats: Sequence[dict[str, Any]], schema: TableSchema) -> dict[
         "max_values": encode_row(high, types),
         "null_counts": nulls,
     }
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return one_array(column, column.type)

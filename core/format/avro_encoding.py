@@ -9,8 +9,9 @@ import functools
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import accumulate
 from typing import Any, Final
 
 import fastavro
@@ -40,24 +41,49 @@ def required(name: str, arrow_type: pa.DataType) -> pa.Field:
 VERSION_FIELD: Final = required("_VERSION", pa.int32())
 
 
-def write_avro(table: pa.Table, codec: str = "zstandard") -> bytes:
+class AvroLayout:
+    """The fields of an Avro file, and all that writing one needs to know of them, told once.
+
+    A small file is written in less time than its schema takes to be looked up.
+    """
+
+    def __init__(self, fields: pa.Schema) -> None:
+        schema = avro_schema(fields)
+        self.fields = fields
+        self.text = json.dumps(schema, separators=(",", ":"))
+        self.plain = fastavro.parse_schema(
+            {"type": "array", "items": without_logical_types(schema)}
+        )
+        self._record = _struct_values(list(fields))
+
+    def records(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+        """The rows under the names of the fields; else InvalidInput."""
+        return self._record(batch.columns, batch.num_rows)
+
+
+def write_avro(
+    table: pa.Table, codec: str = "zstandard", layout: AvroLayout | None = None
+) -> bytes:
     """Write `table` as an Avro file; equal tables give equal bytes.
 
     Args:
-        table: One row a record; its column names become the field names.
+        table: One row a record.
         codec: zstandard, snappy, deflate or null.
+        layout: The fields of the file, from which only names may differ, nested ones too; the
+            columns of the table by default.
 
     Raises:
-        InvalidInput: The codec is none of these, or a field that is not nullable holds a null.
+        InvalidInput: The codec is none of these, a column is of another type than its field, or a
+            field that is not nullable holds a null.
     """
-    text, plain = _schema_to_write(table.schema)
-    header = {"avro.schema": text, "avro.codec": codec}
+    layout = layout or AvroLayout(table.schema)
+    header = {"avro.schema": layout.text, "avro.codec": codec}
     blocks = []
     for batch in table.to_batches(max_chunksize=_RECORDS_PER_BLOCK):
-        records = _records(batch)
+        records = layout.records(batch)
         target = BytesIO()
         try:
-            fastavro.schemaless_writer(target, plain, records)
+            fastavro.schemaless_writer(target, layout.plain, records)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise InvalidInput(f"A table does not fit its Avro schema: {error}.") from error
         # An Avro array of n records is the count n, the records, and a zero: a block without frame.
@@ -154,12 +180,12 @@ def relabel(columns: Sequence[pa.Array | pa.ChunkedArray], layout: pa.Schema) ->
     """
     try:
         arrays = [
-            _relabel(one_array(column, column.type), field.type)
+            _relabel(whole(column), field.type)
             for column, field in zip(columns, layout, strict=True)
         ]
         return pa.Table.from_arrays(arrays, schema=layout)
     except (pa.ArrowException, ValueError) as error:
-        raise InvalidInput(f"A table does not have the columns it needs: {error}.") from error
+        raise _other_columns(str(error)) from error
 
 
 def _relabel(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
@@ -182,12 +208,17 @@ def _relabel(array: pa.Array, arrow_type: pa.DataType) -> pa.Array:
 
 def one_array(column: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> pa.Array:
     """Return a column as one array of `arrow_type`."""
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks == 1:
-            column = column.chunk(0)
-        else:
-            column = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    column = whole(column)
     return column if column.type == arrow_type else column.cast(arrow_type)
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
 
 
 def avro_schema(layout: pa.Schema) -> dict[str, Any]:
@@ -226,14 +257,6 @@ def _plain_avro_type(arrow_type: pa.DataType, record: str) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _schema_to_write(layout: pa.Schema) -> tuple[str, Any]:
-    """The schema as text, and parsed for an array of records; for a small file half the work."""
-    schema = avro_schema(layout)
-    plain = {"type": "array", "items": without_logical_types(schema)}
-    return json.dumps(schema, separators=(",", ":")), fastavro.parse_schema(plain)
-
-
-@functools.lru_cache(maxsize=64)
 def _schema_to_read(text: bytes) -> Any:
     plain = {"type": "array", "items": without_logical_types(json.loads(text))}
     return fastavro.parse_schema(plain)
@@ -248,39 +271,76 @@ def without_logical_types(schema: Any) -> Any:
     return schema
 
 
-def _records(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    columns = [_values(column) for column in batch.columns]
-    return _dicts(batch.schema.names, columns, batch.num_rows)
+_Values = Callable[[pa.Array], list[Any]]
 
 
-def _dicts(names: list[str], columns: list[list[Any]], count: int) -> list[dict[str, Any]]:
-    if not columns:
-        return [{} for _ in range(count)]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+def _struct_values(
+    fields: list[pa.Field],
+) -> Callable[[Sequence[pa.Array], int], list[dict[str, Any]]]:
+    """Turn columns into one dictionary a row, under the names of the fields."""
+    names = [field.name for field in fields]
+    readers = [_values(field.type) for field in fields]
+
+    def read(columns: Sequence[pa.Array], count: int) -> list[dict[str, Any]]:
+        if len(columns) != len(readers):
+            raise _other_columns(f"{len(columns)} instead of {len(readers)}")
+        if not columns:
+            return [{} for _ in range(count)]
+        values = [read(column) for read, column in zip(readers, columns, strict=True)]
+        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+    return read
 
 
-def _values(array: pa.Array) -> list[Any]:
-    """Turn a column into Python values, structs and lists by their children as a whole."""
-    if pa.types.is_struct(array.type):
-        children = [_values(child) for child in array.flatten()]
-        values: list[Any] = _dicts([f.name for f in array.type], children, len(array))
-    elif pa.types.is_list(array.type):
-        items = _values(array.flatten())
-        lengths = array.value_lengths()
-        if array.null_count:
-            lengths = lengths.fill_null(0)
-        ends = np.cumsum(lengths.to_numpy(), dtype=np.int64).tolist()
-        values = [items[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-    elif pa.types.is_timestamp(array.type):
-        return _values(array.view(pa.int64()))
-    elif pa.types.is_integer(array.type) and not array.null_count:
-        return list(array.to_numpy().tolist())
-    else:
-        return list(array.to_pylist())
-    if not array.null_count:
-        return values
-    valid = array.is_valid().to_pylist()
-    return [value if ok else None for value, ok in zip(values, valid, strict=True)]
+def _values(arrow_type: pa.DataType) -> _Values:
+    """Turn an array of a type into Python values, structs and lists by their children as a whole.
+
+    Timestamps become numbers; the names in structs may be others.
+    """
+    plain = _plain_values(arrow_type)
+    wanted = arrow_type.id
+
+    def read(array: pa.Array) -> list[Any]:
+        if array.type.id != wanted:
+            raise _other_columns(f"{array.type} instead of {arrow_type}")
+        nulls = array.null_count
+        if nulls == len(array):
+            return [None] * nulls
+        values = plain(array)
+        if not nulls:
+            return values
+        valid = array.is_valid().to_pylist()
+        return [value if ok else None for value, ok in zip(values, valid, strict=True)]
+
+    return read
+
+
+def _plain_values(arrow_type: pa.DataType) -> _Values:
+    """The values of an array; where it is null, any."""
+    if pa.types.is_struct(arrow_type):
+        read = _struct_values(list(arrow_type))
+        return lambda array: read(array.flatten(), len(array))
+    if pa.types.is_list(arrow_type):
+        items = _values(arrow_type.value_type)
+        return lambda array: _lists(items(array.flatten()), array.value_lengths())
+    if pa.types.is_timestamp(arrow_type):
+        return lambda array: _any(array.view(pa.int64()))
+    if pa.types.is_integer(arrow_type):
+        return _integers
+    return _any
+
+
+def _any(array: pa.Array) -> list[Any]:
+    return list(array.to_pylist())
+
+
+def _integers(array: pa.Array) -> list[Any]:
+    return _any(array) if array.null_count else list(array.to_numpy().tolist())
+
+
+def _lists(items: list[Any], lengths: pa.Array) -> list[list[Any]]:
+    ends = list(accumulate(each or 0 for each in lengths.to_pylist()))
+    return [items[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _runs(blocks: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
@@ -455,6 +515,10 @@ def _read_varint(source: BytesIO) -> int:
         if byte < 0x80:
             return value >> 1 ^ -(value & 1)
     raise FormatError("a number is too long")
+
+
+def _other_columns(why: str) -> InvalidInput:
+    return InvalidInput(f"A table does not have the columns it needs: {why}.")
 
 
 def _broken(path: str, reason: str) -> FormatError:

@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    AvroLayout,
     check_file_names,
     paimon_fields,
     read_avro,
     relabel,
     required,
     version_column,
+    whole,
     write_avro,
 )
 from core.format.deletion_vector import DeletionVectorRange
@@ -83,6 +85,8 @@ _LAYOUT: Final = pa.schema(
     ]
 )
 
+_WRITTEN: Final = AvroLayout(_LAYOUT)
+
 
 def deletion_vector_entries(entries: pa.Table) -> pa.Table:
     """Those of some index files that hold deletion vectors; columns stay as they are."""
@@ -123,9 +127,10 @@ def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
     Raises:
         InvalidInput: A column that is not nullable holds a null.
     """
-    columns = [entries[field.name] for field in INDEX_MANIFEST_ENTRY]
+    columns = [whole(entries[field.name]) for field in INDEX_MANIFEST_ENTRY]
     version = version_column(INDEX_MANIFEST_VERSION, entries.num_rows)
-    return write_avro(relabel([version, *columns], _LAYOUT), codec)
+    table = pa.Table.from_arrays([version, *columns], _LAYOUT.names)
+    return write_avro(table, codec, _WRITTEN)
 
 
 def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:

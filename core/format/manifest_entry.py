@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    AvroLayout,
     check_file_names,
     one_array,
     paimon_fields,
@@ -24,6 +25,7 @@ from core.format.avro_encoding import (
     relabel,
     required,
     version_column,
+    whole,
     write_avro,
 )
 
@@ -121,22 +123,21 @@ def encode_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
     """
     # Releases up to 2.0 do not know the last field; it is written where it says something.
     is_new = entries["write_cols_sequences"].null_count < entries.num_rows
-    names, file_type, layout = _layout_to_write(is_new)
-    file = relabel([entries[name] for name in names], pa.schema(file_type))
+    names, layout = _layout_to_write(is_new)
     columns = [
         version_column(MANIFEST_VERSION, entries.num_rows),
-        *(entries[field.name] for field in _ENTRY),
-        one_array(file.to_struct_array(), file_type),
+        *(whole(entries[field.name]) for field in _ENTRY),
+        pa.StructArray.from_arrays([whole(entries[name]) for name in names], names),
     ]
-    return write_avro(relabel(columns, layout), codec)
+    return write_avro(pa.Table.from_arrays(columns, layout.fields.names), codec, layout)
 
 
 @functools.cache
-def _layout_to_write(is_new: bool) -> tuple[list[str], pa.DataType, pa.Schema]:
+def _layout_to_write(is_new: bool) -> tuple[list[str], AvroLayout]:
     fields = _FILE if is_new else _FILE[:-1]
-    file_type = pa.struct(paimon_fields(fields))
-    layout = _LAYOUT.set(len(_LAYOUT) - 1, required("_FILE", file_type))
-    return [field.name for field in fields], file_type, layout
+    file = required("_FILE", pa.struct(paimon_fields(fields)))
+    layout = AvroLayout(_LAYOUT.set(len(_LAYOUT) - 1, file))
+    return [field.name for field in fields], layout
 
 
 def decode_manifest(data: bytes, manifest: str) -> pa.Table:

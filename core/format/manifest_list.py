@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from core.format.avro_encoding import (
     VERSION_FIELD,
+    AvroLayout,
     check_file_names,
     paimon_fields,
     read_avro,
     relabel,
     required,
     version_column,
+    whole,
     write_avro,
 )
 from core.format.manifest_entry import STATS
@@ -41,6 +43,8 @@ MANIFEST_FILE_META: Final = pa.schema(
 )
 _LAYOUT: Final = pa.schema([VERSION_FIELD, *paimon_fields(MANIFEST_FILE_META)])
 
+_WRITTEN: Final = AvroLayout(_LAYOUT)
+
 
 def encode_manifest_list(manifests: pa.Table, codec: str = "zstandard") -> bytes:
     """Encode manifests as a manifest list file, in the order of the rows.
@@ -52,9 +56,10 @@ def encode_manifest_list(manifests: pa.Table, codec: str = "zstandard") -> bytes
     Raises:
         InvalidInput: A column that is not nullable holds a null.
     """
-    columns = [manifests[field.name] for field in MANIFEST_FILE_META]
+    columns = [whole(manifests[field.name]) for field in MANIFEST_FILE_META]
     version = version_column(MANIFEST_LIST_VERSION, manifests.num_rows)
-    return write_avro(relabel([version, *columns], _LAYOUT), codec)
+    table = pa.Table.from_arrays([version, *columns], _LAYOUT.names)
+    return write_avro(table, codec, _WRITTEN)
 
 
 def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:

@@ -295,7 +295,10 @@ class MemoryFileIO(FileIO):
 
 
 class LocalFileIO(FileIO):
-    """The file system of this machine, by system calls."""
+    """The file system of this machine, by plain system calls.
+
+    Metadata is many small files: a path object for each costs more than what is asked about it.
+    """
 
     @property
     def is_local(self) -> bool:
@@ -333,10 +336,10 @@ class LocalFileIO(FileIO):
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""
         try:
-            found = self._ask(path, lambda: Path(checked_path(path)).stat())
+            found = self._ask(path, lambda: os.stat(checked_path(path)))  # noqa: PTH116
         except NotFound:
             return None
-        return _local_status(path, Path(path).name, found)
+        return _local_status(path, path.rpartition("/")[2], found)
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
@@ -358,7 +361,6 @@ class LocalFileIO(FileIO):
     def names(self, path: str) -> Collection[str]:
         """Their names alone, in any order; nothing is asked about each of them."""
         try:
-            # A Path for each name costs more than the listing.
             return self._ask(path, lambda: os.listdir(checked_path(path)))  # noqa: PTH208
         except NotFound:
             return []
@@ -391,7 +393,7 @@ class LocalFileIO(FileIO):
         """Remove one file; False if there was none."""
         self.check_inside(path)
         try:
-            self._ask(path, lambda: Path(path).unlink())
+            self._ask(path, lambda: os.unlink(path))  # noqa: PTH108
         except NotFound:
             return False
         return True

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.format import options as table_options
-from core.format.avro_encoding import one_array
+from core.format.avro_encoding import one_array, whole
 from core.format.binary_row import EMPTY_ROW, decode_row
 from core.format.data_types import RowType
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource
@@ -195,7 +195,7 @@ def read_manifests(table: FileStoreTable, zone: tzinfo) -> pa.Table:
     if head.changelog_manifest_list is not None:
         changelogs = table.scan.read_list(table.paths, head.changelog_manifest_list)
         manifests = pa.concat_tables([manifests, changelogs])
-    stats = one_array(manifests["partition_stats"], manifests["partition_stats"].type)
+    stats = whole(manifests["partition_stats"])
     schema = table.schema()
     columns = {name: manifests[name] for name in manifests.column_names}
     for ours, theirs in (("min", "min_values"), ("max", "max_values")):
@@ -334,7 +334,7 @@ def _stats_texts(bounds: pa.StructArray, schema: TableSchema) -> pa.Array:
 
 def _source_names(sources: pa.ChunkedArray) -> pa.Array:
     names = pa.array([source.name for source in FileSource])
-    return names.take(one_array(sources, sources.type))
+    return names.take(whole(sources))
 
 
 def _cast_partitions(rows: pa.ChunkedArray, schema: TableSchema, zone: tzinfo) -> pa.Array:
@@ -377,7 +377,7 @@ def _deleted_counts(table: FileStoreTable, head: Snapshot | None) -> dict[bytes,
 
 
 def _without(partitions: pa.Table, known: pa.ChunkedArray) -> pa.Table:
-    is_known = pc.is_in(partitions["partition"], value_set=one_array(known, known.type))
+    is_known = pc.is_in(partitions["partition"], value_set=whole(known))
     return partitions.filter(pc.invert(is_known))
 
 

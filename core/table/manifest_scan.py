@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
-from core.format.avro_encoding import one_array
+from core.format.avro_encoding import whole
 from core.format.binary_row import EMPTY_ROW, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
@@ -241,8 +241,8 @@ def filter_by_key(
     if key_range is None or not key_type.fields or not files.num_rows:
         return files
     first, last = key_range
-    is_before = _is_less(decode_rows(_whole(files["max_key"]), key_type), first)
-    is_after = _is_greater(decode_rows(_whole(files["min_key"]), key_type), last)
+    is_before = _is_less(decode_rows(whole(files["max_key"]), key_type), first)
+    is_after = _is_greater(decode_rows(whole(files["min_key"]), key_type), last)
     return files.filter(pc.invert(pc.or_(is_before, is_after)))
 
 
@@ -293,7 +293,7 @@ def _live_of_touched(entries: pa.Table) -> _Rows:
     Rewritten manifests may come before or after those they were merged from, so a DELETE may stand
     before its ADD; but the two must alternate, and no DELETE may be left over.
     """
-    codes = _whole(entries["identity"]).dictionary_encode().indices.to_numpy()
+    codes = whole(entries["identity"]).dictionary_encode().indices.to_numpy()
     kinds = entries["kind"].to_numpy()
     order = np.argsort(codes, kind="stable")
     codes, kinds = codes[order], kinds[order]
@@ -317,7 +317,7 @@ def _check_distinct(entries: pa.Table, chosen: _Mask) -> None:
     if not suspect.any():
         return
     suspects = entries.select(_CHECKED).filter(pa.array(suspect))
-    codes = _whole(suspects["identity"]).dictionary_encode().indices.to_numpy()
+    codes = whole(suspects["identity"]).dictionary_encode().indices.to_numpy()
     repeats = np.ones(len(codes), dtype=bool)
     repeats[np.unique(codes, return_index=True)[1]] = False
     if repeats.any():
@@ -352,7 +352,7 @@ def _overlaps(manifests: pa.Table, low: str, high: str, values: Collection[int])
 def _may_hold_partition(
     manifests: pa.Table, partitions: Collection[bytes], partition_type: RowType
 ) -> _Mask:
-    stats = _whole(manifests["partition_stats"])
+    stats = whole(manifests["partition_stats"])
     low, high, nulls = stats.flatten()
     lows, highs = _decode_stats(low, partition_type), _decode_stats(high, partition_type)
     wanted = decode_rows(pa.array(sorted(partitions), pa.binary()), partition_type)
@@ -406,10 +406,6 @@ def _compare(
         tied = pc.equal(column, value).fill_null(False)
         result = pc.or_(decided, pc.and_(tied, result))
     return result
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return one_array(column, column.type)
 
 
 def missing_file(path: str) -> FormatError:

@@ -1,6 +1,6 @@
 """The snapshots of a branch.
 
-The hints LATEST and EARLIEST are never asked: one listing finds head and tail whether hints are
+The hints LATEST and EARLIEST are never asked: a listing finds head and tail whether hints are
 missing, too low, too high or garbage (C21), and Paimon itself overwrites them non-atomically.
 """
 
@@ -24,6 +24,8 @@ from core.table.versioned_files import (
 )
 
 _FIRST: Final = 1  # Paimon's
+# A listing is not cheaper than so many questions.
+_STEPS: Final = 16
 
 
 class SnapshotManager:
@@ -32,6 +34,7 @@ class SnapshotManager:
     def __init__(self, reader: MetadataReader, paths: TablePaths) -> None:
         self._reader = reader
         self._paths = paths
+        self._seen_id: int | None = None
 
     def ids(self) -> tuple[int, ...]:
         """The ids of all snapshots, rising."""
@@ -51,10 +54,14 @@ class SnapshotManager:
         Raises:
             FormatError: The newest snapshot cannot be decoded.
         """
-        newest = newest_numbered(
+        newest = self._after_seen() or newest_numbered(
             self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX, least=_FIRST
         )
-        return None if newest is None else decode(self._reader, newest, Snapshot.from_json)
+        if newest is None:
+            return None
+        head = decode(self._reader, newest, Snapshot.from_json)
+        self._seen_id = int(newest.name.removeprefix(SNAPSHOT_PREFIX))
+        return head
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """A snapshot by its id, None if it never was or has expired."""
@@ -122,6 +129,21 @@ class SnapshotManager:
                 break
             low = middle + 1
         return found
+
+    def _after_seen(self) -> FileStatus | None:
+        """The head, a few steps from where it was seen before; None where a listing has to tell.
+
+        Ids have no gaps (C01), and a history is cut from its ends: as long as the snapshot seen is
+        there, the last one that follows it is the head. A long history takes long to list.
+        """
+        found = None
+        if self._seen_id is not None:
+            for snapshot_id in range(self._seen_id, self._seen_id + _STEPS):
+                status = self._reader.files.status(self._paths.snapshot(snapshot_id))
+                if status is None or status.is_directory:
+                    return found
+                found = status
+        return None
 
     def _listing(self) -> dict[int, FileStatus]:
         found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)

@@ -7,6 +7,7 @@ import pytest
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format.tag import Tag
 from core.storage.file_io import FileIO
+from core.storage.file_remover import FileRemover
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 MINUTE = 60_000
@@ -103,6 +104,25 @@ def test_a_new_snapshot_is_seen_by_the_same_handle(files: TableFiles) -> None:
     assert table.snapshots.latest_id() == 5
     files.snapshots(a_snapshot(6))
     assert table.snapshots.latest_id() == 6
+
+
+def test_a_handle_follows_a_head_that_moves_far_or_back(files: TableFiles) -> None:
+    snapshots = files.table().snapshots
+    remover = FileRemover(files.file_io)
+    for newest in (5, 6, 9, 80, 70, 5, 4, 90):
+        known = set(snapshots.ids())
+        files.snapshots(*(a_snapshot(each) for each in range(2, newest + 1) if each not in known))
+        remover.remove([files.paths.snapshot(each) for each in known if each > newest])
+        head = snapshots.latest()
+        assert head is not None
+        assert head.id == newest
+    # What was seen last has expired meanwhile.
+    files.snapshots(a_snapshot(91), a_snapshot(92))
+    remover.remove([files.paths.snapshot(each) for each in range(2, 92)])
+    assert [each.id for each in snapshots.walk()] == [92]
+    head = snapshots.latest()
+    assert head is not None
+    assert head.id == 92
 
 
 def test_a_snapshot_id_that_is_used_again_is_read_again(files: TableFiles) -> None:
