@@ -14,10 +14,10 @@ from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
-from core.procedures.would_be_result import would_be_result
+from core.procedures.would_be_result import WouldBe, would_be_result
 from core.quality.comparison import VERSION, QualityComparison
 from core.quality.drift import Rating
-from core.quality.work import merged_columns, plan_quality
+from core.quality.work import QualityWork, merged_columns, plan_quality
 
 COMPARE_QUALITY = "compare_quality"
 
@@ -76,17 +76,22 @@ def _compared(
         found = rows.compare_quality(table, work, name, now, progress)
     else:
         with would_be_result(warehouse, rows, call, diff, progress) as result:
-            columns = merged_columns(
-                work,
-                result.state.schema,
-                result.field_ids,
-                of_target=result.of_target,
-                open_conflicts=result.open_conflicts,
-            )
             found = rows.compare_quality(
-                table, replace(work, merged=columns), name, now, progress, merged=result.state
+                table, with_result(work, result), name, now, progress, merged=result.state
             )
     return {"plan_id": name, "notes": [_summary(found), *found.notes, "Nothing was changed."]}
+
+
+def with_result(work: QualityWork, result: WouldBe) -> QualityWork:
+    """Return what is profiled, and what a merge would leave with it."""
+    columns = merged_columns(
+        work,
+        result.state.schema,
+        result.field_ids,
+        of_target=result.of_target,
+        open_conflicts=result.open_conflicts,
+    )
+    return replace(work, merged=columns)
 
 
 def _summary(found: QualityComparison) -> str:

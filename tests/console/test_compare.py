@@ -7,6 +7,7 @@ import pytest
 from app.services import Services
 from app.settings import Settings
 from core.format.identifier import Identifier
+from core.quality.comparison import Scope
 from tests.console.pages import Console
 from tests.support.compared_rows import keep_rows
 from tests.support.kept_quality import keep_quality
@@ -209,3 +210,21 @@ def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) 
     assert set(figures["Label"]) == {"exact"}
     whole = console.open("compare", **place, cmp_scope="whole sides", cmp_qcol="v")
     assert "All" in whole.text
+
+
+def test_the_merged_result_is_a_third_column(console: Console) -> None:
+    place = {**AHEAD, "cmp_a": "main", "cmp_b": "ahead", "cmp_tab": "quality"}
+    table = Identifier.parse("fixtures.branches_ahead")
+    keep_quality(console.services, table, "main", "ahead")
+    assert console.open("compare", **place).has_button("cmp-quality-merged")
+    found = keep_quality(console.services, table, "main", "ahead", merges=True)
+    merged = found.find_scope(Scope.MERGED)
+    assert merged is not None
+    page = console.open("compare", **place, cmp_scope="merged result")
+    assert not page.has_button("cmp-quality-merged")
+    assert "that merging B into A would leave" in page.text
+    figures = page.at.dataframe[1].value.set_index("Figure")
+    assert figures.loc["rows", "Merged"] == f"{merged.rows[1]}"
+    assert list(figures)[:3] == ["A", "B", "Merged"]
+    own = console.open("compare", **place, cmp_scope="own rows")
+    assert "Merged" not in own.at.dataframe[1].value

@@ -3,8 +3,10 @@
 from app.services import Services
 from core.format.identifier import Identifier
 from core.jobs.kept_profiles import KeptQuality
-from core.procedures.compare_quality import quality_name
+from core.procedures.compare_quality import quality_name, with_result
 from core.procedures.compare_states import compare_states
+from core.procedures.row_engine import NoRowEngine
+from core.procedures.would_be_result import would_be_result
 from core.quality.comparison import QualityComparison
 from core.quality.work import plan_quality
 from core.spark.profile_pass import SHARED_BYTES, NothingKept, ProfilePass
@@ -18,16 +20,25 @@ def keep_quality(
     after: str,
     *,
     shared_bytes: int = SHARED_BYTES,
+    merges: bool = False,
 ) -> QualityComparison:
-    """Let a page find what the data of two states look like, as a job would have kept it."""
+    """Let a page find what the data of two states look like, as a job would have kept it.
+
+    What merging the second into the first would leave is looked at where no row must be settled.
+    """
     warehouse = services.warehouse
     diff = compare_states(warehouse, identifier, before, after)
     made = ProfilePass(warehouse.file_io, _no_spark, NothingKept(), shared_bytes=shared_bytes)
-    found = made.compare(
-        warehouse.table(identifier), plan_quality(diff), finished_millis=warehouse.clock()
-    )
+    table, now = warehouse.table(identifier), warehouse.clock()
+    if merges:
+        call = services.call("compare_quality", {"table": identifier.table_name})
+        with would_be_result(warehouse, NoRowEngine(), call, diff, lambda *_: None) as result:
+            work = with_result(plan_quality(diff), result)
+            found = made.compare(table, work, merged=result.state, finished_millis=now)
+    else:
+        found = made.compare(table, plan_quality(diff), finished_millis=now)
     kept = KeptQuality(folder=services.job_settings.quality_path)
-    kept.keep(quality_name(identifier, diff, reads_all=False), found)
+    kept.keep(quality_name(identifier, diff, reads_all=False, merges=merges), found)
     return found
 
 
