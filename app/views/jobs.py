@@ -12,7 +12,7 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.compare_job import link_to_comparison
-from app.widgets.confirm import start_again
+from app.widgets.confirm import lacks_role, start_again
 from app.widgets.gates import show_judgement
 from app.widgets.job_log import show_log
 from app.widgets.job_status import show_progress, show_steps, show_worker, state_badge
@@ -23,8 +23,10 @@ from app.widgets.table_picker import here, is_open_warehouse
 from core.errors import NotFound, PaimonError
 from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
+from core.procedures.permissions import Role
 
 _PER_PAGE = 25
+_READS = ("check_rules", "compare_quality", "compare_rows", "compare_states", "query")
 _MERGES = ("merge_branch", "dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
@@ -147,7 +149,7 @@ def show_job() -> None:
         return
     _show_title(job)
     run_every = None if job.state.is_over else 1.0
-    st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
+    st.fragment(_show_live, run_every=run_every)(job.id, _offers(job.state))
     if job.state.is_over:
         show_judgement(job)
     _show_commands(job, place)
@@ -160,10 +162,16 @@ def _show_title(job: JobView) -> None:
     st.subheader(f"{name}{table}", anchor=False)
 
 
-def _show_live(job_id: str, was_over: bool) -> None:
+def _offers(state_of_job: JobState) -> tuple[bool, bool, bool]:
+    """What the buttons around the live part follow from: whether it ended, can go on, can stop."""
+    is_stuck = state_of_job is JobState.INTERRUPTED
+    return state_of_job.is_over, is_stuck, state_of_job.can_cancel
+
+
+def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
     job = reads.job(job_id)
-    if job.state.is_over and not was_over:
-        # The page around this part holds buttons of a running job: draw it anew, once.
+    if _offers(job.state) != offered:
+        # The page around this part holds buttons of another state: draw it anew, once.
         reads.forget()
         st.rerun()
     _show_verdict(job)
@@ -235,6 +243,7 @@ def _show_waiting(job: JobView) -> None:
 
 def _show_commands(job: JobView, place: Location) -> None:
     """Draw the buttons outside of the part that redraws itself."""
+    refused = None if job.name in _READS else lacks_role(Role.EDITOR)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if job.receipt_id:
             state.link(
@@ -244,16 +253,18 @@ def _show_commands(job: JobView, place: Location) -> None:
         if job.state.can_cancel and not job.state.is_over:
             st.button(
                 "Cancel", icon=":material/cancel:", key="job-cancel", on_click=_cancel,
-                args=(job.id,), help="The target stays as it is",
+                args=(job.id,), help=refused or "The target stays as it is",
+                disabled=refused is not None,
             )  # fmt: skip
         if job.state.can_resume or job.state is JobState.INTERRUPTED:
             st.button(
                 "Resume", icon=":material/resume:", key="job-resume", on_click=_resume,
-                args=(job.id,), help="Goes on from the last finished step",
+                args=(job.id,), help=refused or "Goes on from the last finished step",
+                disabled=refused is not None,
             )  # fmt: skip
         if job.state.is_over and st.button(
-            "Run again", icon=":material/replay:", key="job-again",
-            help="The same command as a new job; it is refused where the heads have moved",
+            "Run again", icon=":material/replay:", key="job-again", disabled=refused is not None,
+            help=refused or "The same command as a new job; refused where the heads have moved",
         ):  # fmt: skip
             start_again(job, place_of(job))
         _show_way_back(job)
@@ -262,6 +273,8 @@ def _show_commands(job: JobView, place: Location) -> None:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
+    if refused:
+        st.caption(refused)
 
 
 def _show_way_back(job: JobView) -> None:

@@ -178,7 +178,10 @@ class JobClient:
     def start_worker(self) -> bool:
         """Start a worker in the background, which ends by itself; False if one runs already."""
         worker = self.worker()
-        is_starting = self._clock() - self._worker_started_millis < _STARTING_MILLIS
+        asked = self._worker_started_millis
+        # One that has reported since is there, or is dead: it is not waited for.
+        has_come = worker is not None and worker.started_millis >= asked
+        is_starting = not has_come and self._clock() - asked < _STARTING_MILLIS
         if (worker is not None and worker.is_alive) or is_starting:
             return False
         self._worker_started_millis = self._clock()
