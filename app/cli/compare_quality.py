@@ -7,6 +7,7 @@ from app.cli.jobs import finish_job
 from app.cli.output import fields_of, print_fields, print_line, print_note, print_rows
 from app.models.compare_quality import (
     conflict_words,
+    explaining_words,
     key_words,
     rating_words,
     read_words,
@@ -101,6 +102,9 @@ def _print_drifted(found: QualityComparison, scope: ScopeComparison) -> None:
             continue
         print_line()
         print_line(f"{column.name}:")
+        explained = explaining_words(column, scope.scope)
+        if explained is not None:
+            print_line(explained)
         figures = figure_table(found, scope, column)
         first, *sides, last = figures.titles
         print_rows((first.lower(), *(f">{each}" for each in sides), last.lower()), figures.lines)

@@ -6,6 +6,7 @@ from typing import Final
 
 from app.models.quality_figures import EXACT, LONGEST, measure_text
 from app.models.wording import count, plural, shortened, size
+from core.quality.attribution import explaining_bins
 from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
 from core.quality.drift import NAN_BIN, NULL_BIN, OTHER_BIN, Bin, Drift, Measure, Rating
 from core.quality.profile import ColumnKind
@@ -182,6 +183,18 @@ def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShare
         other=other,
         alt=alt,
     )
+
+
+def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
+    """Tell in which values the sides of a column differ most; None where it did not drift."""
+    if column.rating not in (Rating.ALARM, Rating.WATCH):
+        return None
+    parts = [
+        f"{100 * part.share:.0f} % in {_bin_label(part.bin, column)} ({100 * part.before:.1f} % of A, "
+        f"{100 * part.after:.1f} % of {side_title(scope)})"
+        for part in explaining_bins(column.bins)
+    ]
+    return f"Of the difference lie {'; '.join(parts)}." if parts else None
 
 
 def _most_frequent(bins: Sequence[Bin]) -> list[Bin]:

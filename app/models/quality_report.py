@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from app.models.compare_quality import (
     bin_shares,
     conflict_words,
+    explaining_words,
     key_words,
     rating_words,
     read_words,
@@ -88,6 +89,9 @@ def _add_column(
     column: ColumnComparison,
 ) -> None:
     _put(section, "h3", column.name)
+    explained = explaining_words(column, scope.scope)
+    if explained is not None:
+        _put(section, "p", explained)
     figures = figure_table(found, scope, column)
     _add_table(section, figures.titles, figures.lines)
     shares = bin_shares(column, scope.scope)

@@ -10,6 +10,7 @@ from app.models.compare_quality import (
     bin_shares,
     conflict_words,
     drift_bars,
+    explaining_words,
     key_words,
     rating_words,
     read_words,
@@ -209,6 +210,9 @@ def _show_column(
             f"{plain(rating_words(column))}",
             width="content",
         )
+    explained = explaining_words(column, scope.scope)
+    if explained is not None:
+        st.caption(plain(explained))
     left, right = st.columns(2, gap="medium")
     with left:
         shares = bin_shares(column, scope.scope)

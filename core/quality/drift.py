@@ -184,13 +184,13 @@ def bin_edges(base: Distribution, other: Distribution) -> Floats:
 
 def psi(bins: Sequence[Bin]) -> float:
     """The population stability index of smoothed shares."""
-    return sum((p - q) * log(p / q) for p, q in _shares(bins))
+    return sum((p - q) * log(p / q) for p, q in smoothed_shares(bins))
 
 
 def js_distance(bins: Sequence[Bin]) -> float:
     """The distance of Jensen and Shannon of smoothed shares, from 0 to 1."""
     total = 0.0
-    for p, q in _shares(bins):
+    for p, q in smoothed_shares(bins):
         middle = (p + q) / 2
         total += p * log2(p / middle) + q * log2(q / middle)
     return sqrt(max(total, 0.0) / 2)
@@ -241,7 +241,7 @@ def _category_drift(base: ColumnProfile, other: ColumnProfile) -> list[Drift]:
         distance = js_distance(bins)
         slopes = [
             short[0] * abs(log2(2 * p / (p + q))) + short[1] * abs(log2(2 * q / (p + q)))
-            for p, q in _shares(bins)
+            for p, q in smoothed_shares(bins)
         ]
         error = distance - sqrt(max(0.0, distance**2 - sum(slopes) / 2))
         found.append(_rated(Measure.JS, distance, error, chance))
@@ -254,7 +254,7 @@ def _psi_drift(
     if len(bins) < 2:
         return []
     chance = _chi_square(len(bins) - 1) * _h(base.rows, other.rows)
-    slopes = (abs(log(p / q)) + abs(p - q) / min(p, q) for p, q in _shares(bins))
+    slopes = (abs(log(p / q)) + abs(p - q) / min(p, q) for p, q in smoothed_shares(bins))
     return [_rated(Measure.PSI, psi(bins), error * sum(slopes), chance)]
 
 
@@ -332,7 +332,7 @@ def _expected(bins: Sequence[Bin], base: ColumnProfile, other: ColumnProfile) ->
     return kept
 
 
-def _shares(bins: Sequence[Bin]) -> list[tuple[float, float]]:
+def smoothed_shares(bins: Sequence[Bin]) -> list[tuple[float, float]]:
     """The smoothed shares of each bin, of the other side and of the base."""
     new, old = (sum(each.other for each in bins), sum(each.base for each in bins))
     half = 0.5 * len(bins)

@@ -9,6 +9,7 @@ from app.charts.compare_quality import bins_figure, drift_figure
 from app.models.compare_quality import (
     bin_shares,
     drift_bars,
+    explaining_words,
     key_words,
     rating_words,
     scope_words,
@@ -115,3 +116,23 @@ def test_charts_hold_what_their_tables_say() -> None:
     (drawn,) = drift_figure(bars, uirevision="x").data
     assert list(drawn.customdata[0]) == ["x"]
     assert drawn.text[0].startswith("!")
+
+
+def test_the_values_in_which_sides_differ_most_are_named() -> None:
+    before = ["US"] * 880 + ["DE"] * 120
+    after = ["US"] * 390 + ["DE"] * 600 + [None] * 10
+    (column,) = compared(before, after, "STRING").columns
+    told = explaining_words(column, Scope.MERGED)
+    assert told is not None
+    first, second = told.split("; ")
+    assert first.endswith("in DE (12.0 % of A, 60.0 % of Merged)")
+    assert second.endswith("in US (88.0 % of A, 39.0 % of Merged).")
+    shares = [float(each.split(" in ")[0].split()[-2]) for each in (first, second)]
+    assert shares[0] > shares[1] > 10
+    assert sum(shares) <= 100
+    (steady,) = compared(before, before, "STRING").columns
+    assert explaining_words(steady, Scope.WHOLE) is None
+    (number,) = compared(list(range(200)), [150] * 200, "INT").columns
+    assert "in 139 … 159 (10.0 % of A, 100.0 % of B)" in (
+        explaining_words(number, Scope.WHOLE) or ""
+    )
