@@ -190,8 +190,8 @@ def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
     if column.rating not in (Rating.ALARM, Rating.WATCH):
         return None
     parts = [
-        f"{100 * part.share:.0f} % in {_bin_label(part.bin, column)} ({100 * part.before:.1f} % of A, "
-        f"{100 * part.after:.1f} % of {side_title(scope)})"
+        f"{100 * part.share:.0f} % in {_bin_label(part.bin, column)} "
+        f"({100 * part.before:.1f} % of A, {100 * part.after:.1f} % of {side_title(scope)})"
         for part in explaining_bins(column.bins)
     ]
     return f"Of the difference lie {'; '.join(parts)}." if parts else None

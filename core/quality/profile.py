@@ -82,6 +82,8 @@ UNIT: Final = Detail(points=1_000, hashes=2_048, top=1_000)
 """Ranks within 0.1 %, different values within 4.3 % (95 %)."""
 SIDE: Final = Detail(points=20_000, hashes=2_048, top=5_000)
 """Of many units together, so that adding up costs less than the units did."""
+PLACE: Final = Detail(points=400, hashes=512, top=200)
+"""Of one partition among many that are held at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,8 +76,12 @@ class PartitionParts:
     def add(self, unit: ProfileUnit, profile: Profile, detail: Detail) -> None:
         """Take the profile of a unit; of the sum `detail` is kept."""
         parts = self._parts.get(unit.partition)
-        if parts is not None:
-            parts.add(unit.sides, profile, detail)
+        if parts is None:
+            return
+        if detail is not EXACT:
+            # Many of them are held at once, of each partition some.
+            profile = merge_profiles([profile], self._work.kinds, detail)
+        parts.add(unit.sides, profile, detail)
 
     def drift(self, whole: Profile | None) -> DriftMap | None:
         """Compare each partition; None for a table without partitions, or where none differs.

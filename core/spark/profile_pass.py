@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from core.errors import ErrorKind, InvalidInput
 from core.quality.comparison import QualityComparison, Scope, ScopeComparison, compare_profiles
 from core.quality.drift import LEAST_ROWS
-from core.quality.profile import EXACT, SIDE, UNIT, Profile
+from core.quality.profile import EXACT, PLACE, SIDE, UNIT, Profile
 from core.quality.profile_codec import profile_from_table, profile_to_table
 from core.quality.work import QualityWork
 from core.spark.profile_parts import PartitionParts, SideParts
@@ -145,7 +145,7 @@ class ProfilePass:
         for group, small in ((own, is_small[0]), (shared if reads_shared else [], is_small[1])):
             for unit, profile in self._profiled(task, group, is_small=small):
                 parts.add(unit.sides, profile, EXACT if small else SIDE)
-                partitions.add(unit, profile, EXACT if small else UNIT)
+                partitions.add(unit, profile, EXACT if small else PLACE)
         whole = parts.of(Side.BEFORE) if reads_shared else None
         return QualityComparison(
             before=str(work.diff.before.pinned),
