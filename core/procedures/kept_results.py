@@ -2,9 +2,9 @@
 
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.staged_results import (
     StagedResult,
@@ -21,6 +21,7 @@ from core.format.json_text import JsonObject
 from core.procedures.call import ProcedureCall
 from core.procedures.merge_rows import messages_from, written_paths
 from core.procedures.preview_merge import target_table
+from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
@@ -34,7 +35,7 @@ _SWEEPER: Final = "forgotten"
 
 def keep_result(
     warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts, judged: Facts
-) -> bool:
+) -> str | None:
     """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
 
     Args:
@@ -42,22 +43,27 @@ def keep_result(
         call: The merge that was tried.
         plan_id: Of its plan.
         written: What settled rows left.
-        judged: What the quality gate said, where that may be relied on later.
+        judged: What the quality gate said; not kept where time or a person's reason made it.
 
     Returns:
-        Whether a merge finds it: False where another result of the same plan is kept already.
+        A sentence on what was kept; None where somebody publishes this very plan by now.
     """
+    if has_result(warehouse, call, plan_id):
+        return "What was staged before is as good: it is published as it is."
     target = target_table(warehouse, call)
+    lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
     staged = StagedResult(
         plan_id=plan_id,
         subject=f"{call.find_text('branch')} into {target.branch}",
         branch=target.branch,
         time_millis=warehouse.clock(),
         written=written,
-        judged=judged,
+        judged=judged if lasts else {},
     )
     forget_old_results(warehouse, target, superseded_by=staged)
-    return keep_staged(warehouse.store, target.paths, staged)
+    if not keep_staged(warehouse.store, target.paths, staged):
+        return None
+    return "Kept for a day: while no head moves, it is published as it is."
 
 
 def has_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> bool:
@@ -67,12 +73,15 @@ def has_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> bool:
 
 
 def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
-    """Return `written` and `judged` of a kept result; nothing where a file of it is gone."""
+    """Return `written` and `judged` of a kept result; one of which a file is gone is forgotten."""
     target = target_table(warehouse, call)
     staged = find_staged(warehouse.store.files, target.paths, plan_id)
-    if staged is None or not _is_whole(warehouse, target, staged):
+    if staged is None:
         return {}
-    return {"written": dict(staged.written), "judged": dict(staged.judged)}
+    if _is_whole(warehouse, target, staged):
+        return _facts(staged)
+    _drop(warehouse, target, staged, _SWEEPER)
+    return {}
 
 
 def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
@@ -80,15 +89,16 @@ def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
 
     Whoever takes a result publishes its files, or removes them; either way it is forgotten then.
     """
-    paths = target_table(warehouse, call).paths
-    if find_staged(warehouse.store.files, paths, plan_id) is None:
+    target = target_table(warehouse, call)
+    staged = find_staged(warehouse.store.files, target.paths, plan_id)
+    if staged is None:
         return {}
-    if not claim_staged(warehouse.store, paths, plan_id, call.operation_id):
+    if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
         return {}
-    found = find_result(warehouse, call, plan_id)
-    if not found:
-        forget_result(warehouse, call, plan_id)
-    return found
+    if _is_whole(warehouse, target, staged):
+        return _facts(staged)
+    _drop(warehouse, target, staged, call.operation_id)
+    return {}
 
 
 def forget_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> None:
@@ -112,17 +122,13 @@ def forget_old_results(
         )
         if not is_superseded and each.time_millis > oldest:
             continue
-        if claim_staged(warehouse.store, table.paths, each.plan_id, _SWEEPER):
-            remove_copies(warehouse.store, _paths_of(table, each))
-            forget_staged(warehouse.store, table.paths, each.plan_id)
-        elif each.time_millis <= oldest:
+        if not _drop(warehouse, table, each, _SWEEPER) and each.time_millis <= oldest:
             forget_staged(warehouse.store, table.paths, each.plan_id)
 
 
 def rows_staged(written: Facts) -> str:
     """Tell how many rows were written, in a sentence; blank where none were."""
-    messages = messages_from(JsonObject(dict(written), "staged result"), "rowMessages")
-    files = [each.new_files for each in messages if each.new_files.num_rows]
+    files = [each.new_files for each in _messages(written) if each.new_files.num_rows]
     if not files:
         return ""
     rows = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
@@ -130,33 +136,43 @@ def rows_staged(written: Facts) -> str:
     return f"{count(rows, 'row')} staged in {count(number, 'file')}."
 
 
+def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, holder: str) -> bool:
+    """Remove the files of a result and forget it; False where it is somebody else's."""
+    if not claim_staged(warehouse.store, table.paths, staged.plan_id, holder):
+        return False
+    remove_copies(warehouse.store, _paths_of(table, staged))
+    forget_staged(warehouse.store, table.paths, staged.plan_id)
+    return True
+
+
+def _facts(staged: StagedResult) -> Facts:
+    return {"written": dict(staged.written), "judged": dict(staged.judged)}
+
+
 def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult) -> bool:
     """Whether each file is there as it was written: other engines remove what no snapshot names."""
-    files = warehouse.store.files
-    messages = messages_from(JsonObject(dict(staged.written), "staged result"), "rowMessages")
-    written = pa.concat_tables([each.new_files for each in messages]) if messages else None
-    sizes = (
-        {}
-        if written is None
-        else dict(
-            zip(
-                data_file_paths(target, written).to_pylist(),
-                written["file_size"].to_pylist(),
-                strict=True,
-            )
-        )
-    )
-    for path in written_paths(target, messages):
-        found = files.status(path)
-        if found is None or sizes.get(path, found.size) != found.size:
-            return False
+    for each in _messages(staged.written):
+        index_paths = map(target.paths.index, each.new_index_files["file_name"].to_pylist())
+        paths = [*data_file_paths(target, each.new_files).to_pylist(), *index_paths]
+        sizes = [
+            *each.new_files["file_size"].to_pylist(),
+            *each.new_index_files["file_size"].to_pylist(),
+        ]
+        for path, size in zip(paths, sizes, strict=True):
+            found = warehouse.store.files.status(path)
+            if found is None or found.size != size:
+                return False
     return True
 
 
 def _paths_of(table: FileStoreTable, staged: StagedResult) -> list[str]:
-    messages = messages_from(JsonObject(dict(staged.written), "staged result"), "rowMessages")
+    messages = _messages(staged.written)
     try:
         return written_paths(table.on(staged.branch), messages)
     except NotFound:
         # The branch was dropped: files of a table lie in the same places on every branch.
         return written_paths(table, messages)
+
+
+def _messages(written: Facts) -> tuple[CommitMessage, ...]:
+    return messages_from(JsonObject(dict(written), "staged result"), "rowMessages")

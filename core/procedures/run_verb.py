@@ -31,10 +31,8 @@ from core.procedures.kept_results import (
 from core.procedures.operation import Operation
 from core.procedures.quality_gate import (
     MESSAGE,
-    OVERRIDE,
     STAGE,
     gate_journal,
-    is_of_the_moment,
     judge_result,
     rules_digest,
 )
@@ -332,18 +330,13 @@ class _Run:
             raise
 
     def _keep(self, staged: _Staged) -> Facts:
-        """Keep what was staged where it is to be found by who publishes it."""
-        warehouse, call = self._warehouse, self._call
         assert staged.plan_id is not None
-        # A verdict that time or somebody's reason made is not everybody's, for a day.
-        lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
-        judged = staged.judged if lasts else {}
-        if has_result(warehouse, call, staged.plan_id):
-            return {"notes": ["What was staged before is as good: it is published as it is."]}
-        if not keep_result(warehouse, call, staged.plan_id, staged.written, judged):
+        warehouse, call = self._warehouse, self._call
+        note = keep_result(warehouse, call, staged.plan_id, staged.written, staged.judged)
+        if note is None:
             self._withdraw(staged.written)
             return {}
-        return {"notes": ["Kept for a day: while no head moves, it is published as it is."]}
+        return {"notes": [note]}
 
     def _withdraw(self, written: Facts) -> None:
         if written and self._verb.withdraw is not None:

@@ -364,7 +364,12 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     with pytest.raises(PaimonError, match=r"db\.t\.yaml: Line 3: rules\[1\]\.rule is 'not_nul'"):
         table.run("merge_branch", "broken", branch="dev")
     table.keep_rules(_CODE)
-    receipt = table.run("merge_branch", "known", branch="dev")
+    tried = table.run("dry_run_merge", "tried", branch="dev")
+    assert "Gate: warn." in tried.notes
+    walked: list[str] = []
+    receipt = table.run("merge_branch", "known", branch="dev", meddles=walked.append)
+    # The verdict on what the dry run staged holds for these very files.
+    assert not {STAGE, "compare rows"} & set(walked)
     assert receipt.gate is not None
     assert receipt.gate["verdict"] == "warn"
     assert "override" not in receipt.gate

@@ -122,8 +122,17 @@ def test_what_was_staged_is_forgotten_once_it_is_of_no_use(table: ContestedTable
 def test_what_another_engine_has_removed_is_computed_anew(table: ContestedTable) -> None:
     walk, before = Walk(table), data_files(table)
     walk("dry_run_merge")
-    gone = next(each for each in table.folder.rglob("data-*") if each.name not in before)
-    gone.unlink()
+
+    def lose_one() -> Path:
+        lost = next(each for each in table.folder.rglob("data-*") if each.name not in before)
+        lost.unlink()
+        return lost
+
+    lose_one()
+    walk("dry_run_merge")
+    assert walk.stages[1:4] == ["take what was staged", "verify files", "compare rows"]
+    assert (kept(table), len(data_files(table) - before)) == (1, 2)
+    gone = lose_one()
     walk("merge_branch")
     assert walk.stages[1:4] == ["take what was staged", "verify files", "compare rows"]
     head = main(table).head()
