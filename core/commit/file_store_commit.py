@@ -82,6 +82,7 @@ class FileStoreCommit:
         expected_head: SnapshotIdentity | None = None,
         watermark: int | None = None,
         seen_id: int | None = None,
+        since_id: int | None = None,
         check_append: bool = False,
         may_be_empty: bool = False,
     ) -> Snapshot | None:
@@ -96,6 +97,7 @@ class FileStoreCommit:
             expected_head: Commit only on top of this snapshot.
             watermark: Of the appended part; it never falls.
             seen_id: The head before an earlier try whose outcome is not known.
+            since_id: A head behind which somebody else may make this same commit meanwhile.
             check_append: Look whether appended files are live already, or were before. To be set
                 for files that were not written for this commit; a commit that may have been made
                 before is looked at in any case.
@@ -124,12 +126,15 @@ class FileStoreCommit:
                     properties=properties,
                     watermark=watermark,
                     seen_id=seen_id,
+                    since_id=since_id,
                     checks_append=check_append,
                 )
             )
             guard = None if guard is None else snapshot.identity
         if not compact.is_empty:
-            snapshot = self._land_compact(compact, user, identifier, properties, guard, seen_id)
+            snapshot = self._land_compact(
+                compact, user, identifier, properties, guard, seen_id, since_id
+            )
         return snapshot
 
     def overwrite(
@@ -143,6 +148,7 @@ class FileStoreCommit:
         expected_head: SnapshotIdentity | None = None,
         watermark: int | None = None,
         seen_id: int | None = None,
+        since_id: int | None = None,
     ) -> Snapshot | None:
         """Replace what partitions hold; the files that go are looked up again on every retry.
 
@@ -157,6 +163,7 @@ class FileStoreCommit:
             expected_head: Commit only on top of this snapshot.
             watermark: Of the snapshot; it never falls.
             seen_id: The head before an earlier try whose outcome is not known.
+            since_id: As for `commit`.
 
         Returns:
             The last snapshot, or None where a dynamic overwrite has no new files.
@@ -187,12 +194,13 @@ class FileStoreCommit:
                 properties=properties,
                 watermark=watermark,
                 seen_id=seen_id,
+                since_id=since_id,
             )
         )
         if compact.is_empty:
             return snapshot
         guard = None if expected_head is None else snapshot.identity
-        return self._land_compact(compact, user, identifier, properties, guard, seen_id)
+        return self._land_compact(compact, user, identifier, properties, guard, seen_id, since_id)
 
     def restore(
         self,
@@ -248,6 +256,7 @@ class FileStoreCommit:
         properties: Mapping[str, str] | None,
         guard: SnapshotIdentity | None,
         seen_id: int | None,
+        since_id: int | None,
     ) -> Snapshot:
         commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT)
         return self._landing.land(
@@ -258,6 +267,7 @@ class FileStoreCommit:
                 guard=guard,
                 properties=properties,
                 seen_id=seen_id,
+                since_id=since_id,
             )
         )
 

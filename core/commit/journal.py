@@ -12,13 +12,14 @@ claim needs no wait of its own, neither to be made nor to be given back.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
-from core.errors import ErrorKind, FormatError, InvalidInput
+from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
 from core.storage.file_publisher import Published
@@ -153,12 +154,15 @@ class Journal:
         times = [int(found[1]) for name in names if (found := _EVENT_NAME.match(name))]
         return max([now_millis, *(time + 1 for time in times)])
 
-    def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> None:
+    def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> bytes:
         """Note that an operation has reached a step, with what is needed to go on from it.
 
         Doing it twice is no harm: the first content stays.
+
+        Returns:
+            The content that stands.
         """
-        publish_once(self._store, self._path("step", f"{operation_id}-{step}"), content)
+        return publish_once(self._store, self._path("step", f"{operation_id}-{step}"), content)[1]
 
     def has_reached(self, operation_id: str, step: str) -> bool:
         """Whether the operation has reached a step."""
@@ -259,8 +263,10 @@ class Journal:
         return self._path("done", operation_id), data
 
     def _find(self, kind: str, name: str) -> bytes | None:
-        path = self._path(kind, name)
-        return self._store.files.read(path) if self._store.files.exists(path) else None
+        # Somebody else may remove it at any time.
+        with suppress(NotFound):
+            return self._store.files.read(self._path(kind, name))
+        return None
 
     def _path(self, kind: str, name: str) -> str:
         if not _OPERATION_ID.fullmatch(name):

@@ -35,7 +35,9 @@ class Request:
     """One snapshot to be made.
 
     `changes` are what changes, or tell it from a head. `partitions` are those that may change, None
-    for all; the live files that `changes` is handed are theirs.
+    for all; the live files that `changes` is handed are theirs. `seen_id` is the head before an
+    earlier try whose outcome is not known, `since_id` the head behind which somebody else may make
+    this same commit, where neither has begun.
     """
 
     changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
@@ -45,6 +47,7 @@ class Request:
     properties: Mapping[str, str] | None = None
     watermark: int | None = None
     seen_id: int | None = None
+    since_id: int | None = None
     checks_append: bool = False
 
     def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
@@ -102,7 +105,8 @@ class Landing:
             # Others can have their turn meanwhile.
             check_features(self._table, schema)
             attempts.encode_ahead(request.changes, schema)
-        seen_id, failure, was_won = request.seen_id, None, False
+        seen_id = request.since_id if request.seen_id is None else request.seen_id
+        failure, was_won = None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             with self._queue.turn() as end_turn:
                 head = self._table.head()

@@ -6,10 +6,11 @@ same bytes counts as copied, one with other bytes stops the copy.
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from core.commit.commit_store import CommitStore
-from core.errors import CommitConflict, ErrorKind, StorageError
+from core.errors import CommitConflict, ErrorKind, NotFound, StorageError
 from core.storage.file_io import FileReader
 from core.storage.file_publisher import Published
 
@@ -29,8 +30,8 @@ def publish_once(store: CommitStore, path: str, data: bytes) -> tuple[bool, byte
     for _ in range(_ATTEMPTS):
         if store.publisher.publish(path, data) is Published.WON:
             return True, data
-        # LOST and UNKNOWN alike: only a look tells whose bytes these are.
-        if store.files.exists(path):
+        # LOST and UNKNOWN alike: only a look tells whose bytes these are, if they stay that long.
+        with suppress(NotFound):
             return False, store.files.read(path)
     raise StorageError(f"{path} could not be published: the store gave no clear answer. Try again.")
 

@@ -4,112 +4,47 @@ Before the first file the journal learns the id that all names of this write hol
 snapshot it learns what is to be published. Cut off before the second entry, a write is taken back:
 its files are found by the id. Cut off after it, the commit is finished. What went well leaves one
 small file that says so.
+
+A writer that only seemed to be dead may go on at any time. So the second entry is made once, by the
+writer or by who takes the write back, and whoever was second knows it; and a commit is looked for
+before it is made, so that of two who make it one finds the other's.
 """
 
-import hashlib
-import json
 import logging
 import os
 import platform
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from core.commit.commit_check import check_features
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
 from core.commit.journal import End, Ending, Intent, Journal
-from core.commit.message_codec import decode_messages, encode_messages
+from core.commit.row_commit import RowCommit, has_landed, land
+from core.commit.write_files import files_of_write, find_missing, remove_unnamed
+from core.commit.write_receipt import RESULT, encode_result, figures_in
 from core.errors import CommitConflict, ErrorKind, InvalidInput, NotAllowed, PaimonError
-from core.format import options as table_options
-from core.format.json_text import JsonObject, to_pretty_json, without_nulls
-from core.format.receipt import identity_from, identity_to
-from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.json_text import JsonObject
+from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
 
 PROCEDURE: Final = "write_rows"
 """What the journal calls every write of rows."""
 
 _PUBLISH: Final = "publish"
-_RESULT: Final = "result"
 _WRITE_ID: Final = "writeId"
 _HOST: Final = "host"
 _PROCESS: Final = "process"
+# What the second entry says where there will be no commit.
+_TAKEN_BACK: Final = b'{"takenBack": true}'
 # Spark gives a Python worker that it stops so long to end; until then it may finish a file.
 _TASKS_END_SECONDS: Final = 2.5
 _FOREIGN_MILLIS: Final = 3_600_000
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PreparedRows:
-    """What tasks made of rows.
-
-    Attributes:
-        messages: Files that nothing refers to yet.
-        row_count: Rows that were inserted, deleted or changed.
-        expected_head: The only head on which these files are right; None where any will do.
-    """
-
-    messages: tuple[CommitMessage, ...]
-    row_count: int
-    expected_head: SnapshotIdentity | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowCommit:
-    """What the writers of one write made, and how it becomes a snapshot.
-
-    Attributes:
-        messages: From the writers.
-        overwrites: Whether partitions are replaced.
-        partitions: The encoded partitions that an overwrite replaces, as
-            `FileStoreCommit.overwrite` takes them.
-        expected_head: The only head that this may stand on; None where any will do.
-        summary: Figures of the write that are to be remembered.
-    """
-
-    messages: tuple[CommitMessage, ...]
-    overwrites: bool = False
-    partitions: tuple[bytes, ...] | None = None
-    expected_head: SnapshotIdentity | None = None
-    summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-
-    def to_json(self, seen_id: int) -> str:
-        """Encode for the journal, with the head before the first try."""
-        partitions = self.partitions
-        return to_pretty_json(
-            without_nulls(
-                {
-                    "messages": encode_messages(self.messages),
-                    "overwrites": self.overwrites,
-                    "partitions": None if partitions is None else [p.hex() for p in partitions],
-                    "expectedHead": identity_to(self.expected_head),
-                    "summary": dict(self.summary),
-                    "seenId": seen_id,
-                }
-            )
-        )
-
-    @classmethod
-    def from_json(cls, data: bytes) -> tuple["RowCommit", int]:
-        """Decode what `to_json` wrote; raises FormatError."""
-        raw = JsonObject.parse(data, "journal of a write")
-        partitions = raw.find("partitions", list)
-        commit = cls(
-            messages=decode_messages(raw.objects("messages")),
-            overwrites=raw.get("overwrites", bool),
-            partitions=None if partitions is None else tuple(map(bytes.fromhex, partitions)),
-            expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
-            summary=raw.find("summary", dict) or {},
-        )
-        return commit, raw.get("seenId", int)
 
 
 class RowWrite:
@@ -178,23 +113,73 @@ class RowWrite:
             The snapshot, None where nothing changed.
 
         Raises:
-            CommitConflict: The commit cannot stand, or `recover` took the write back.
+            CommitConflict: The commit cannot stand, or `recover` took the write back; then its
+                files are gone.
             StorageError: Whether the snapshot stands is not known; `recover` finds out.
         """
+        self._raise_if_missing(commit.messages)
         head = self._table.head()
-        seen_id = 0 if head is None else head.id
-        content = commit.to_json(seen_id).encode()
-        self._journal.mark(self._intent.operation_id, _PUBLISH, content)
-        _raise_if_ended(self._journal, self._intent.operation_id)
-        return land(self._table, self._store, self._intent, commit, self._clock, seen_id=None)
+        since_id = 0 if head is None else head.id
+        self._decide(commit.to_json(since_id).encode())
+        snapshot = land(
+            self._table, self._store, self._intent, commit, self._clock, since_id=since_id
+        )
+        if commit.has_strays:
+            self._remove_strays(commit.messages)
+        return snapshot
 
     def finish(self, figures: Mapping[str, int | None] | None = None) -> None:
         """End a write that stands, and keep what is to be told of it if it is asked for again."""
         operation_id = self._intent.operation_id
         if figures:
-            content = json.dumps(dict(figures)).encode()
-            self._journal.mark(operation_id, _RESULT, content)
+            content = encode_result(self._table, self._intent, figures, self._clock())
+            self._journal.mark(operation_id, RESULT, content)
         self._journal.forget(operation_id, (_PUBLISH,))
+
+    def _decide(self, content: bytes) -> None:
+        """Make the entry after which this write is published, and never taken back.
+
+        Raises:
+            CommitConflict: Somebody took it back before, or runs the same operation.
+        """
+        operation_id = self._intent.operation_id
+        is_first = self._journal.mark(operation_id, _PUBLISH, content) == content
+        # Who takes a write back ends it before it forgets it.
+        known = self._journal.find(operation_id)
+        ended = self._journal.end_of(operation_id)
+        is_known = known is not None and known.plan.get(_WRITE_ID) == self.write_id
+        if is_first and (is_known if ended is None else ended.ending is Ending.DONE):
+            return
+        if is_first:
+            self._journal.forget_step(operation_id, _PUBLISH)
+        _discard(self._table, self._store, self.write_id)
+        told = None if ended is None else ended.message
+        raise CommitConflict(
+            told or f"Operation {operation_id} was taken back, as its writer seemed to be dead.",
+            kind=ErrorKind.INTERRUPTED,
+        )
+
+    def _raise_if_missing(self, messages: Sequence[CommitMessage]) -> None:
+        """Refuse to name files that somebody removed: nobody knows of what is not published."""
+        if self._clock() - self._intent.time_millis < _FOREIGN_MILLIS:
+            return
+        missing = find_missing(self._table, self._store, self.write_id, messages)
+        if missing:
+            raise CommitConflict(
+                f"{missing[0]} and perhaps other files of this write are gone: it took so long "
+                "that they were taken for orphans. Nothing was published; write the rows again.",
+                kind=ErrorKind.COMMIT_CONFLICT,
+                rule="missing-files",
+            )
+
+    def _remove_strays(
+        self, messages: Sequence[CommitMessage], *, everywhere: bool = False
+    ) -> None:
+        try:
+            remove_unnamed(self._table, self._store, self.write_id, messages, everywhere=everywhere)
+        except PaimonError as error:
+            # The rows stand. What is left is unreferenced, and old soon enough to be an orphan.
+            _log.warning("files of repeated tasks of %s stay: %s", self.write_id, error)
 
     @staticmethod
     def resume(
@@ -214,14 +199,18 @@ class RowWrite:
         known = journal.find(operation_id)
         if known is not None and journal.has_reached(operation_id, _PUBLISH):
             recover_write(table, store, known, clock)
-        elif known is not None and not journal.has_reached(operation_id, _RESULT):
-            RowWrite(table, store, known, clock).abandon(waits=False)
-        result = journal.find_step(operation_id, _RESULT)
+        elif known is not None and not journal.has_reached(operation_id, RESULT):
+            write = RowWrite(table, store, known, clock)
+            write.abandon(waits=write.has_files())
+        result = journal.find_step(operation_id, RESULT)
         if result is not None:
-            found: Mapping[str, int | None] = json.loads(result)
-            return found
+            return figures_in(result)
         _raise_if_ended(journal, operation_id)
         return None
+
+    def has_files(self) -> bool:
+        """Whether tasks have begun to write, which may outlive their driver for a while."""
+        return any(True for _ in files_of_write(self._table, self._store, self.write_id))
 
     def abandon(self, *, waits: bool = True) -> None:
         """Remove what was written; no snapshot names it.
@@ -256,16 +245,20 @@ class RowWrite:
             raise
 
     def _may_stand(self, error: BaseException) -> bool:
-        """Whether the snapshot may be there, or may come to be by somebody else's hand."""
+        """Whether the snapshot may be there, or what was written is somebody else's to remove."""
         if isinstance(error, InvalidInput | NotAllowed):
             return False
-        if isinstance(error, CommitConflict) and error.kind is not ErrorKind.INTERRUPTED:
-            # One that only lost all its tries may have had an answer that came to nothing.
-            return error.kind is ErrorKind.COMMIT_CONFLICT and "rule" not in error.facts
+        if isinstance(error, CommitConflict):
+            return error.kind is ErrorKind.INTERRUPTED or _has_only_lost(error)
         try:
             return self._journal.has_reached(self._intent.operation_id, _PUBLISH)
         except PaimonError:
             return True
+
+
+def _has_only_lost(error: CommitConflict) -> bool:
+    """Whether a commit lost all its tries: one of them may have had an answer that was lost."""
+    return error.kind is ErrorKind.COMMIT_CONFLICT and "rule" not in error.facts
 
 
 def _raise_if_ended(journal: Journal, operation_id: str) -> None:
@@ -308,29 +301,34 @@ def recover_write(
     journal = Journal(store, table.paths)
     on_branch = table.on(intent.branch)
     write = RowWrite(on_branch, store, intent, clock)
-    taken_back = End(
-        ending=Ending.ROLLED_BACK,
-        time_millis=clock(),
-        message="The write had been cut off; its files are removed. Write the rows again.",
-    )
     content = journal.find_step(intent.operation_id, _PUBLISH)
     if content is None:
         # From here on the writer, should it be alive after all, does not commit.
+        content = journal.mark(intent.operation_id, _PUBLISH, _TAKEN_BACK)
+    if content == _TAKEN_BACK:
+        taken_back = End(
+            ending=Ending.ROLLED_BACK,
+            time_millis=clock(),
+            message="The write had been cut off; its files are removed. Write the rows again.",
+        )
         taken_back = journal.finish(intent.operation_id, taken_back)
-        content = journal.find_step(intent.operation_id, _PUBLISH)
-    if content is None:
-        write.abandon(waits=False)
+        write.abandon(waits=write.has_files())
         return taken_back
     commit, seen_id = RowCommit.from_json(content)
     try:
+        if not has_landed(on_branch, intent, seen_id):
+            write._raise_if_missing(commit.messages)
         snapshot = land(on_branch, store, intent, commit, clock, seen_id=seen_id)
     except CommitConflict as error:
+        if _has_only_lost(error):
+            raise
         journal.finish(
             intent.operation_id,
             End(ending=Ending.STOPPED, time_millis=clock(), message=error.message),
         )
         write.abandon(waits=False)
         raise
+    write._remove_strays(commit.messages, everywhere=True)
     number = "no snapshot" if snapshot is None else f"snapshot {snapshot.id}"
     message = f"The commit was finished: {number}."
     done = journal.finish(
@@ -342,63 +340,6 @@ def recover_write(
         else None
     )
     return done
-
-
-def land(
-    table: FileStoreTable,
-    store: CommitStore,
-    intent: Intent,
-    commit: RowCommit,
-    clock: Callable[[], int],
-    *,
-    seen_id: int | None,
-) -> Snapshot | None:
-    """Publish a commit of rows; with `seen_id` one that may have landed is looked for first."""
-    publisher = FileStoreCommit(table, store, clock=clock)
-    digest = hashlib.sha256(intent.operation_id.encode()).digest()
-    identifier = int.from_bytes(digest[:7])
-    if commit.overwrites:
-        return publisher.overwrite(
-            commit.messages,
-            user=intent.actor,
-            identifier=identifier,
-            partitions=commit.partitions,
-            expected_head=commit.expected_head,
-            seen_id=seen_id,
-        )
-    return publisher.commit(
-        commit.messages,
-        user=intent.actor,
-        identifier=identifier,
-        expected_head=commit.expected_head,
-        seen_id=seen_id,
-    )
-
-
-def files_of_write(table: FileStoreTable, store: CommitStore, write_id: str) -> Iterator[str]:
-    """The paths of data, changelog and index files whose names hold the id of a write."""
-    paths = table.data_paths()
-    schema = table.schema()
-    is_inside = schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR)
-    if not is_inside:
-        folder = paths.index("").rstrip("/")
-        yield from (f"{folder}/{name}" for name in store.files.names(folder) if write_id in name)
-    directory = paths.data_directory.strip("/")
-    top = f"{paths.table}/{directory}" if directory else paths.table
-    for folder in _bucket_folders(store, top, len(schema.partition_keys)):
-        yield from (f"{folder}/{name}" for name in store.files.names(folder) if write_id in name)
-
-
-def _bucket_folders(store: CommitStore, folder: str, depth: int) -> Iterator[str]:
-    is_wanted: Callable[[str], bool] = (
-        (lambda name: name.startswith("bucket-")) if depth == 0 else (lambda name: "=" in name)
-    )
-    for name in sorted(filter(is_wanted, store.files.names(folder))):
-        path = f"{folder}/{name}"
-        if depth == 0:
-            yield path
-        else:
-            yield from _bucket_folders(store, path, depth - 1)
 
 
 def _discard(table: FileStoreTable, store: CommitStore, write_id: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.row_writer import Bucket
 from core.spark.row_engine import SparkRowEngine

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from core.catalog.catalog import TableEntry
 from core.commit.journal import Journal
+from core.commit.write_receipt import find_receipt_of_write
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.options import BRANCH_OPTIONS
@@ -110,7 +111,9 @@ def read_receipt(
         NotFound: No table knows the operation.
     """
     for found in tables_of(warehouse, None if table is None else table.full_name):
-        receipt = find_receipt(found, operation_id)
+        receipt = find_receipt(found, operation_id) or find_receipt_of_write(
+            found, warehouse.store, operation_id
+        )
         if receipt is not None:
             return receipt
     raise NotFound(

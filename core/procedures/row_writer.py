@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, NotAllowed
 from core.procedures.row_engine import Progress
 from core.sql.merges import RowMerge

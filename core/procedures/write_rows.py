@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
-from core.commit.row_write import PreparedRows, RowCommit, RowWrite
+from core.commit.row_commit import PreparedRows, RowCommit
+from core.commit.row_write import RowWrite
 from core.errors import CommitConflict, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
@@ -391,7 +392,11 @@ def _replaced_files(table: FileStoreTable, snapshot: Snapshot | None) -> int:
 
 
 def _commit_of(prepared: PreparedRows) -> RowCommit:
-    return RowCommit(messages=prepared.messages, expected_head=prepared.expected_head)
+    return RowCommit(
+        messages=prepared.messages,
+        expected_head=prepared.expected_head,
+        has_strays=prepared.has_strays,
+    )
 
 
 def _count(messages: Sequence[CommitMessage], *names: str) -> int:

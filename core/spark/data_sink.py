@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.journal import Journal
-from core.commit.row_write import RowCommit, RowWrite, this_process
+from core.commit.row_commit import RowCommit
+from core.commit.row_write import RowWrite, this_process
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import check_assignable, conform, names_for, unsupported
@@ -31,7 +32,7 @@ from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 _READ_OPTIONS: Final = (
-    *("snapshot", "tag", "timestamp", "incremental-between", "columns", "filter"),
+    *("snapshot", "tag", "timestamp", "incremental-between", "columns", "filter", "pushdown"),
 )
 _BYTES_AT_ONCE: Final = 256 << 20
 # Rows of one key that two tasks write are told apart by their tasks.
@@ -114,7 +115,10 @@ class BranchWriter(DataSourceArrowWriter):
         write = self._write()
         with write.guarded():
             if found or self._overwrite:
-                write.publish(RowCommit(messages=tuple(found), overwrites=self._overwrite))
+                # Whether Spark ran tasks again is not told here.
+                write.publish(
+                    RowCommit(messages=tuple(found), overwrites=self._overwrite, has_strays=True)
+                )
         write.finish()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:

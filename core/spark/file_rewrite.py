@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.commit.commit_message import CommitMessage
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import PaimonError
 from core.format import options as table_options
 from core.format.deletion_vector import read_deletion_vectors
@@ -34,6 +34,7 @@ from core.spark.read_plan import place_files
 from core.spark.readers import spark_layout
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.table_frames import frame_of
 from core.spark.writers import identity_of, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
@@ -113,7 +114,7 @@ def numbered_rows(
     numbers = [pa.field(FILE, pa.int32(), False), pa.field(POSITION, pa.int64(), False)]
     whole = pa.schema([*numbers, *layout])
     packed = [pickle.dumps(unit) for unit in sorted(files.units, key=lambda u: -u.data.size)]
-    frame = spark.createDataFrame(pa.table([pa.array(packed, pa.binary())], schema=_UNIT))
+    frame = frame_of(spark, pa.table([pa.array(packed, pa.binary())], schema=_UNIT))
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, functions
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import InvalidInput
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, parse_condition

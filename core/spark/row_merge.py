@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, functions
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.spark.conform import unsupported

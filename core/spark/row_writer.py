@@ -1,11 +1,12 @@
 """Writing rows as procedures ask for it: Spark tasks over one warehouse's store."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.format import options as table_options
 from core.spark.compaction import check_compactable, compact
 from core.spark.row_changes import delete_rows, update_rows
@@ -46,9 +47,10 @@ class SparkRowWriter:
         request = WriteRequest(
             write_id=write_id, by_position=by_position, constants=constants, replaces=replaces
         )
-        return prepare_rows(
+        prepared = prepare_rows(
             self._session, self._store, table, rows, progress=progress, request=request
         )
+        return self._told(prepared)
 
     def delete(
         self,
@@ -61,7 +63,7 @@ class SparkRowWriter:
     ) -> PreparedRows:
         """Write what deletes the rows for which a condition is true."""
         _check_shown(table)
-        return delete_rows(
+        prepared = delete_rows(
             self._session,
             self._store,
             table,
@@ -70,6 +72,7 @@ class SparkRowWriter:
             write_id=write_id,
             progress=progress,
         )
+        return self._told(prepared)
 
     def update(
         self,
@@ -83,7 +86,7 @@ class SparkRowWriter:
     ) -> PreparedRows:
         """Write what gives columns new values, in the rows for which a condition is true."""
         _check_shown(table)
-        return update_rows(
+        prepared = update_rows(
             self._session,
             self._store,
             table,
@@ -93,15 +96,17 @@ class SparkRowWriter:
             write_id=write_id,
             progress=progress,
         )
+        return self._told(prepared)
 
     def merge(
         self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
     ) -> PreparedRows:
         """Write what clauses make of the rows of a table and a source."""
         _check_shown(table)
-        return merge_into(
+        prepared = merge_into(
             self._session, self._store, table, merge, write_id=write_id, progress=progress
         )
+        return self._told(prepared)
 
     def compact(
         self,
@@ -112,9 +117,13 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write the rows of buckets anew, into as few files as hold them."""
-        return compact(
+        prepared = compact(
             self._session, self._store, table, buckets, write_id=write_id, progress=progress
         )
+        return self._told(prepared)
+
+    def _told(self, prepared: PreparedRows) -> PreparedRows:
+        return replace(prepared, has_strays=self._session.settings.repeats_tasks)
 
 
 def _check_shown(table: FileStoreTable) -> None:

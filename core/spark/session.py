@@ -6,6 +6,7 @@ of its own while the caller's thread hears its progress: whoever listens may sto
 
 import logging
 import os
+import re
 import socket
 import sys
 import threading
@@ -34,6 +35,8 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 _POLL_SECONDS: Final = 0.1
 _RUNS_AT_ONCE: Final = 4
 _ANSWER_SECONDS: Final = 10
+# Where a task was lost says nothing of why.
+_LOST_TASK: Final = re.compile(r"^Job aborted .* Lost task .*?\): (?:[\w.]+Exception: )?")
 # Of masters and servers that name no port; a master may be a list of several.
 _PORTS: Final = MappingProxyType({"spark": 7077, "sc": 15002})
 # Whatever the session is, times are told in UTC.
@@ -66,6 +69,11 @@ class SparkSettings:
     def is_local(self) -> bool:
         """Whether the tasks run in this very process and its children."""
         return self.remote is None and self.master.startswith("local")
+
+    @property
+    def repeats_tasks(self) -> bool:
+        """Whether Spark runs a task once more where one failed; `local[2]` never does."""
+        return not self.is_local or "," in self.master
 
 
 class WarmSession:
@@ -199,9 +207,9 @@ def _check_answers(address: str, what: str) -> None:
     if not sign or scheme not in _PORTS:
         return
     reason = OSError("it names no host")
-    for place in places.split(","):
-        # An address of Spark Connect may go on with parameters.
-        host = urlsplit(f"//{place.partition('/')[0]}")
+    # An address of Spark Connect may go on with parameters.
+    for place in places.partition("/")[0].split(","):
+        host = urlsplit(f"//{place}")
         try:
             where = (host.hostname or "", host.port or _PORTS[scheme])
             socket.create_connection(where, timeout=_ANSWER_SECONDS).close()
@@ -354,9 +362,10 @@ def _result_of(future: "Future[T]", description: str) -> T:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # A failed Python worker puts its own exception last, below its traceback.
-    noise = ("File ", "at ", "Traceback", "SQLSTATE", "^", "~")
+    noise = ("File ", "at ", "Traceback", "SQLSTATE", "^", "~", "... ", "Caused by: java.")
     told = [line for line in lines if not line.startswith(noise)]
-    return (told[-1] if told else type(error).__name__).rstrip(".")
+    last = _LOST_TASK.sub("", told[-1]) if told else type(error).__name__
+    return last.rstrip(".")
 
 
 def _same(batches: Iterator[Any]) -> Iterator[Any]:

@@ -18,7 +18,6 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     CalendarIntervalType,
     StructField,
@@ -30,6 +29,7 @@ from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.merge.predicate import Condition
 from core.spark.readers import read_staged, read_table
 from core.spark.session import Progress, WarmSession
+from core.spark.table_frames import frame_of
 from core.sql.answer import single_names
 from core.sql.query import FORBIDDEN_FUNCTIONS
 from core.sql.words import quoted_name
@@ -148,8 +148,7 @@ def _open(
                 )
             )
         else:
-            layout = from_arrow_schema(source.schema, prefer_timestamp_ntz=True)
-            frame = spark.createDataFrame(source, schema=layout)
+            frame = frame_of(spark, source)
         frame.createOrReplaceTempView(name)
     check_reads_only(spark, sql, frozenset(sources))
     return spark.sql(sql)

@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, functions
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, TypeRoot

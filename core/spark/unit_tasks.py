@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from core.errors import PaimonError
 from core.spark.session import Progress, WarmSession
+from core.spark.table_frames import frame_of
 
 
 class HasNumber(Protocol):
@@ -62,7 +63,7 @@ def run_units(
     tasks = _tasks(do, pa.schema(layout))
 
     def act(spark: SparkSession) -> pa.Table:
-        frame = spark.createDataFrame(pa.table({"unit": pa.array(packed, pa.binary())}))
+        frame = frame_of(spark, pa.table({"unit": pa.array(packed, pa.binary())}))
         return frame.repartition(len(packed)).mapInArrow(tasks, written).toArrow()
 
     rows = session.run(act, description=description, progress=progress).to_pylist()

@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from core.errors import NotFound, PaimonError
 from core.spark.session import Progress, WarmSession
+from core.spark.table_frames import frame_of
 from core.storage.file_io import FileIO, FileReader
 
 FILES_TO_VERIFY: Final = pa.schema(
@@ -89,7 +90,7 @@ def _check_in_tasks(
 
     return session.run(
         lambda spark: (
-            spark.createDataFrame(files)
+            frame_of(spark, files)
             .repartition(tasks)
             .mapInArrow(check, "path string, problem string, expected long, found long")
             .toArrow()

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from core.commit.commit_message import CommitMessage, row_count
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.data_types import to_arrow
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY
@@ -32,6 +32,7 @@ from core.spark.data_files import WriteTarget, WrittenFiles, check_writable, spl
 from core.spark.dynamic_buckets import DynamicBuckets
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.table_frames import frame_of
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -248,7 +249,7 @@ def _packed(
         packed = pa.Table.from_batches(
             _pack(conform(rows, target.schema), target, piece), schema=_PACKED
         )
-        return spark.createDataFrame(packed)
+        return frame_of(spark, packed)
     return rows.mapInArrow(_packing(target), _PACKED_DDL)
 
 

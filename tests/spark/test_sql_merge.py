@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import CommitConflict, ErrorKind
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession

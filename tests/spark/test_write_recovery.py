@@ -1,9 +1,11 @@
 """Writes that fail, are cut off, or meet another: nothing is shown by halves, nothing is left."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ from typing import Any
 import pytest
 
 from core.commit.journal import Ending, Journal
-from core.commit.row_write import PreparedRows
+from core.commit.row_commit import PreparedRows
 from core.errors import CommitConflict, ErrorKind, PaimonError
 from core.format.snapshot import CommitKind
+from core.procedures.browse_tables import read_receipt
 from core.procedures.recover import recover_table
 from core.procedures.write_rows import Written, delete_rows, insert_rows
 from core.spark.row_writer import SparkRowWriter
@@ -55,12 +58,18 @@ def leftovers(bench: WriteBench) -> set[str]:
         ("files", "here", Ending.ROLLED_BACK),
         ("entry", "here", Ending.DONE),
         ("snapshot", "here", Ending.DONE),
-        ("files", "spark", Ending.ROLLED_BACK),
+        ("tasks", "spark", Ending.ROLLED_BACK),
     ],
 )
 def test_recovery_ends_what_a_kill_cut_off(
-    bench: WriteBench, place: str, engine: str, ending: Ending
+    bench: WriteBench,
+    place: str,
+    engine: str,
+    ending: Ending,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if engine == "here":  # there are no tasks whose last files might come
+        monkeypatch.setattr("core.commit.row_write._TASKS_END_SECONDS", 0)
     table = bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
     kill_a_write(bench, place, engine)
     assert (table.head() is not None) is (place == "snapshot")
@@ -75,8 +84,31 @@ def test_recovery_ends_what_a_kill_cut_off(
     assert sum(each.total_record_count or 0 for each in snapshots) == 3 * len(snapshots)
 
 
+def test_a_task_whose_worker_is_killed_fails_the_write_and_leaves_nothing(
+    bench: WriteBench,
+) -> None:
+    table = bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
+    frame = bench.session.spark.range(40).selectExpr(
+        "cast(id as int) id", "'n' name", "concat('d', id % 4) day"
+    )
+    with pytest.raises(PaimonError, match="crashed") as error:
+        bench.insert("t", frame.mapInArrow(_killed_at_the_end, frame.schema))
+    assert "\n" not in error.value.message
+    assert table.head() is None
+    assert leftovers(bench) == set()
+    assert Journal(bench.warehouse.store, table.paths).unfinished() == ()
+
+
+def _killed_at_the_end(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @pytest.mark.parametrize("place", ["files", "entry", "snapshot"])
-def test_an_operation_that_was_cut_off_is_made_once(bench: WriteBench, place: str) -> None:
+def test_an_operation_that_was_cut_off_is_made_once(
+    bench: WriteBench, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.commit.row_write._TASKS_END_SECONDS", 0)
     bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
     kill_a_write(bench, place)
     table = bench.open("t")
@@ -92,7 +124,18 @@ def test_an_operation_that_was_cut_off_is_made_once(bench: WriteBench, place: st
     assert bench.named_files("t") <= bench.files("t")
     # A job that lost its answer asks again.
     assert write() == written
-    assert len(list(table.snapshots.walk())) == 1
+    head = table.head()
+    assert head is not None
+    assert head.id == 1
+    receipt = read_receipt(bench.warehouse, OPERATION)
+    (move,) = receipt.moves
+    assert (move.branch, move.before_id, move.after_id, move.after) == (
+        "main",
+        None,
+        1,
+        head.identity,
+    )
+    assert (receipt.actor, receipt.notes[0][:28]) == ("test", "Rows written or changed: 3. ")
 
 
 def test_a_write_that_goes_on_is_left_alone(bench: WriteBench) -> None:

@@ -8,6 +8,8 @@ process.
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -21,10 +23,13 @@ import pyarrow as pa
 from core.commit.journal import Journal
 from core.errors import PaimonError
 from core.spark.data_source import FORMAT, register
+from core.spark.readers import read_table
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.spark.verify_files import FILES_TO_VERIFY, verify_data_files
+from core.table.file_store_table import FileStoreTable
 from tests.support.statements import Statements
 from tests.support.write_bench import WriteBench
+from tests.support.write_child import when_files_come
 
 _BOUND_SECONDS: Final = 240
 _PROJECT: Final = Path(__file__).parents[2]
@@ -42,20 +47,27 @@ _WRONG: Final = (
     " WHEN MATCHED THEN UPDATE SET name = 'x'",
     "INSERT INTO ^db.marked VALUES (NULL, 'x', NULL)",
 )
+_ROWS: Final = 400_000
 EXPECTED: Final[dict[str, Any]] = {
-    "counted": 12,
+    "counted": 6,
     "told": True,
     "cancelled": "CANCELLED",
     "goes on": 3,
     "failed": "Spark could not fill: ValueError: this bucket has no bottom. "
     "The worker's log has more.",
+    "empty": [],
     "changed": dict.fromkeys(_TABLES, _CHANGED),
     "wrong": dict.fromkeys(_WRONG, "told"),
-    "format": [4, 12],
     "verified": True,
     "stopped": ["CANCELLED", "nothing left"],
 }
 """What the process says where all is well."""
+
+ON_A_SERVER: Final = {"format": [4, 12]}
+"""What it says besides, of Spark Connect."""
+
+ON_A_CLUSTER: Final = {"killed": [_ROWS, "nothing left"]}
+"""What it says besides, of a cluster."""
 
 
 def other_session(address: str, folder: Path) -> dict[str, Any]:
@@ -89,12 +101,12 @@ def _broken(batches: Iterator[Any]) -> Iterator[Any]:
 def _runs(session: WarmSession) -> dict[str, Any]:
     """Runs are counted, stopped, and told by the reason they fail for."""
     told: list[tuple[int, int | None]] = []
-    frame = session.spark.range(0, 12, 1, 12).mapInArrow(_slowly, "id long")
+    frame = session.spark.range(0, 6, 1, 6).mapInArrow(_slowly, "id long")
     rows = session.run(
         lambda _: frame.count(), description="count", progress=lambda *c: told.append(c)
     )
     found: dict[str, Any] = {"counted": rows, "told": told[-1][1] is not None}
-    threading.Timer(0.5, session.cancel).start()
+    threading.Timer(0.3, session.cancel).start()
     try:
         session.run(lambda _: frame.count(), description="count")
     except PaimonError as error:
@@ -112,8 +124,10 @@ def _runs(session: WarmSession) -> dict[str, Any]:
 def _statements(sql: Statements) -> dict[str, Any]:
     """Each kind of table is written and changed by each statement, and refuses what is wrong."""
     changed: dict[str, Any] = {}
+    empty = []
     for name, settings in _TABLES.items():
         sql.create(name, _COLUMNS, **settings)
+        empty += sql.rows(f"SELECT id FROM db.{name}")
         sql(
             f"INSERT INTO db.{name} VALUES (1, 'one', timestamp'1970-01-01 00:00'), "
             "(2, 'two', NULL), (3, 'three', timestamp_seconds(30))"
@@ -126,7 +140,8 @@ def _statements(sql: Statements) -> dict[str, Any]:
         )
         rows = sql.rows(f"SELECT id, name, unix_seconds(at) FROM db.{name} ORDER BY id")
         changed[name] = [list(row) for row in rows]
-    return {"changed": changed, "wrong": {text: _refused(sql, text) for text in _WRONG}}
+    wrong = {text: _refused(sql, text) for text in _WRONG}
+    return {"empty": empty, "changed": changed, "wrong": wrong}
 
 
 def _refused(sql: Statements, text: str) -> str:
@@ -179,9 +194,37 @@ def _stopped(bench: WriteBench) -> list[str]:
     try:
         bench.insert("stopped", frame, progress=stop)
     except PaimonError as error:
-        files = bench.files("stopped") or Journal(bench.warehouse.store, table.paths).unfinished()
-        return [error.kind, f"left {files}" if files else "nothing left"]
+        return [error.kind, _left(bench, table)]
     return ["not cancelled"]
+
+
+def _killed(bench: WriteBench) -> list[Any]:
+    """An executor is killed while its tasks write: others do their work, and nothing is left."""
+    columns = {"id": "BIGINT NOT NULL", "name": "STRING"}
+    table = bench.create("killed", columns, **_KEYED, options={"bucket": "16"})
+    spark = bench.session.spark
+    (row,) = spark.range(1).mapInArrow(_executor, "executor long").collect()
+    when_files_come(Path(table.paths.table), lambda: os.kill(row[0], signal.SIGKILL))
+    frame = spark.range(0, _ROWS, 1, 2).selectExpr("id", "sha2(cast(id as string), 256) as name")
+    bench.insert("killed", frame)
+    assert not Path(f"/proc/{row[0]}").exists()
+    rows = read_table(spark, bench.warehouse.file_io, table).select("id").distinct().count()
+    return [rows, _left(bench, table)]
+
+
+def _executor(batches: Iterator[Any]) -> Iterator[Any]:
+    # A worker is a child of a daemon, and that of the executor.
+    status = Path(f"/proc/{os.getppid()}/status").read_text()
+    parent = int(re.search(r"PPid:\s*(\d+)", status)[1])  # type: ignore[index]
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"executor": [parent]})
+
+
+def _left(bench: WriteBench, table: FileStoreTable) -> str:
+    name = table.identifier.table
+    files = bench.files(name) - bench.named_files(name)
+    open_writes = Journal(bench.warehouse.store, table.paths).unfinished()
+    return f"left {files or open_writes}" if files or open_writes else "nothing left"
 
 
 def main(address: str, folder: str) -> None:
@@ -196,7 +239,8 @@ def main(address: str, folder: str) -> None:
     try:
         warehouse = Path(folder) / "warehouse"
         bench, sql = WriteBench(folder=warehouse, session=session), Statements(session, warehouse)
-        found = {**_runs(session), **_statements(sql), "format": _format(bench)}
+        found = {**_runs(session), **_statements(sql)}
+        found |= {"format": _format(bench)} if is_remote else {"killed": _killed(bench)}
         found |= {"verified": _is_verified(bench), "stopped": _stopped(bench)}
         print(json.dumps(found))
     finally:

@@ -1,14 +1,16 @@
 """A process that writes rows and is killed on its way: `python -m tests.support.write_child`.
 
-Arguments: the warehouse, the table, where to die (`files`, `entry` or `snapshot`), and whether the
-rows are written by Spark (`spark`) or by the same code in this very process (`here`).
+Arguments: the warehouse, the table, where to die (`tasks`, `files`, `entry` or `snapshot`), and
+whether the rows are written by Spark (`spark`) or by the same code in this very process (`here`).
 """
 
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ import pyarrow as pa
 
 from core.commit import row_write
 from core.commit.commit_message import row_count
-from core.commit.row_write import PreparedRows, RowWrite
+from core.commit.row_commit import PreparedRows
+from core.commit.row_write import RowWrite
 from core.procedures.call import ProcedureCall
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_rows import insert_rows
@@ -54,11 +57,25 @@ def _die(*_: object, **__: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def when_files_come(folder: Path, act: Callable[[], object]) -> None:
+    """Do something as soon as a data file lies below a folder, while tasks write others."""
+
+    def watch() -> None:
+        while not any(folder.rglob("data-*")):
+            time.sleep(0.002)
+        act()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(warehouse_path: str, name: str, place: str, engine: str) -> None:
-    """Write three rows, or die."""
+    """Write rows, or die."""
     warehouse = Warehouse.open(warehouse_path)
     table = warehouse.table(name)
+    rows: Any = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "day": ["x", "y", "x"]})
     match place:
+        case "tasks":
+            when_files_come(Path(table.paths.table), _die)
         case "files":
             RowWrite.publish = _die  # type: ignore[method-assign,assignment]
         case "entry":
@@ -70,9 +87,11 @@ def main(warehouse_path: str, name: str, place: str, engine: str) -> None:
         cache = Path(tempfile.mkdtemp())
         session = open_session(SparkSettings(master="local[2]", memory="1g", cache=cache))
         writer = SparkRowWriter(session, warehouse.file_io)
-    rows: Mapping[str, Any] = {"id": [1, 2, 3], "name": ["a", "b", "c"], "day": ["x", "y", "x"]}
+        rows = session.spark.range(500_000).selectExpr(
+            "cast(id as int) id", "sha2(cast(id as string), 256) name", "concat('d', id % 8) day"
+        )
     call = ProcedureCall(name="write_rows", actor="test", operation_id=OPERATION)
-    insert_rows(warehouse, writer, table, pa.table(rows), call)
+    insert_rows(warehouse, writer, table, rows, call)
 
 
 if __name__ == "__main__":
