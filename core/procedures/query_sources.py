@@ -5,15 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 import pyarrow as pa
 
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
-from core.format.data_types import AtomicType, DataType, TypeRoot
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.table_schema import TableSchema
-from core.merge.predicate import Compare, Condition, IsIn, Join, Literal, Name
+from core.merge.wanted_rows import condition_of
 from core.procedures.browse_tables import list_table_names
 from core.procedures.row_engine import QuerySource
 from core.procedures.warehouse import Warehouse
@@ -23,8 +20,6 @@ from core.sql.query import Query, RewrittenQuery, TableReference, nearest_names
 from core.table.file_store_table import FileStoreTable
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
 from core.table.table_state import TableState
-
-_BITS: Final = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,35 +102,6 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
 
 
 _State = tuple[Identifier, bool, str | None, int | None]
-
-
-def condition_of(schema: TableSchema, comparisons: Iterable[Comparison]) -> Condition | None:
-    """Return what a reader can leave rows out by; None where that is nothing.
-
-    A comparison counts where value and column are of one kind, so that Spark casts neither.
-    """
-    found: list[Condition] = []
-    for each in comparisons:
-        named = [f for f in schema.fields if f.name.lower() == each.column.lower()]
-        if len(named) != 1 or not all(_is_of(named[0].type, value) for value in each.values):
-            continue
-        name = Name(side=None, column=named[0].name)
-        values = tuple(Literal(value=value) for value in each.values)
-        found.append(
-            IsIn(operand=name, values=values)
-            if each.sign == "in"
-            else Compare(sign=each.sign, left=name, right=values[0])
-        )
-    return Join(word="and", conditions=tuple(found)) if len(found) > 1 else next(iter(found), None)
-
-
-def _is_of(kind: DataType, value: str | int) -> bool:
-    if not isinstance(kind, AtomicType):
-        return False
-    if isinstance(value, str):
-        return kind.root is TypeRoot.VARCHAR
-    bits = _BITS.get(kind.root)
-    return bits is not None and abs(value) < 2 ** (bits - 1)
 
 
 def _source(

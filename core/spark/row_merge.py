@@ -18,9 +18,11 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.spark.conform import unsupported
 from core.spark.data_files import check_deletes
+from core.spark.merge_pruning import rows_that_can_match
 from core.spark.session import Progress, WarmSession
 from core.spark.target_rows import (
     TargetRows,
+    check_target,
     check_update,
     losing,
     quoted,
@@ -74,8 +76,10 @@ def merge_into(
     with told_as_wrong():
         source = session.spark.sql(merge.source)
     clauses = _numbered(merge, source.columns, schema)
-    target = TargetRows.read(session, store, table)
+    check_target(store, schema)
     source = kept(source.withColumn(_NUMBER, functions.monotonically_increasing_id()))
+    wanted = rows_that_can_match(session, source, merge, schema)
+    target = TargetRows.read(session, store, table, wanted)
     met = [each for each in clauses if each.meeting is Meeting.MATCHED]
     matched = kept(_matched(target, source, merge, met))
     _refuse_several(session, target, matched, met)

@@ -75,9 +75,7 @@ class TargetRows:
             InvalidInput: The table is of a kind that is not read or written.
         """
         schema = table.schema()
-        check_writable(schema, keeps_index=True)
-        check_readable(schema)
-        check_store(store)
+        check_target(store, schema)
         head = table.head()
         files = None
         if schema.primary_keys:
@@ -163,6 +161,13 @@ def _deleting(rows: DataFrame, schema: TableSchema) -> DataFrame:
     if kind_column is None:
         return rows
     return rows.withColumn(kind_column, functions.lit(ROW_KINDS[_DELETE]))
+
+
+def check_target(store: FileIO, schema: TableSchema) -> None:
+    """Refuse a table whose rows are not read or not written; raises InvalidInput."""
+    check_writable(schema, keeps_index=True)
+    check_readable(schema)
+    check_store(store)
 
 
 def check_update(schema: TableSchema, columns: Iterable[str]) -> None:

@@ -1,16 +1,19 @@
-"""Which rows of a table a query can need at most, by comparisons that readers understand.
+"""Which rows of a table a statement can need at most, by comparisons that readers understand.
 
 Only what is beyond doubt: comparisons of a column with a plain number or text that a SELECT over
-that one table asks for. Spark filters again, so that nothing rests on what is left out here.
+that one table asks for, or that a MERGE asks of all rows that match. Spark filters and joins again,
+so that nothing rests on what is left out here.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from types import MappingProxyType
 from typing import Final
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 # Texts that Spark and sqlglot cannot read differently.
 _PLAIN: Final = re.compile(r"[\w .:/@+-]*", re.ASCII)
@@ -31,7 +34,54 @@ class Comparison:
 
     column: str
     sign: str
-    values: tuple[str | int, ...]
+    values: tuple[str | int | date, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """What holds for all pairs of a row of the target and a row of the source that match.
+
+    Attributes:
+        equal: Columns of the target that are equal to columns of the source.
+        comparisons: Comparisons of the target alone.
+    """
+
+    equal: tuple[tuple[str, str], ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def matching_in(condition: str, target: str, source: str) -> Matching:
+    """Return what a condition of a MERGE says of rows that match; nothing where that is in doubt.
+
+    Args:
+        condition: Which rows match.
+        target: How it calls the target; columns without that name may be of either side.
+        source: How it calls the source.
+    """
+    try:
+        tree = parse_one(condition, dialect="spark")
+    except (SqlglotError, RecursionError):
+        return Matching(equal=(), comparisons=())
+    names, others = {target.lower()}, {source.lower()}
+    equal = []
+    for each in _conjuncts(tree):
+        if isinstance(each, exp.EQ):
+            for left, right in ((each.left, each.right), (each.right, each.left)):
+                own, other = _column(left, names), _column(right, others)
+                if own is not None and other is not None:
+                    equal.append((own, other))
+    return Matching(equal=tuple(equal), comparisons=tuple(_comparisons(tree, names)))
+
+
+def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    match condition:
+        case exp.And():
+            yield from _conjuncts(condition.left)
+            yield from _conjuncts(condition.right)
+        case exp.Paren():
+            yield from _conjuncts(condition.this)
+        case _:
+            yield condition
 
 
 def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[Comparison, ...]]:
@@ -65,12 +115,12 @@ def _is_alone(select: exp.Expr, table: exp.Table) -> bool:
 
 
 def _comparisons(condition: exp.Expr, names: set[str]) -> Iterator[Comparison]:
+    for each in _conjuncts(condition):
+        yield from _compared_in(each, names)
+
+
+def _compared_in(condition: exp.Expr, names: set[str]) -> Iterator[Comparison]:
     match condition:
-        case exp.And():
-            yield from _comparisons(condition.left, names)
-            yield from _comparisons(condition.right, names)
-        case exp.Paren():
-            yield from _comparisons(condition.this, names)
         case exp.Between():
             column = _column(condition.this, names)
             ends = (("<=", condition.args["high"]), (">=", condition.args["low"]))

@@ -1,14 +1,18 @@
 """MERGE INTO: what becomes of rows that meet, in every kind of table that is written here."""
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from core.commit.row_commit import PreparedRows
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, PaimonError
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
+from tests.support.java_child import Read, read_with_java
 from tests.support.statements import Statements
+from tests.support.warehouses import VERSIONS
 
 COLUMNS = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "amount": "INT"}
 KEYED: dict[str, Any] = {"primary_keys": ("id",)}
@@ -43,8 +47,12 @@ def fill(sql: Statements, name: str) -> None:
     )
 
 
-def test_the_first_clause_that_holds_is_carried_out(sql: Statements) -> None:
-    for name in ("parted", "marked", "dynamic", "keyed_marked"):
+def test_the_first_clause_that_holds_is_carried_out_and_java_reads_the_rows(
+    sql: Statements,
+) -> None:
+    names = ("parted", "marked", "dynamic", "keyed_marked")
+    rows = [(1, "A", 11), (3, "old", 30), (4, None, 40), (7, "g", 7), (8, "H", None)]
+    for name in names:
         fill(sql, name)
         said = sql(
             f"MERGE INTO db.{name} AS t USING (SELECT * FROM db.news WHERE amount < 9) AS n\n"
@@ -58,9 +66,12 @@ def test_the_first_clause_that_holds_is_carried_out(sql: Statements) -> None:
             "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET name = 'old'"
         )
         assert said.startswith(f"6 rows merged into db.{name}: 'main' is at snapshot "), name
-        assert sql.rows(f"SELECT * FROM db.{name} ORDER BY id") == [
-            (1, "A", 11), (3, "old", 30), (4, None, 40), (7, "g", 7), (8, "H", None),
-        ], name  # fmt: skip
+        assert sql.rows(f"SELECT * FROM db.{name} ORDER BY id") == rows, name
+    for version in VERSIONS:
+        answers = read_with_java(version, sql.folder, [Read(table=f"db.{name}") for name in names])
+        for read, found in answers.items():
+            assert isinstance(found, list), (version, read, found)
+            assert sorted(found) == rows, (version, read)
 
 
 def test_stars_take_what_the_source_calls_so_and_the_branch_of_the_session_is_written(
@@ -96,6 +107,41 @@ def test_stars_take_what_the_source_calls_so_and_the_branch_of_the_session_is_wr
         " THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id > 90 THEN DELETE"
     )
     assert said == "No row of db.plain on 'main' had to change."
+
+
+def test_only_files_whose_rows_can_match_are_read(sql: Statements, tmp_path: Path) -> None:
+    for name, settings in {
+        "ranged": {},
+        "ranged_keyed": {**KEYED, "options": {"bucket": "1"}},
+    }.items():
+        sql.create(name, COLUMNS, **settings)
+        for start in (0, 100, 200):
+            ids = f"range({start}, {start + 3}, 1, 1)"
+            sql(f"INSERT INTO db.{name} SELECT id, 'old', 1 FROM {ids}")
+        files = (sql.folder / "db.db" / name / "bucket-0").glob("data-*")
+        others = [path for path in files if pq.read_table(path)["id"][0].as_py() != 100]
+        assert len(others) == 2, name
+        for path in others:
+            path.rename(tmp_path / path.name)
+        into = f"MERGE INTO db.{name} t USING (SELECT * FROM VALUES (101, 'new'), (150, 'new')) s"
+        wide = "(SELECT CAST(1000 + id AS BIGINT) AS id, 'far' AS name FROM range(300)) s"
+        with pytest.raises(PaimonError, match="cannot be read"):
+            sql(f"{into} (id, name) ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE")
+        sql(
+            f"{into} (id, name) ON t.id = s.id AND t.amount > 0 WHEN MATCHED THEN UPDATE SET"
+            " name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+        )
+        sql(
+            f"MERGE INTO db.{name} t USING {wide} ON (s.ID = t.id)"
+            " WHEN MATCHED THEN DELETE"
+            " WHEN NOT MATCHED AND s.id < 1002 THEN INSERT (id) VALUES (id)"
+        )
+        for path in others:
+            (tmp_path / path.name).rename(path)
+        assert sql.rows(f"SELECT id, name FROM db.{name} ORDER BY id") == [
+            (0, "old"), (1, "old"), (2, "old"), (100, "old"), (101, "new"), (102, "old"),
+            (150, "new"), (200, "old"), (201, "old"), (202, "old"), (1000, None), (1001, None),
+        ], name  # fmt: skip
 
 
 INTO = "MERGE INTO db.keyed AS t USING db.news AS n ON t.id = n.id\n"
