@@ -7,7 +7,7 @@ overruled, nobody would decide otherwise: a run that was told so plans again and
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -19,7 +19,6 @@ from core.merge.merge_plan import MergePlan
 from core.merge.policy_draft import policy_to_compare_by
 from core.procedures.call import ProcedureCall
 from core.procedures.preview_merge import planned_merge, policy_of, target_table
-from core.procedures.resolve_conflicts import merge_with
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -182,8 +181,9 @@ def _rows_of(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> str:
     found = rows_of_plan(warehouse, call, plan.id)
     if found or call.find_text("policy") is None:
         return found
-    plain = merge_with(call, policy_to_compare_by(policy_of(call)))
-    return rows_of_plan(warehouse, call, planned_merge(warehouse, plain).id)
+    compared_by = {**call.arguments, "policy": policy_to_compare_by(policy_of(call))}
+    compared = planned_merge(warehouse, replace(call, arguments=compared_by))
+    return rows_of_plan(warehouse, call, compared.id)
 
 
 def _schema(plan: MergePlan) -> str:

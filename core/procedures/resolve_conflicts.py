@@ -48,12 +48,12 @@ def find_resolution(warehouse: Warehouse, call: ProcedureCall) -> Resolution:
         NotFound: There is no such table or branch.
         InvalidInput: The kept draft cannot be read; it names the line.
     """
-    plain = merge_with(call, None)
+    plain = _asked(call, None)
     plan = planned_merge(warehouse, plain)
     draft = _draft(warehouse, plain, plan)
     policy = policy_to_compare_by(draft.policy)
     if policy is not None:
-        plan = planned_merge(warehouse, merge_with(call, policy))
+        plan = planned_merge(warehouse, _asked(call, policy))
     return Resolution(plan=plan, policy=policy, draft=draft)
 
 
@@ -78,7 +78,7 @@ def save_draft(
     """
     check_role(call.role, Role.EDITOR, "settle conflicts")
     warehouse.check_writable()
-    plain = merge_with(call, None)
+    plain = _asked(call, None)
     plan = planned_merge(warehouse, plain)
     paths = target_table(warehouse, plain).paths
     for _ in range(_ATTEMPTS):
@@ -119,8 +119,8 @@ def _parsed(text: str) -> Policy:
     return Policy.from_yaml(text)
 
 
-def merge_with(call: ProcedureCall, policy: str | None) -> ProcedureCall:
-    """Return the merge that a call is about as it is asked for with a policy, or without one."""
+def _asked(call: ProcedureCall, policy: str | None) -> ProcedureCall:
+    """The merge as it would be asked for with a policy, or without one."""
     arguments = {key: value for key, value in call.arguments.items() if key != "policy"}
     given = {} if policy is None else {"policy": policy}
     return replace(call, name="merge_branch", arguments={**arguments, **given})
