@@ -10,13 +10,11 @@ import shutil
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, functions
 
-from core.procedures.call import ProcedureCall
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
@@ -25,7 +23,8 @@ from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.table.file_store_table import FileStoreTable
 from tests.benchmarks.contest import OURS
-from tests.benchmarks.merge_keys import CALLS, STATES, TABLE
+from tests.benchmarks.merge_keys import CALLS, STATES
+from tests.support.large_keys import TABLE, call_of
 
 _POLICY = f"version: 1\ntables: {{{TABLE}: {{take: theirs}}}}"
 
@@ -68,16 +67,8 @@ class _Ours:
         self._engine = SparkRowEngine(session, self._warehouse.file_io)
 
     def merge(self, number: int) -> None:
-        call = ProcedureCall(
-            name="merge_branch",
-            arguments={
-                "table": TABLE,
-                "branch": f"theirs{number}",
-                "target": f"ours{number}",
-                "policy": _POLICY,
-            },
-            actor="benchmark",
-            operation_id=str(uuid.uuid4()),
+        call = call_of(
+            "merge_branch", branch=f"theirs{number}", target=f"ours{number}", policy=_POLICY
         )
         run_call(self._warehouse, self._engine, call, InlineStages())
 

@@ -5,58 +5,33 @@ comparing and settling of rows, commit, receipt, synced. Plain Spark joins three
 and writes the fourth; doltlite merges two commits and settles what it reports.
 """
 
-import datetime as dt
 import importlib.util
 import statistics
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.data_types import BIGINT, STRING, AtomicType, TypeRoot
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, split, write_bucket
-from core.storage.file_io import FileIO
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
-from tests.support.local_tables import LocalTable
-from tests.support.table_files import a_schema
+from tests.support.large_keys import Keys, make_branch, make_table, rows_of
 
 DOLTLITE: Final = "doltlite"
 JOIN: Final = "spark join"
 CALLS: Final = 3
 """Each process merges so many pairs of equal branches: the first is cold, the others are warm."""
 
-TABLE: Final = "db.t"
 STATES: Final = ("base", "ours", "theirs")
-_BUCKETS: Final = 4
-_COLUMNS: Final = (
-    ("id", BIGINT),
-    ("name", STRING),
-    ("amount", BIGINT),
-    ("rate", AtomicType(root=TypeRoot.DOUBLE)),
-)
+_FILES: Final = 4
 _ADDED: Final = {"ours": 1, "theirs": 2}
 _SMALL: Final = 1_000
 _LARGE: Final = 10_000
 _MILLION: Final = 1_000_000
-
-Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +98,6 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
         yield replace(result, targets=tuple(_targets(case, result)))
 
 
-def rows_of(keys: Keys, *, more: int = 0) -> pa.Table:
-    """Rows of keys."""
-    return pa.table(
-        {
-            "id": keys,
-            "name": pa.array(np.char.add("name ", (keys % 100_000).astype(str))),
-            "amount": keys + more,
-            "rate": keys * 0.5,
-        }
-    )
-
-
 def prepare(name: str, place: Path, case: Case) -> None:
     """Write what a contestant merges."""
     place.mkdir(parents=True, exist_ok=True)
@@ -150,59 +113,14 @@ def prepare(name: str, place: Path, case: Case) -> None:
 
 def _make_warehouse(folder: Path, case: Case) -> None:
     """Write the table, and pairs of branches that each changed their share of the keys."""
-    schema = a_schema(
-        0,
-        _COLUMNS,
-        primary_keys=("id",),
-        options={"bucket": str(_BUCKETS), "write-only": "true"},
-    )
-    table = LocalTable(folder, schema)
-    table.append(rows_of(np.arange(case.rows)), level=5)
-    warehouse = Warehouse.open(str(folder))
+    warehouse = make_table(folder, case.rows)
     for number in range(CALLS):
         for side in ("ours", "theirs"):
-            name = f"{side}{number}"
-            call = ProcedureCall(
-                name="create_branch",
-                arguments={"table": TABLE, "branch": name},
-                actor="benchmark",
-                operation_id=str(uuid.uuid4()),
-            )
-            run_call(warehouse, NoRowEngine(), call, InlineStages())
-            _upsert(warehouse, name, case.change(side), next_sequence=case.rows)
-
-
-def _upsert(warehouse: Warehouse, branch: str, rows: pa.Table, *, next_sequence: int) -> None:
-    table = warehouse.table(f"{TABLE}$branch_{branch}")
-    schema = table.schema()
-    target = WriteTarget(
-        schema=schema,
-        paths=table.data_paths(),
-        store=warehouse.file_io,
-        created=dt.datetime.now(),
-    )
-    messages = [
-        CommitMessage(
-            partition=partition,
-            bucket=bucket,
-            total_buckets=_BUCKETS,
-            new_files=write_bucket(
-                target,
-                partition,
-                bucket,
-                [part],
-                next_sequence=next_sequence,
-                file_id=str(uuid.uuid4()),
-            ).new_files,
-        )
-        for partition, bucket, part in split(conform(rows, schema), target)
-    ]
-    store = CommitStore.of(FileIO.for_url(warehouse.file_io.root))
-    FileStoreCommit(table, store).commit(messages, user="benchmark")
+            make_branch(warehouse, f"{side}{number}", case.change(side))
 
 
 def _make_states(place: Path, case: Case) -> None:
-    """Write each state as a whole, in as many files as the table has buckets."""
+    """Write each state as a whole, in some files."""
     whole = rows_of(np.arange(case.rows))
     amounts = np.arange(case.rows)
     for state in STATES:
@@ -211,8 +129,8 @@ def _make_states(place: Path, case: Case) -> None:
             changed[case.keys(state)] += _ADDED[state]
         rows = whole.set_column(2, "amount", pa.array(changed))
         (place / state).mkdir(parents=True)
-        size = -(-case.rows // _BUCKETS)
-        for number in range(_BUCKETS):
+        size = -(-case.rows // _FILES)
+        for number in range(_FILES):
             pq.write_table(rows.slice(number * size, size), place / state / f"{number}.parquet")
 
 
