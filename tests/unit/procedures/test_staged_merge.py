@@ -227,13 +227,24 @@ def test_a_target_that_moves_while_the_merge_is_published_is_planned_again(
     assert live <= data_files(table)
 
 
-def test_what_would_have_to_be_decided_anew_stops_it_and_is_said(table: ContestedTable) -> None:
-    def asked() -> str:
-        call = ProcedureCall(name="merge_branch", arguments=ASKED, actor="ada", operation_id="look")
-        return decisions_on_merge(table.warehouse, call).to_text()
-
+def decided_now(table: ContestedTable) -> str:
+    """What somebody decides on who compares the rows and looks at the merge."""
     table.call("compare_rows", branch="fix-delays")
-    decided = asked()
+    call = ProcedureCall(name="merge_branch", arguments=ASKED, actor="ada", operation_id="look")
+    return decisions_on_merge(table.warehouse, call).to_text()
+
+
+def test_a_target_that_moved_while_the_job_waited_is_planned_again(table: ContestedTable) -> None:
+    decided = decided_now(table)
+    table.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+    walk, head = Walk(table), head_id(table)
+    walk("merge_branch", plan_id="0" * 16, plan_again=True, decisions=decided)
+    assert walk.stages.count("plan again") == 1
+    assert head_id(table) == head + 1
+
+
+def test_what_would_have_to_be_decided_anew_stops_it_and_is_said(table: ContestedTable) -> None:
+    decided = decided_now(table)
     cells: dict[str, tuple[Callable[[], object], ErrorKind, str]] = {
         "other rows collide": (
             lambda: table.write("main", delay=9, note="late"),
