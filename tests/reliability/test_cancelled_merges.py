@@ -58,10 +58,14 @@ def test_a_merge_cancelled_at_any_stage_changes_nothing(tmp_path: Path) -> None:
             with pytest.raises(PaimonError) as cancelled:
                 run_call(warehouse, engine, call, _Cancelled(last))
             assert cancelled.value.kind is ErrorKind.CANCELLED
-            assert _seen(root) == before, f"stage {last}"
+            after = _seen(root)
+            assert {name: after.get(name) for name in before} == before, f"stage {last}"
+            # Files of settled rows, which nothing refers to, wait for a job that is resumed.
+            others = {Path(name).name.split("-")[0] for name in after.keys() - before.keys()}
+            assert others == ({"data"} if last == _STAGES - 1 else set()), f"stage {last}"
         # What was cancelled can be done once more, and what publishes is not cancelled.
         run_call(warehouse, engine, call, _Cancelled(_STAGES))
-        assert _seen(root) != before
+        assert any("/snapshot-3" in name for name in _seen(root))
 
 
 def _seen(root: Path) -> dict[str, bytes]:

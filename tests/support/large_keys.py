@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
@@ -72,6 +73,7 @@ def make_branch(warehouse: Warehouse, name: str, rows: pa.Table) -> None:
     table = warehouse.table(f"{TABLE}$branch_{name}")
     schema, head = table.schema(), table.head()
     assert head is not None
+    newest = pc.max(table.live_files(head)["max_sequence_number"]).as_py()
     target = WriteTarget(
         schema=schema,
         paths=table.data_paths(),
@@ -88,7 +90,7 @@ def make_branch(warehouse: Warehouse, name: str, rows: pa.Table) -> None:
                 partition,
                 bucket,
                 [part],
-                next_sequence=head.total_record_count or 0,
+                next_sequence=newest + 1,
                 file_id=str(uuid.uuid4()),
             ).new_files,
         )
