@@ -11,7 +11,6 @@ from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.commit.commit_store import CommitStore
 from core.errors import ErrorKind, NotAllowed
 from core.format.identifier import Identifier
-from core.storage.database_claims import DatabaseClaims
 from core.storage.file_io import FileIO
 from core.storage.metadata_cache import MetadataCache
 from core.storage.store_probe import StoreVerdict, probe
@@ -64,11 +63,11 @@ class Warehouse:
         options = dict(store_options or {})
         database = options.pop(_CLAIMS, None)
         file_io = FileIO.for_url(url, options)
-        claims = (
-            None
-            if database is None or read_only
-            else DatabaseClaims(str(database), file_io.url(file_io.root))
-        )
+        claims = None
+        if database is not None and not read_only:
+            from core.storage.database_claims import DatabaseClaims  # noqa: PLC0415 - SQLAlchemy
+
+            claims = DatabaseClaims(str(database), file_io.url(file_io.root))
         store = CommitStore.of(file_io, claims)
         verdict = (
             StoreVerdict(can_write=False, reason="The warehouse was opened for reading only.")

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-import datafusion
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +25,9 @@ from core.errors import ErrorKind, FormatError
 from core.format.avro_encoding import check_file_names, one_array, paimon_name, relabel
 from core.format.avro_frames import AvroFrame, join_files, read_frame
 from core.format.manifest_entry import MANIFEST_ENTRY, MANIFEST_VERSION, file_identity
+
+if TYPE_CHECKING:
+    import datafusion
 
 _THREADS: Final = max(2, min(8, os.cpu_count() or 2))
 # Planning a query costs as much as decoding this many entries the slow way.
@@ -107,6 +109,8 @@ def query_manifests(sources: Sequence[ManifestSource]) -> dict[str, pa.Table]:
     total = sum(source.count for source in sources)
     if total <= _SMALL:
         return {}
+    import datafusion  # noqa: PLC0415 - it loads pandas; most tables of most commands are small
+
     config = datafusion.SessionConfig()
     # One partition keeps the entries of a file in their order.
     config = config.with_target_partitions(1).with_batch_size(_MOST_GROUP_ROWS)
