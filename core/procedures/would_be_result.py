@@ -13,14 +13,13 @@ from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
-from core.procedures.call import ProcedureCall
+from core.procedures.call import Argument, ProcedureCall
 from core.procedures.merge_rows import messages_to_json
 from core.procedures.merge_spec import MergeKind
 from core.procedures.preview_merge import planned_merge
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.settle_rows import hide_rows, run_row_work, withdraw_rows
 from core.procedures.staged_result import sides_of_merge
-from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.table_state import StagedState
 
@@ -71,60 +70,69 @@ def would_be_result(
 
     Raises:
         InvalidInput: The states are no heads of two branches.
+        NotAllowed: Rows must be settled, and nothing may be written here.
         Refused: They cannot be merged, or only once somebody settled a conflict.
     """
-    merge = replace(
-        call,
-        name=str(MergeKind.MERGE),
-        arguments={
-            "table": call.text("table"),
-            "branch": diff.after.branch,
-            "target": diff.before.branch,
-        },
-    )
     _check_branches(diff)
-    undecided = planned_merge(warehouse, merge)
-    if undecided.verdict is MergeVerdict.REFUSED:
-        raise _refused(undecided, " ".join(each.text for each in undecided.blocks))
-    merge = replace(merge, arguments={**merge.arguments, "policy": _TARGET_WINS.to_yaml()})
-    plan = planned_merge(warehouse, merge)
+    sides: dict[str, Argument] = {
+        "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
+    }  # fmt: skip
+    merge = replace(call, name=str(MergeKind.MERGE), arguments=sides)
+    undecided = _runnable(planned_merge(warehouse, merge))
+    merge = replace(merge, arguments={**sides, "policy": _TARGET_WINS.to_yaml()})
+    plan = _runnable(planned_merge(warehouse, merge))
     _check_heads(plan, diff)
     if plan.verdict is MergeVerdict.CONFLICTS:
-        raise _refused(
-            plan,
-            f"{count(len(plan.conflicts), 'conflict')} must be settled before anybody knows what "
-            "the merge would leave.",
-        )
+        raise _refused(plan, _unsettled(len(plan.conflicts)))
     if plan.moves is None or plan.schema is None or plan.verdict is MergeVerdict.UP_TO_DATE:
-        takes_over = plan.verdict is MergeVerdict.FAST_FORWARD
-        left = diff.after if takes_over else diff.before
-        table = warehouse.table(Identifier.parse(call.text("table")).on_branch(left.branch))
-        yield WouldBe(
-            state=StagedState.of_snapshot(table, left.snapshot, left.schema),
-            field_ids={},
-            of_target=not takes_over,
-            open_conflicts=0,
-        )
+        yield _committed(warehouse, call, diff, plan.verdict)
         return
-    conflicts = len(undecided.conflicts)
+    if plan.moves.row_places or plan.moves.masks:
+        warehouse.check_writable()
     found = run_row_work(warehouse, rows, merge, plan, progress, writes=True)
-    written: Facts
-    if found is None:
-        written = hide_rows(warehouse, merge, plan)
-    else:
-        conflicts += found.conflicts.num_rows
-        written = {"rowMessages": messages_to_json(found.messages)}
+    written = (
+        hide_rows(warehouse, merge, plan)
+        if found is None
+        else {"rowMessages": messages_to_json(found.messages)}
+    )
     try:
+        if found is not None and found.open_count:
+            raise _refused(plan, _unsettled(found.open_count))
         content = sides_of_merge(warehouse, merge, plan.id, written).after.content
         assert isinstance(content, StagedState)
         yield WouldBe(
             state=content,
             field_ids=plan.schema.field_ids,
             of_target=True,
-            open_conflicts=conflicts,
+            open_conflicts=len(undecided.conflicts) + (found.conflicts.num_rows if found else 0),
         )
     finally:
         withdraw_rows(warehouse, merge, written)
+
+
+def _runnable(plan: MergePlan) -> MergePlan:
+    if plan.verdict is MergeVerdict.REFUSED:
+        raise _refused(plan, " ".join(each.text for each in plan.blocks))
+    return plan
+
+
+def _committed(
+    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, verdict: MergeVerdict
+) -> WouldBe:
+    """The source, whose history would be taken over, or the target, which has all of it."""
+    takes_over = verdict is MergeVerdict.FAST_FORWARD
+    left = diff.after if takes_over else diff.before
+    table = warehouse.table(Identifier.parse(call.text("table")).on_branch(left.branch))
+    return WouldBe(
+        state=StagedState.of_snapshot(table, left.snapshot, left.schema),
+        field_ids={},
+        of_target=not takes_over,
+        open_conflicts=0,
+    )
+
+
+def _unsettled(number: int) -> str:
+    return f"{count(number, 'conflict')} must be settled before it is known what is left."
 
 
 def _check_branches(diff: StateDiff) -> None:

@@ -17,6 +17,7 @@ from core.procedures.compare_quality import quality_name
 from core.procedures.compare_states import compare_states
 from core.quality.comparison import QualityComparison, Scope, ScopeComparison, SideFigures
 from core.spark.session import WarmSession
+from core.sql.writes import WriteKind
 from tests.support.branch_bench import tree
 from tests.support.compare_bench import Bench, Row
 
@@ -61,6 +62,12 @@ def both_change_a_row(bench: Bench) -> None:
     bench.write("dev", [(7, "b", 50.0, "theirs", None, []), (8, "a", 60.0, "dev", None, [])])
 
 
+def both_hide_rows_of_a_file(bench: Bench) -> None:
+    for branch, condition in (("main", "id < 20"), ("dev", "id >= 100 AND id < 130")):
+        delete = f"DELETE FROM db.t WHERE {condition}"
+        bench.run(WriteKind.DELETE, sql=delete, branch=branch)
+
+
 def only_dev_writes(bench: Bench) -> None:
     bench.write("dev", rows_of(range(300, 500), 3))
 
@@ -78,11 +85,13 @@ def dev_has_another_column(bench: Bench) -> None:
 
 KEYED: Final = {"keys": ["id"], "options": {"bucket": "2"}}
 APART: Final = {"partitions": ["part"]}
+VECTORS: Final = {"options": {"deletion-vectors.enabled": "true"}}
 CELLS: Final[dict[str, tuple[dict[str, Any], Callable[[Bench], None], int]]] = {
     "append": (APART, both_write, 0),
     "append, another column": ({}, dev_has_another_column, 0),
     "keyed, nothing open": (KEYED, dev_has_another_column, 0),
     "keyed, open": (KEYED, both_change_a_row, 2),
+    "append, hidden rows": (VECTORS, both_hide_rows_of_a_file, 0),
     "fast-forward": (KEYED, only_dev_writes, 0),
     "up to date": (APART, only_main_writes, 0),
 }

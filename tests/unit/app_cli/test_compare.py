@@ -108,6 +108,10 @@ def test_quality_is_told_for_people_and_programs(program: CommandLine, tmp_path:
     assert set(scopes) == {"own rows", "whole sides"}
     for column in scopes["whole sides"]["columns"]:
         assert column["after"]["rows"] == scopes["whole sides"]["rows"][1], column["name"]
+    ahead = "fixtures.branches_ahead"
+    keep_quality(services, Identifier.parse(ahead), "main", "ahead", merges=True)
+    told = program("compare", ahead, "main", "ahead", "--quality", "--merged")
+    assert "that merging B into A would leave" in told.out
     written = tmp_path / "found.html"
     assert (
         program("compare", KEYED, "main", "fixes", "--quality", "--export", str(written)).code == 0
