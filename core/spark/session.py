@@ -36,7 +36,7 @@ _POLL_SECONDS: Final = 0.1
 _RUNS_AT_ONCE: Final = 4
 _ANSWER_SECONDS: Final = 10
 # Where a task was lost says nothing of why.
-_LOST_TASK: Final = re.compile(r"^Job aborted .* Lost task .*?\): (?:[\w.]+Exception: )?")
+_WRAPPED: Final = re.compile(r"^(?:.* Lost task .*?\): |Caused by: )(?:[\w.]+Exception: )?")
 # Of masters and servers that name no port; a master may be a list of several.
 _PORTS: Final = MappingProxyType({"spark": 7077, "sc": 15002})
 # Whatever the session is, times are told in UTC.
@@ -362,9 +362,19 @@ def _result_of(future: "Future[T]", description: str) -> T:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # A failed Python worker puts its own exception last, below its traceback.
-    noise = ("File ", "at ", "Traceback", "SQLSTATE", "^", "~", "... ", "Caused by: java.")
+    noise = (
+        "File ",
+        "at ",
+        "Traceback",
+        "SQLSTATE",
+        "^",
+        "~",
+        "... ",
+        "Caused by: java.",
+        "Driver st",
+    )
     told = [line for line in lines if not line.startswith(noise)]
-    last = _LOST_TASK.sub("", told[-1]) if told else type(error).__name__
+    last = _WRAPPED.sub("", told[-1]) if told else type(error).__name__
     return last.rstrip(".")
 
 
