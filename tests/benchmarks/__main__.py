@@ -14,6 +14,7 @@ from tests.benchmarks import (
     commit_one_row,
     commit_storm,
     compare_quality,
+    console_pages,
     live_files,
     merge_append,
     merge_keys,
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B7": compare_quality.run,
     "B9": read_rows.run,
     "B10": write_rows.run,
+    "B11": console_pages.run,
 }
 
 
