@@ -20,6 +20,7 @@ from app.widgets.table_picker import here, pick_table, show_table_header
 from core.diff.state_diff import StateDiff
 from core.errors import ErrorKind, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.quality.comparison import Scope
 
 
 class Tab(StrEnum):
@@ -56,8 +57,26 @@ def show() -> None:
             show_problem(error, headline="The two states cannot be compared.")
         return
     _show(identifier, diff)
-    asked = {Tab.ROWS: ["--rows"], Tab.QUALITY: ["--quality"]}.get(state.value_of("cmp_tab"), [])
-    show_same_as("compare", identifier.table_name, before, after, *asked)
+    show_same_as("compare", identifier.table_name, before, after, *_asked())
+
+
+def _asked() -> list[str]:
+    """The options that show the same on the command line."""
+    match state.value_of("cmp_tab"):
+        case Tab.ROWS:
+            kind = state.value_of("cmp_kind")
+            given = {
+                "--kind": None if kind == "all" else kind,
+                "--column": state.value_of("cmp_cols"),
+                "--where": state.value_of("cmp_where"),
+            }
+            chosen = [text for option, value in given.items() if value for text in (option, value)]
+            return ["--rows", *chosen]
+        case Tab.QUALITY:
+            is_merged = state.value_of("cmp_scope") == Scope.MERGED
+            return ["--quality", *(["--merged"] if is_merged else [])]
+        case _:
+            return []
 
 
 def _with_compared_rows(identifier: Identifier, diff: StateDiff) -> StateDiff:

@@ -170,7 +170,9 @@ def test_rows_are_filtered_by_a_condition_in_the_address(console: Console) -> No
     _keep(console, "main", "fixes")
     every = console.open("compare", **ROWS).at.dataframe[0].value
     first = str(every["id"].iloc[0])
-    one = console.open("compare", **ROWS, cmp_where=f"id = {first}").at.dataframe[0].value
+    page = console.open("compare", **ROWS, cmp_where=f"id = {first}")
+    assert f"main fixes --rows --where 'id = {first}'" in page.unfold("same_as_compare").text
+    one = page.at.dataframe[0].value
     assert set(one["id"]) == {first}
     assert len(one) < len(every)
     refused = console.open("compare", **ROWS, cmp_where="id = ")
@@ -223,6 +225,7 @@ def test_the_merged_result_is_a_third_column(console: Console) -> None:
     page = console.open("compare", **place, cmp_scope="merged result")
     assert not page.has_button("cmp-quality-merged")
     assert "that merging B into A would leave" in page.text
+    assert "main ahead --quality --merged" in page.unfold("same_as_compare").text
     figures = page.at.dataframe[1].value.set_index("Figure")
     assert figures.loc["rows", "Merged"] == f"{merged.rows[1]}"
     assert list(figures)[:3] == ["A", "B", "Merged"]
