@@ -83,6 +83,15 @@ def ways_to_settle(left: FileTouch, right: FileTouch) -> tuple[Take, ...]:
     return (Take.OURS, Take.THEIRS) if left.is_gone or not right.is_gone else (Take.OURS,)
 
 
+def advice_to_settle(left: FileTouch, right: FileTouch) -> str:
+    """What to do about a file whose touches by the source and the target cannot both stand."""
+    why = "Rows without a key are not compared, so only one side's change of this file can stand."
+    ways = ways_to_settle(left, right)
+    if not ways:
+        return f"{why} It was written again together with other files: revert one of the changes."
+    return f"{why} Settle 'file rule' by {' or '.join(ways)}: what the other side did to it goes."
+
+
 def _touch(
     key: MaskKey,
     steps: Collection[tuple[Step, frozenset[MaskKey]]],

@@ -27,7 +27,13 @@ from core.merge.file_moves import (
     Naming,
     Strategy,
 )
-from core.merge.file_touches import FileTouch, touches_of, ways_to_settle, winner
+from core.merge.file_touches import (
+    FileTouch,
+    advice_to_settle,
+    touches_of,
+    ways_to_settle,
+    winner,
+)
 
 _REWRITES: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
@@ -157,7 +163,7 @@ class _KeylessMerge:
             elif wins is Take.THEIRS:
                 settled.take_theirs(key, right)
             else:
-                self._file_conflict(cell, key, ways_to_settle(left, right))
+                self._file_conflict(cell, key, left, right)
         settled.from_theirs &= self._theirs.added
         settled.from_ours &= self._ours.added
         return settled
@@ -261,6 +267,7 @@ class _KeylessMerge:
         partition: bytes | None,
         settle_with: tuple[Take, ...],
         name: str | None = None,
+        advice: str = "",
     ) -> None:
         ours, theirs = (f"{op} since the base" for op in (cell.ours, cell.theirs))
         self._found.conflicts.append(
@@ -274,16 +281,18 @@ class _KeylessMerge:
                 ),
                 sides=ThreeWay(base="", ours=ours, theirs=theirs),
                 settle_with=settle_with,
+                advice=advice,
             )
         )
 
     def _file_conflict(
-        self, cell: Cell[TableOperation] | None, key: MaskKey, settle_with: tuple[Take, ...]
+        self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
     ) -> None:
         if cell is None:
             self._file_rewritten(key[2])
             return
-        self._conflict(cell, ConflictKind.FILE_RULE, key[0], settle_with, key[2])
+        ways, advice = ways_to_settle(left, right), advice_to_settle(left, right)
+        self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], advice)
 
     def _file_rewritten(self, name: str) -> None:
         cell = next(iter(self._cells.values()), None)

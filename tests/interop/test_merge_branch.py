@@ -92,6 +92,8 @@ def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
     _THEIRS[theirs](diverging, "dev")
     changes[ours](diverging, "main")
     _is_refused(diverging, {f"003/{rule}"})
+    (conflict,) = diverging.plan().conflicts
+    assert "Rows without a key are not compared" in conflict.advice
     diverging.check()
 
 
