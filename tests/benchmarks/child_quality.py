@@ -42,6 +42,8 @@ def main(folder: Path, who: str) -> None:
             units = folder / "units"
             times, answer = _timed(lambda: _ours(session, folder, units, "main"), 0)
         else:
+            if not (folder / "units").exists():
+                _ours(session, folder, folder / "units", "main")
             units = cache / "units"
             shutil.copytree(folder / "units", units)
             bytes_read: list[int] = []
