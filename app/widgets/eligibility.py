@@ -7,7 +7,7 @@ import streamlit as st
 from app import state
 from app.models.actions import DO, WHAT, Action
 from app.models.eligibility import Check, Remedy, Standing
-from app.models.wording import code
+from app.models.wording import code, plural
 from app.state import PageName
 from app.widgets.row_conflicts import MERGE_VIEW
 from app.widgets.rows import block
@@ -21,17 +21,29 @@ _MARKS: Mapping[Standing, str] = {
 
 
 def show_eligibility(checks: Sequence[Check], source: str, target: str) -> None:
-    """Draw the conditions; those that fail or warn with what to do about them."""
+    """Draw the conditions; what fails or warns with what to do about it, the rest folded."""
     block(3, "Eligibility")
+    held = [check for check in checks if check.standing is Standing.PASSES]
     with st.container(key="sentences-checks"):
         for number, check in enumerate(checks):
-            suffix = f" {code(check.kind)}" if check.kind else ""
-            advice = f" :gray[{check.advice}]" if check.advice else ""
-            st.markdown(f"{_MARKS[check.standing]} \u2002 {check.text}{suffix}{advice}")
-            if check.remedies:
+            if check.standing is not Standing.PASSES:
+                _show_check(check)
                 with st.container(horizontal=True, gap="medium", key=f"line-remedy-{number}"):
                     for remedy in check.remedies:
                         _show_remedy(remedy, source, target)
+    if not held:
+        return
+    all_of_them = "Nothing stands in the way: " if len(held) == len(checks) else ""
+    told = f"{all_of_them}{plural(len(held), 'condition holds', 'conditions hold')}"
+    with st.expander(told, icon=":material/check:", key="conditions"):
+        for check in held:
+            _show_check(check)
+
+
+def _show_check(check: Check) -> None:
+    suffix = f" {code(check.kind)}" if check.kind else ""
+    advice = f" :gray[{check.advice}]" if check.advice else ""
+    st.markdown(f"{_MARKS[check.standing]} \u2002 {check.text}{suffix}{advice}")
 
 
 def _show_remedy(remedy: Remedy, source: str, target: str) -> None:

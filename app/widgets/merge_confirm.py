@@ -46,7 +46,7 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         form: The command, with the policy that settles conflicts.
         open_number: How many conflicts of rows nothing settles.
     """
-    block(4 if preview.plan.cost.buckets_to_compare else 3, "Confirm")
+    block(5 if preview.plan.cost.buckets_to_compare else 4, "Confirm")
     plan, told = preview.plan, preview.command
     # What else stands in the way is told above, with its remedy.
     shown = tuple(each for each in told.consequences if each.weight is not Weight.BLOCKS)

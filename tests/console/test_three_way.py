@@ -188,6 +188,8 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         assert remedy is None or remedy in dict(page.links()), name
         later = (" Conflicts", " Confirm", " Ways out")
         assert not any(text.endswith(later) for text in texts[:at]), name
+        numbers = [text.split("[")[1][0] for text in texts if text.startswith("##### ")]
+        assert numbers == [str(each + 1) for each in range(len(numbers))], (name, numbers)
     assert "Both hold snapshot 9" in page.text
     assert "`merge_branch` would take this only where" in page.text
 
