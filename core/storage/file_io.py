@@ -379,11 +379,10 @@ class LocalFileIO(FileIO):
         self.check_inside(path)
 
         def write() -> None:
-            target = Path(path)
-            temporary = temporary_sibling(target)
+            temporary = Path(temporary_beside(path))
             try:
                 temporary.write_bytes(data)
-                temporary.replace(target)
+                temporary.replace(path)
             finally:
                 temporary.unlink(missing_ok=True)
 
@@ -426,14 +425,10 @@ def _read_local(path: str) -> bytes:
         os.close(descriptor)
 
 
-def temporary_sibling(path: Path) -> Path:
-    """A path beside `path` that every Paimon reader ignores."""
-    return path.with_name(temporary_name(path.name))
-
-
-def temporary_name(name: str) -> str:
-    """A name like `name` that nobody else makes and every Paimon reader ignores."""
-    return f".{name}.{uuid.uuid4()}.tmp"
+def temporary_beside(path: str) -> str:
+    """A path beside another that nobody else makes and every Paimon reader ignores."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
 
 
 def _status(row: Mapping[str, Any]) -> FileStatus:

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from core.errors import ErrorKind, NotAllowed, PaimonError, StorageError
 from core.storage.durable import make_directories, sync_paths, write_all, write_synced
-from core.storage.file_io import FileIO, temporary_name, temporary_sibling
+from core.storage.file_io import FileIO, temporary_beside
 
 _log = logging.getLogger(__name__)
 _UNIQUE: Final = re.compile(r"/manifest/(index-)?manifest(-list)?-[0-9a-f]{8}(-[0-9a-f]{4}){3}-")
@@ -86,7 +86,7 @@ class LocalPublisher:
         # Text, for of hundreds of small files path objects are a fifth of the time.
         targets = [self._file_io.native_path(path) for path, _ in files]
         named = _count_ours_alone(files, targets)
-        places = [*targets[:named], *map(_temporary_beside, targets[named:])]
+        places = [*targets[:named], *map(temporary_beside, targets[named:])]
         outcomes = [Published.WON] * named
         try:
             self._write_all(places, [data for _, data in files], targets, named)
@@ -105,12 +105,12 @@ class LocalPublisher:
     def replace(self, path: str, data: bytes) -> bool:
         """Write for good over what is there, in one step; False if that is not known."""
         self._file_io.check_inside(path)
-        target = Path(self._file_io.native_path(path))
-        temporary = temporary_sibling(target)
+        target = self._file_io.native_path(path)
+        temporary = Path(temporary_beside(target))
         try:
             write_synced(temporary, data)
             temporary.replace(target)
-            sync_paths([target.parent])
+            sync_paths([temporary.parent])
         except OSError as error:
             _log.warning("%s was not replaced for sure: %s", path, error)
             return False
@@ -205,7 +205,7 @@ class RenamePublisher:
 
     def publish(self, path: str, data: bytes) -> Published:
         """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
-        temporary = _temporary_beside(path)
+        temporary = temporary_beside(path)
         self._file_io.replace(temporary, data)
         try:
             self._file_io.rename(temporary, path)
@@ -354,11 +354,6 @@ def _count_ours_alone(files: Sequence[tuple[str, bytes]], targets: list[str]) ->
 def _folders(paths: Iterable[str]) -> list[Path]:
     """The folders of paths, each once."""
     return [Path(folder) for folder in dict.fromkeys(path.rpartition("/")[0] for path in paths)]
-
-
-def _temporary_beside(path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/{temporary_name(name)}"
 
 
 def _unlink(places: list[str]) -> None:

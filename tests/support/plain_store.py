@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from core.storage.file_io import FileIO, temporary_sibling
+from core.storage.file_io import FileIO, temporary_beside
 
 
 class PlainFilesystem(LocalFileSystem):  # type: ignore[misc]
@@ -26,7 +26,7 @@ class PlainFilesystem(LocalFileSystem):  # type: ignore[misc]
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: object) -> None:
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_sibling(target)
+        temporary = Path(temporary_beside(path))
         temporary.write_bytes(value)
         temporary.replace(target)
 
