@@ -65,7 +65,12 @@ def test_all_find_the_same_live_files(
     assert table.live_files == 196
 
 
-@pytest.mark.parametrize("case", branch_operations.CASES["tiny"], ids=lambda c: c.operation)
+@pytest.mark.parametrize(
+    "case",
+    # To rename or to drop branches, a contestant has to create them first.
+    [case for case in branch_operations.CASES["tiny"] if case.operation != "create"],
+    ids=lambda case: case.operation,
+)
 @pytest.mark.parametrize(
     ("name", "need"),
     [
