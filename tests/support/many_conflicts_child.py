@@ -1,0 +1,64 @@
+"""Merges half a million conflicts in a process of its own, so that its memory can be told.
+
+Prints one JSON object: what was counted, shown and settled, and the most memory in bytes.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import ErrorKind, Refused
+from core.format.identifier import Identifier
+from core.merge.policy import Policy
+from core.merge.settle_again import settle_again
+from core.procedures.browse_conflicts import read_row_conflicts
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from tests.support.large_keys import TABLE, call_of, make_branch, make_table, rows_of
+from tests.support.local_row_engine import LocalRows
+
+_POLICY = f"version: 1\ntables: {{{TABLE}: {{take: base}}}}"
+
+
+def main(folder: str, count: str) -> None:
+    keys = np.arange(int(count))
+    warehouse = make_table(Path(folder), len(keys), buckets=1)
+    for number, name in enumerate(("ours", "theirs"), 1):
+        make_branch(warehouse, name, rows_of(keys, more=number))
+    engine = LocalRows(warehouse.file_io)
+    merge = call_of("merge_branch", branch="theirs", target="ours")
+    started = time.perf_counter()
+    refused = _refused(lambda: run_call(warehouse, engine, merge, InlineStages()))
+    assert refused.kind is ErrorKind.CONFLICTS_OPEN
+    plan_id = str(refused.facts["plan_id"])
+    found = read_row_conflicts(warehouse, Identifier.parse(TABLE), plan_id)
+    assert found is not None
+    said = {"open": refused.facts["conflicts"]}
+    said["found_seconds"] = time.perf_counter() - started
+    started = time.perf_counter()
+    page = found.slice(len(keys) // 2, 100).to_pylist()
+    said["page"] = [row["key"]["id"] for row in page]
+    said["page_seconds"] = time.perf_counter() - started
+    started = time.perf_counter()
+    settled = settle_again(found, Policy.from_yaml(_POLICY), TABLE)
+    said["settled"] = settled.num_rows - settled["take"].null_count
+    said["settled_seconds"] = time.perf_counter() - started
+    said["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    sys.stdout.write(json.dumps(said) + "\n")
+
+
+def _refused(act: Callable[[], object]) -> Refused:
+    try:
+        act()
+    except Refused as refused:
+        return refused
+    raise AssertionError("it was not refused")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
