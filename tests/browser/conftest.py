@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.large_table import write_large_table
 from tests.browser.visits import Visit
+from tests.support.contested_table import ContestedTable
 from tests.support.requirements import need_chromium
 from tests.support.warehouses import FixtureWarehouse
 
@@ -85,6 +86,14 @@ def broken_console(
     write_large_table(warehouse)
     with running_console(warehouse, folder / "state") as running:
         yield running
+
+
+@pytest.fixture
+def contested(tmp_path: Path) -> Iterator[tuple[ContestedTable, RunningConsole]]:
+    """A table with conflicts in a warehouse of its own, and the console of it."""
+    table = ContestedTable(tmp_path / "warehouse", flights=12)
+    with running_console(table.folder, tmp_path / "state") as running:
+        yield table, running
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,5 @@
 """A three-way merge from its conflicts to the receipt, and back again by undo."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from playwright.sync_api import expect
 
 from core.format.identifier import Identifier
@@ -11,7 +7,7 @@ from core.format.snapshot import Snapshot
 from core.merge.policy import Policy, Settling
 from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole, running_console
+from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 from tests.support.contested_table import NAME, ContestedTable
 
@@ -20,14 +16,6 @@ DELAYS = {"db": "air", "table": "delays"}
 FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
 TABLE = Identifier(database="air", table="delays")
 _RESULT, _TAKE = 5, 6
-
-
-@pytest.fixture
-def contested(tmp_path: Path) -> Iterator[tuple[ContestedTable, RunningConsole]]:
-    """A table with conflicts in a warehouse of its own, and the console of it."""
-    table = ContestedTable(tmp_path / "warehouse", flights=12)
-    with running_console(table.folder, tmp_path / "state") as running:
-        yield table, running
 
 
 def test_an_option_settles_a_conflict_by_a_link(

@@ -1,0 +1,107 @@
+"""A merge that three tabs start while its worker is killed in one stage after the other."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from app.services import Services
+from core.format.identifier import Identifier
+from core.jobs.progress import JobState
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_table_rule
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+from tests.browser.visits import Visit
+from tests.support.contested_table import NAME, ContestedTable
+
+DELAYS = {"db": "air", "table": "delays", "source": "fix-delays"}
+TABLE = Identifier(database="air", table="delays")
+_PATIENCE_SECONDS = 90
+_STAGES = ("check heads", "verify files", "compare rows")
+
+
+def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once(
+    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole]
+) -> None:
+    table, console = contested
+    services = console.services
+    before = services.table(TABLE).head
+    assert before is not None
+    published = table.folder / f"air.db/delays/snapshot/snapshot-{before.id + 1}"
+    asked = {"table": NAME, "branch": "fix-delays", "target": "main"}
+    theirs = with_table_rule(Policy(), NAME, Settling.parse("theirs"))
+    services.save_draft(asked, services.resolution(asked).draft, theirs)
+
+    ada, bob, eve = (visit(console).open("merge", **DELAYS) for _ in range(3))
+    for each in (ada, bob, eve):
+        _choose_publish(each)
+    _press(ada)
+    for stage in _STAGES:
+        _kill(services, lambda stage=stage: [each.step for each in services.jobs()] == [stage])
+        job_id = _job_of(ada)
+        if stage == _STAGES[0]:
+            _press(bob)
+            assert _job_of(bob) == job_id
+        _goes_on(ada, services, job_id, "the target is unchanged")
+        assert not published.exists(), stage
+    _kill(services, published.exists)
+    _goes_on(ada, services, job_id, "Publishing was cut off")
+
+    ada.sees("is done.")
+    bob.sees("is done.")
+    for name in (*_STAGES, "merge branch"):
+        ada.sees(name, within=".st-key-card-steps")
+    ada.link("Receipt").click()
+    ada.page.wait_for_url("**/receipt?**")
+    ada.sees(f"as snapshot {before.id + 1}")
+    head = services.table(TABLE).head
+    assert head is not None
+    assert head.id == before.id + 1
+    assert services.receipt(job_id).counts.snapshots_added == 1
+
+    # Who still looks at the preview of before is told what changed, and keeps what was decided.
+    _press(eve)
+    eve.sees(f"This preview is out of date: main moved from {before.id} to {head.id}")
+    eve.sees("Kept: 1 decision")
+    assert len(services.jobs()) == 1
+
+
+def _choose_publish(seen: Visit) -> None:
+    seen.page.get_by_role("radio", name="Publish").or_(
+        seen.page.get_by_role("button", name="Publish", exact=True)
+    ).first.click()
+    seen.settle()
+
+
+def _press(seen: Visit) -> None:
+    button = seen.page.get_by_role("button", name="Merge fix-delays into main")
+    expect(button).to_be_enabled()
+    button.click()
+
+
+def _job_of(seen: Visit) -> str:
+    """The job that the page has moved on to."""
+    seen.page.wait_for_url("**/job?**")
+    return seen.settle().query["id"]
+
+
+def _kill(services: Services, is_there: Callable[[], bool]) -> None:
+    """Kill the worker once it has come to a place."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not is_there():
+        assert time.monotonic() < deadline, "the worker does not get there"
+        time.sleep(0.005)
+    worker = services.worker()
+    assert worker is not None
+    os.kill(worker.process_id, signal.SIGKILL)
+
+
+def _goes_on(seen: Visit, services: Services, job_id: str, says: str) -> None:
+    """See that the page tells of the stop, and let the job go on from there."""
+    seen.sees("stopped in the middle.")
+    seen.sees(says)
+    assert services.job(job_id).state is JobState.INTERRUPTED
+    seen.page.get_by_role("button", name="Resume").click()
