@@ -76,3 +76,27 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
     dark = visit(demo_console, scheme="dark").open("compare", **place)
     dark.assert_fits()
     dark.keep_picture("compare-quality-dark", update=update_screenshots)
+
+
+def test_a_square_of_the_drift_map_is_in_the_address_and_the_file_of_it_is_whole(
+    visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    place = {**FLIGHTS, "cmp_b": "backfill-2013-12", "cmp_tab": "quality"}
+    found = keep_quality(
+        demo_console.services, Identifier.parse("air.flights"), "main", "backfill-2013-12",
+        shared_bytes=0,
+    )  # fmt: skip
+    seen = visit(demo_console).open("compare", **place)
+    seen.page.locator(".st-key-cmp-drift-map").scroll_into_view_if_needed()
+    seen.click_mark("conflict", 0)
+    assert seen.query["cmp_part"] == "month=2013-12"
+    assert seen.query["cmp_qcol"] == found.scopes[0].columns[0].name
+    expect(seen.page.locator(".st-key-page")).to_contain_text("rows that only B has against")
+    seen.assert_fits()
+    seen.keep_picture("compare-drift-light", update=update_screenshots)
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="HTML", exact=True).click()
+    assert "Quality of air.flights" in download.value.path().read_text()
+    dark = visit(demo_console, scheme="dark").open("compare", **seen.query)
+    assert dark.query == seen.query
+    dark.keep_picture("compare-drift-dark", update=update_screenshots)
