@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
 from core.format.index_manifest import IndexType
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity, rows_without
 from core.format.snapshot import CommitKind, Snapshot
 
 _FILLED: Final = ("kind", "identity", "manifest", "position")
@@ -119,7 +119,7 @@ def restoring(then: pa.Table, now: pa.Table, snapshot: Snapshot) -> Changes:
         snapshot: That earlier snapshot.
     """
     return Changes(
-        delta=entries([_without(now, then)], [_without(then, now)]),
+        delta=entries([rows_without(now, then)], [rows_without(then, now)]),
         changelog=NO_FILES,
         new_index=NO_INDEX_FILES,
         deleted_index=NO_INDEX_FILES,
@@ -130,7 +130,7 @@ def restoring(then: pa.Table, now: pa.Table, snapshot: Snapshot) -> Changes:
 def without_duplicates(changes: Changes, live: pa.Table) -> Changes:
     """The changes without the files that are live already (`commit.discard-duplicate-files`)."""
     return Changes(
-        delta=_without(changes.delta, live),
+        delta=rows_without(changes.delta, live),
         changelog=changes.changelog,
         new_index=changes.new_index,
         deleted_index=changes.deleted_index,
@@ -193,8 +193,3 @@ def _with_kind(tables: Sequence[pa.Table], kind: FileKind) -> pa.Table:
 def _index(tables: Sequence[pa.Table]) -> pa.Table:
     parts = [table for table in tables if table.num_rows]
     return pa.concat_tables(parts) if parts else NO_INDEX_FILES
-
-
-def _without(files: pa.Table, others: pa.Table) -> pa.Table:
-    known = others["identity"].combine_chunks()
-    return files.filter(pc.invert(pc.is_in(files["identity"], value_set=known)))

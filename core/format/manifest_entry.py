@@ -189,6 +189,11 @@ def file_identity(entries: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(*parts, "|")
 
 
+def rows_without(rows: pa.Table, others: pa.Table, key: str = "identity") -> pa.Table:
+    """Return the rows whose key no row of the others has, in their order."""
+    return rows.filter(pc.invert(pc.is_in(rows[key], value_set=whole(others[key]))))
+
+
 def _or_dash(values: pa.Array, encode: Callable[[pa.Array], pa.Array]) -> pa.Array | pa.Scalar:
     """Encode values, null as a dash; one dash stands for all where there are only nulls."""
     if values.null_count == len(values):

@@ -11,7 +11,7 @@ from core.diff.file_masks import FileMask, HiddenRows, MaskKey
 from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
 from core.diff.masks import Mask, masks_of
 from core.format.deletion_vector import read_deletion_vectors
-from core.format.manifest_entry import FileKind
+from core.format.manifest_entry import FileKind, rows_without
 from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
@@ -137,10 +137,5 @@ def _emptied(
         return frozenset()
     partitions = frozenset(deleted["partition"].to_pylist())
     before = table.live_files(previous, partitions=partitions)
-    kept = _only_in(before, deleted)
+    kept = rows_without(before, deleted)
     return partitions - frozenset(kept["partition"].to_pylist())
-
-
-def _only_in(left: pa.Table, right: pa.Table) -> pa.Table:
-    known = right["identity"].combine_chunks()
-    return left.filter(pc.invert(pc.is_in(left["identity"], value_set=known)))

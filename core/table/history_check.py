@@ -13,7 +13,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind
+from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, rows_without
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.snapshot import CommitKind, Snapshot
 from core.storage.table_paths import CHANGELOG_PREFIX
@@ -63,7 +63,7 @@ def _not_carried_on(table: FileStoreTable) -> Iterator[LostCommit]:
         if base["file_name"].equals(table.manifests(before)["file_name"]):
             continue
         held = live_files(table.read_manifests(base))
-        missing = _without(table.live_files(before), held)
+        missing = rows_without(table.live_files(before), held)
         if missing.num_rows:
             yield LostCommit(
                 trace=table.paths.snapshot(before.id),
@@ -83,7 +83,7 @@ def _never_named(table: FileStoreTable, made_before_millis: int) -> Iterator[Los
         is_list = status.name.startswith(_LIST_PREFIX) and status.name not in named
         if not is_list or status.modified_millis >= made_before_millis:
             continue
-        unknown = _without(
+        unknown = rows_without(
             table.scan.read_list(table.paths, status.name), manifests, key="file_name"
         )
         entries = (
@@ -123,7 +123,3 @@ def _named_anywhere(table: FileStoreTable) -> tuple[set[str], pa.Table]:
             lists.update(name for name in names if name is not None)
     listed = [table.scan.read_list(table.paths, name) for name in sorted(lists)]
     return lists, pa.concat_tables([MANIFEST_FILE_META.empty_table(), *listed])
-
-
-def _without(rows: pa.Table, others: pa.Table, key: str = "identity") -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows[key], value_set=others[key])))
