@@ -1,10 +1,11 @@
 """kill -9 of a real worker in the middle of a fast-forward: the next worker ends it, once."""
 
 import os
+import shutil
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from tests.support.commit_tables import data_files, message
 pytestmark = pytest.mark.xdist_group("spark")
 
 _MANY = 1_500
+# More than the worker looks through by itself: Spark does, which takes long enough to be stopped.
+_FILES = 300
 _PATIENCE_SECONDS = 90
 
 
@@ -35,11 +38,11 @@ def bench(tmp_path: Path) -> BranchBench:
     root = tmp_path / "warehouse"
     root.mkdir()
     bench = BranchBench(root)
-    for branch, name in (("main", "a"), ("main", "b")):
-        _append(bench, name, branch)
+    _append(bench, ["a"], "main")
+    _append(bench, ["b"], "main")
     bench.branch("dev")
-    for name in ("c", "d"):
-        _append(bench, name, "dev")
+    _append(bench, ["c", *(f"c{number}" for number in range(2, _FILES))], "dev")
+    _append(bench, ["d"], "dev")
     return bench
 
 
@@ -80,9 +83,13 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
         assert bench.table().snapshots.latest_id() == 2
         _restart(client)
 
-    folder = Path(bench.table().paths.snapshot_dir)
-    _until(lambda: len([*folder.glob("snapshot-*")]) > 100, "the first copies", pause=0.001)
-    _end(client, signal.SIGKILL)
+    copied = Path(bench.table().paths.snapshot(_MANY // 10))
+    _until(lambda: _is_alive(client), "the worker")
+    process_id = _worker(client).process_id
+    # Copying takes a tenth of a second: nothing may stand between the sight and the kill.
+    _until(copied.exists, "the first copies", pause=0)
+    os.kill(process_id, signal.SIGKILL)
+    _await_end(client)
     reached = bench.table().snapshots.latest_id()
     assert reached is not None
     assert 2 < reached < 4 + _MANY, "killed in the middle"
@@ -90,7 +97,7 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
     assert cut_off.state is JobState.INTERRUPTED
     assert cut_off.message.startswith("Publishing was cut off.")
     # What is there is a shorter fast-forward, which anybody may read.
-    assert len(bench.table().live_files(bench.table().snapshots.get(4))) == 4
+    assert len(bench.table().live_files(bench.table().snapshots.get(4))) == 2 + _FILES
 
     _restart(client)
     done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
@@ -150,16 +157,20 @@ def test_a_worker_that_nobody_needs_ends_and_the_next_job_gets_another(
     hasty.close()
 
 
-def _append(bench: BranchBench, name: str, branch: str) -> None:
-    path = Path(bench.path) / "bucket-0" / f"data-{name}.parquet"
-    path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table({"id": pa.array(range(10), pa.int64())}), path)
-    files = data_files([name])
+def _append(bench: BranchBench, names: Sequence[str], branch: str) -> None:
+    """Commit a data file of ten rows for each name; they are the same bytes."""
+    folder = Path(bench.path) / "bucket-0"
+    folder.mkdir(exist_ok=True)
+    first, *others = (folder / f"data-{name}.parquet" for name in names)
+    pq.write_table(pa.table({"id": pa.array(range(10), pa.int64())}), first)
+    for other in others:
+        shutil.copyfile(first, other)
+    files = data_files(names)
     at = MANIFEST_ENTRY.get_field_index("file_size")
-    size = pa.array([path.stat().st_size], pa.int64())
-    files = files.set_column(at, MANIFEST_ENTRY.field("file_size"), size)
+    sizes = pa.array([first.stat().st_size] * len(names), pa.int64())
+    files = files.set_column(at, MANIFEST_ENTRY.field("file_size"), sizes)
     bench.committer(branch).commit(
-        [message(new_files=files)], user="ann", identifier=len(name) + ord(name[0])
+        [message(new_files=files)], user="ann", identifier=ord(names[0])
     )
 
 
@@ -194,6 +205,10 @@ def _is_verifying(client: JobClient, job: str) -> bool:
 
 def _end(client: JobClient, number: signal.Signals) -> None:
     os.kill(_worker(client).process_id, number)
+    _await_end(client)
+
+
+def _await_end(client: JobClient) -> None:
     # A dead process lets go of its lock within milliseconds; nothing waits for a heartbeat.
     _until(lambda: not _is_alive(client) and not is_locked(client.settings.lock_path), "the end")
 
@@ -226,7 +241,7 @@ def _check_done_once(bench: BranchBench, job: str) -> None:
     events = [event for event in main.ledger.events() if event.operation_id == job]
     assert len(events) == 1
     receipt = read_receipt(bench.warehouse(), job)
-    assert receipt.counts.files_verified == 2
+    assert receipt.counts.files_verified == _FILES
     assert bench.live_names() == bench.live_names("dev")
 
 
