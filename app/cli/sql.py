@@ -28,7 +28,7 @@ from core.sql.parser import WRITING, parse_statements
 from core.sql.statement import QUERY, Statement
 
 if TYPE_CHECKING:
-    from core.jobs.worker import WarmRows
+    from core.jobs.warm_rows import WarmRows
 
 statements = typer.Typer()
 
@@ -117,7 +117,7 @@ class _Queries:
         """Answer a query, and show how far it is."""
         if self._rows is None:
             # Spark takes a second to import, which nobody else should wait for.
-            from core.jobs.worker import WarmRows  # noqa: PLC0415
+            from core.jobs.warm_rows import WarmRows  # noqa: PLC0415
 
             self._rows = WarmRows(self._services.job_settings, self._services.warehouse.file_io)
         call = self._services.call(QUERY, arguments)

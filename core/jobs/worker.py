@@ -1,4 +1,4 @@
-"""The worker: one process with one warm Spark session that runs the jobs of a store."""
+"""The worker: one process, with one Spark session where rows are asked for, runs the jobs."""
 
 import logging
 import os
@@ -8,16 +8,13 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
-from core.commit.commit_message import CommitMessage
-from core.diff.row_diff import RowDiffWork
 from core.errors import PaimonError
 from core.jobs.client import (
     APPLICATION,
@@ -27,27 +24,11 @@ from core.jobs.client import (
     wall_clock_millis,
 )
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
-from core.jobs.kept_diffs import KeptDiffs
-from core.jobs.kept_profiles import KeptProfiles, KeptQuality
-from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
-from core.jobs.warm_writer import WarmWriter
+from core.jobs.warm_rows import WarmRows
 from core.jobs.workflows import JobContext, register_workflow
-from core.merge.policy import Policy
-from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.procedures.recover import recover_table, tables_of
-from core.procedures.row_engine import Progress, QuerySource
 from core.procedures.warehouse import Warehouse
-from core.quality.comparison import QualityComparison
-from core.quality.work import QualityWork
-from core.spark.profile_pass import ProfilePass
-from core.spark.row_compare import compare_rows
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import SparkSettings, WarmSession, open_session
-from core.sql.answer import Answer
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import StagedState
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +75,6 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
     pulse = Pulse(settings, context, rows)
     pulse.beat()
     with _jobs_running(settings, context):
-        rows.start()
         threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
         busy_until = time.monotonic()
         while not stopping.wait(_BEAT_SECONDS):
@@ -121,138 +101,6 @@ def _has_work(settings: JobSettings) -> bool:
         return client.has_work()
     finally:
         client.close()
-
-
-class WarmRows(WarmWriter):
-    """The row engine of this process; Spark starts in the background, once."""
-
-    def __init__(self, settings: JobSettings, file_io: FileIO) -> None:
-        self._settings = settings
-        self._file_io = file_io
-        self._lock = threading.Lock()
-        self._session: WarmSession | None = None
-        self.state = "cold"
-
-    def start(self) -> None:
-        """Start Spark on a thread of its own."""
-        threading.Thread(target=self._warm_up, name="spark-start", daemon=True).start()
-
-    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
-        """Compare data files with what the manifests say of them."""
-        return self._engine().verify_files(files, progress)
-
-    def write_rows(
-        self, table: FileStoreTable, rows: pa.Table, progress: Progress
-    ) -> tuple[CommitMessage, ...]:
-        """Write rows as data files in tasks."""
-        return self._engine().write_rows(table, rows, progress)
-
-    def find_changed_keys(
-        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
-    ) -> pa.Table:
-        """Count the keys that each side changed, and that both changed, in each bucket."""
-        return self._engine().find_changed_keys(table, scope, work, progress)
-
-    def reconcile(
-        self,
-        table: FileStoreTable,
-        scope: RowScope,
-        work: Sequence[RowWork],
-        policy: Policy,
-        progress: Progress,
-        *,
-        writes: bool = True,
-    ) -> Reconciled[CommitMessage]:
-        """Merge rows that both sides changed, and write what replaying would not give."""
-        return self._engine().reconcile(table, scope, work, policy, progress, writes=writes)
-
-    def query(
-        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
-    ) -> tuple[pa.Table, str]:
-        """Run a query of the sources, and return its rows with the plan."""
-        return self._engine().query(sql, sources, limit, progress)
-
-    def keep(self, operation_id: str, answer: Answer) -> None:
-        """Keep an answer in the folder that the worker shares with those who asked."""
-        KeptAnswers(folder=self._settings.answers_path).keep(operation_id, answer)
-
-    def compare_states(
-        self,
-        table: FileStoreTable,
-        work: RowDiffWork,
-        name: str,
-        facts: Mapping[str, object],
-        progress: Progress,
-    ) -> Mapping[str, int]:
-        """Find the rows in which two states differ, and keep them in the folder of comparisons."""
-        kept = KeptDiffs(folder=self._settings.diffs_path)
-        if kept.find(name) is None:
-            with kept.draft(name) as draft:
-                compare_rows(
-                    self._open(),
-                    self._file_io,
-                    table,
-                    work,
-                    lambda found: draft.write(found, work, facts),
-                    progress=progress,
-                )
-        return kept.counts(name)
-
-    def compare_quality(
-        self,
-        table: FileStoreTable,
-        work: QualityWork,
-        name: str,
-        finished_millis: int,
-        progress: Progress,
-        *,
-        merged: StagedState | None = None,
-    ) -> QualityComparison:
-        """Profile the columns of two states, and keep the result in the folder of comparisons."""
-        results = KeptQuality(folder=self._settings.quality_path)
-        found = results.find(name)
-        if found is None:
-            units = KeptProfiles(folder=self._settings.quality_path / "units")
-            made = ProfilePass(self._file_io, self._open, units, progress)
-            found = made.compare(table, work, merged=merged, finished_millis=finished_millis)
-            units.forget_oldest()
-            results.keep(name, found)
-        return found
-
-    def cancel(self) -> None:
-        """Stop what runs now; the running call raises."""
-        session = self._session
-        if session is not None:
-            session.cancel()
-
-    def close(self) -> None:
-        """Stop Spark."""
-        with self._lock:
-            if self._session is not None:
-                self._session.close()
-                self._session = None
-            self.state = "cold"
-
-    def _engine(self) -> SparkRowEngine:
-        return SparkRowEngine(self._open(), self._file_io)
-
-    def _warm_up(self) -> None:
-        try:
-            self._open().warm_up()
-        except PaimonError as error:
-            _log.warning("Spark did not start: %s", error.message)
-
-    def _open(self) -> WarmSession:
-        with self._lock:
-            if self._session is None:
-                self.state = "starting"
-                try:
-                    self._session = open_session(spark_settings(self._settings))
-                except PaimonError as error:
-                    self.state = error.message
-                    raise
-                self.state = "warm"
-            return self._session
 
 
 class Pulse:
@@ -283,18 +131,6 @@ class Pulse:
                 total=context.total,
             ),
         )
-
-
-def spark_settings(settings: JobSettings) -> SparkSettings:
-    """What the settings say of Spark; the rest stays at its defaults."""
-    default = SparkSettings()
-    return SparkSettings(
-        master=settings.spark_master or default.master,
-        remote=settings.spark_remote,
-        memory=settings.spark_memory or default.memory,
-        cache=Path(settings.state_dir) / "java",
-        conf=dict(settings.spark_conf),
-    )
 
 
 def main() -> None:

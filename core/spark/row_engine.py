@@ -11,27 +11,16 @@ from core.merge.policy import Policy
 from core.merge.row_work import Reconciled, RowScope, RowWork
 from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.row_writer import SparkRowWriter
-from core.spark.session import Progress, WarmSession
+from core.spark.session import Progress
 from core.spark.sql_engine import Sources, query_frame, run_query
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
 from core.sql.answer import Answer
-from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 
 class SparkRowEngine(SparkRowWriter):
     """Implements `RowEngine` and `RowWriter` of `core.procedures`; it never publishes."""
-
-    def __init__(self, session: WarmSession, store: FileIO) -> None:
-        """Work on one warehouse.
-
-        Args:
-            session: The warm session of this process.
-            store: The warehouse's store; tasks write data files through it.
-        """
-        self._session = session
-        self._store = store
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
         """Compare data files with what the manifests say of them.
@@ -43,7 +32,7 @@ class SparkRowEngine(SparkRowWriter):
         Returns:
             Columns `path`, `problem`, `expected` and `found`; no row when all is well.
         """
-        return verify_data_files(self._session, self._store, files, progress)
+        return verify_data_files(self._open_session, self._store, files, progress)
 
     def write_rows(
         self, table: FileStoreTable, rows: pa.Table, progress: Progress

@@ -1,6 +1,6 @@
 """Writing rows as procedures ask for it: Spark tasks over one warehouse's store."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -21,15 +21,19 @@ from core.table.file_store_table import FileStoreTable
 class SparkRowWriter:
     """Implements `core.procedures.row_writer.RowWriter`; it never publishes."""
 
-    def __init__(self, session: WarmSession, store: FileIO) -> None:
+    def __init__(self, open_session: Callable[[], WarmSession], store: FileIO) -> None:
         """Work on one warehouse.
 
         Args:
-            session: The warm session of this process.
+            open_session: Gives the warm session of this process; called when tasks are to run.
             store: The warehouse's store; tasks write data files through it.
         """
-        self._session = session
+        self._open_session = open_session
         self._store = store
+
+    @property
+    def _session(self) -> WarmSession:
+        return self._open_session()
 
     def insert(
         self,

@@ -233,6 +233,7 @@ def _configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.daemon.module": "core.spark.python_daemon",
         **_SESSION_CONF,
         "spark.driver.extraJavaOptions": _java_options(),
     }

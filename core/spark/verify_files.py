@@ -5,7 +5,7 @@ and a fast-forward or merge can refuse before it makes a broken branch the main 
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ _READS_AT_ONCE: Final = 16
 
 
 def verify_data_files(
-    session: WarmSession,
+    open_session: Callable[[], WarmSession],
     store: FileIO,
     files: pa.Table,
     progress: Progress = lambda done, total: None,
@@ -51,7 +51,7 @@ def verify_data_files(
     """Compare data files with what the manifests say of them, in parallel.
 
     Args:
-        session: Where the tasks run.
+        open_session: Gives the session where the tasks run; few files need none.
         store: The store of the paths; tasks open it again.
         files: Columns of FILES_TO_VERIFY.
         progress: Called with files done and all files; what it raises stops the run.
@@ -68,7 +68,7 @@ def verify_data_files(
     if store.scheme == "memory" or asked.num_rows <= _FILES_PER_TASK:
         found = _check_batch(store, asked)
     else:
-        found = _check_in_tasks(session, store, asked, progress)
+        found = _check_in_tasks(open_session(), store, asked, progress)
     progress(asked.num_rows, asked.num_rows)
     return found.sort_by("path")
 

@@ -64,7 +64,7 @@ class _Ours:
         self._warehouse = Warehouse.open(
             str(shutil.copytree(place / "warehouse", folder / "warehouse"))
         )
-        self._engine = SparkRowEngine(session, self._warehouse.file_io)
+        self._engine = SparkRowEngine(lambda: session, self._warehouse.file_io)
 
     def merge(self, number: int) -> None:
         call = call_of(

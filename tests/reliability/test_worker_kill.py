@@ -169,9 +169,7 @@ def _append(bench: BranchBench, names: Sequence[str], branch: str) -> None:
     at = MANIFEST_ENTRY.get_field_index("file_size")
     sizes = pa.array([first.stat().st_size] * len(names), pa.int64())
     files = files.set_column(at, MANIFEST_ENTRY.field("file_size"), sizes)
-    bench.committer(branch).commit(
-        [message(new_files=files)], user="ann", identifier=ord(names[0])
-    )
+    bench.committer(branch).commit([message(new_files=files)], user="ann", identifier=ord(names[0]))
 
 
 def _grow(bench: BranchBench, count: int) -> None:

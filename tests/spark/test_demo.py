@@ -96,7 +96,7 @@ def test_the_fix_can_be_fast_forwarded_for_real(
         actor="test",
         operation_id="fast-forward-of-the-demo",
     )
-    rows = SparkRowEngine(session, copy.file_io)
+    rows = SparkRowEngine(lambda: session, copy.file_io)
     receipt = fast_forward(copy, rows, call, InlineStages())
     assert receipt.counts.snapshots_added == 2
     head = copy.table("air.flights").head()
@@ -124,7 +124,7 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
     arguments = prepare_demo(folder)
     assert arguments is not None
     warehouse = Warehouse.open(str(folder))
-    rows = SparkRowEngine(session, warehouse.file_io)
+    rows = SparkRowEngine(lambda: session, warehouse.file_io)
     call = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="one")
     stage = ""
 

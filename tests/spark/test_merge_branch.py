@@ -37,7 +37,7 @@ class Table:
         self, session: WarmSession, folder: Path, options: Mapping[str, str] | None = None
     ) -> None:
         self.store = FileIO.for_url(str(folder))
-        self.engine = SparkRowEngine(session, self.store)
+        self.engine = SparkRowEngine(lambda: session, self.store)
         self.session = session
         paths = TablePaths(table=f"{self.store.root}/db.db/t")
         fields = [(name, parse_data_type(kind)) for name, kind in COLUMNS.items()]

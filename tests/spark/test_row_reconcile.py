@@ -56,7 +56,7 @@ class MergeBench:
     ) -> None:
         self.session = session
         self.store = FileIO.for_url(str(folder))
-        self.engine = SparkRowEngine(session, self.store)
+        self.engine = SparkRowEngine(lambda: session, self.store)
         self.path = f"{self.store.root}/db.db/t"
         fields = [(name, parse_data_type(kind)) for name, kind in columns.items()]
         schema = new_schema(

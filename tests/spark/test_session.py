@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from core.errors import ErrorKind, PaimonError
@@ -119,6 +120,16 @@ def test_a_failed_task_is_told_by_its_reason(session: WarmSession) -> None:
 def test_the_interface_of_spark_stays_shut(session: WarmSession) -> None:
     assert session.spark.sparkContext.uiWebUrl is None
     assert int(session.spark.conf.get("spark.sql.shuffle.partitions") or 0) <= 8
+
+
+def test_workers_have_imported_what_tasks_need_before_they_begin(session: WarmSession) -> None:
+    def imported(batches: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        list(batches)
+        yield pa.RecordBatch.from_pydict({"name": sorted(sys.modules)})
+
+    frame = session.spark.range(1).mapInArrow(imported, "name string")
+    names = session.run(lambda _: frame.toArrow(), description="see imports")["name"].to_pylist()
+    assert {"pandas", "pyarrow.parquet", "core.spark.row_engine"} <= set(names)
 
 
 def test_settings_know_whether_tasks_run_here() -> None:

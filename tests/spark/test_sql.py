@@ -24,7 +24,7 @@ class Sql:
 
     def __init__(self, session: WarmSession, warehouse: Warehouse, expected: Any) -> None:
         self._warehouse = warehouse
-        self._rows = SparkRowEngine(session, warehouse.file_io)
+        self._rows = SparkRowEngine(lambda: session, warehouse.file_io)
         self._expected = expected
 
     def __call__(self, sql: str, **arguments: Argument) -> Answer:

@@ -39,7 +39,7 @@ def write(folder: Path) -> dict[str, tuple[str, int, int]]:
 def test_files_that_are_as_listed_are_no_problem(session: WarmSession, tmp_path: Path) -> None:
     files = write(tmp_path)
     found = verify_data_files(
-        session,
+        lambda: session,
         FileIO.for_url(str(tmp_path)),
         listed(files["good.parquet"], files["good.orc"], files["other.avro"]),
     )
@@ -52,7 +52,7 @@ def test_each_kind_of_problem_is_told(session: WarmSession, tmp_path: Path) -> N
     (tmp_path / "longer.parquet").write_bytes(Path(parquet).read_bytes() + b"x")
     (tmp_path / "fewer.parquet").write_bytes(Path(parquet).read_bytes())
     found = verify_data_files(
-        session,
+        lambda: session,
         FileIO.for_url(str(tmp_path)),
         listed(
             files["torn.parquet"],
@@ -82,7 +82,7 @@ def test_many_files_are_checked_with_progress(session: WarmSession, tmp_path: Pa
     path, size, rows = write(tmp_path)["good.parquet"]
     told: list[tuple[int, int | None]] = []
     found = verify_data_files(
-        session,
+        lambda: session,
         FileIO.for_url(str(tmp_path)),
         listed(*[(path, size, rows)] * 2000, (path, size, rows + 1)),
         lambda *counts: told.append(counts),
@@ -100,7 +100,9 @@ def test_a_listener_that_raises_stops_the_check(session: WarmSession, tmp_path: 
         raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        verify_data_files(session, FileIO.for_url(str(tmp_path)), listed((path, size, rows)), stop)
+        verify_data_files(
+            lambda: session, FileIO.for_url(str(tmp_path)), listed((path, size, rows)), stop
+        )
 
 
 def test_a_store_without_native_paths_reads_only_ranges(
@@ -114,10 +116,10 @@ def test_a_store_without_native_paths_reads_only_ranges(
         files.append((f"/verify/{name}", (tmp_path / name).stat().st_size, ROWS.num_rows))
     wrong = [(path, size, rows + 1) for path, size, rows in files]
     store = FileIO.for_url("memory://verify")
-    assert problems(verify_data_files(session, store, listed(*files))) == []
-    assert verify_data_files(session, store, listed(*wrong)).num_rows == 2
+    assert problems(verify_data_files(lambda: session, store, listed(*files))) == []
+    assert verify_data_files(lambda: session, store, listed(*wrong)).num_rows == 2
 
 
 def test_no_files_need_no_run(session: WarmSession, tmp_path: Path) -> None:
     store = FileIO.for_url(str(tmp_path))
-    assert verify_data_files(session, store, FILES_TO_VERIFY.empty_table()).num_rows == 0
+    assert verify_data_files(lambda: session, store, FILES_TO_VERIFY.empty_table()).num_rows == 0

@@ -121,7 +121,7 @@ def test_deletes_are_written_as_rows_of_their_kind(session: WarmSession, tmp_pat
         tmp_path, KEYED, keys=("id", "pt"), partitions=("pt",), options={"bucket": "1"}
     )
     rows = pa.table({"id": [1, 2], "pt": ["x", "x"], "_VALUE_KIND": pa.array([0, 3], pa.int8())})
-    engine = SparkRowEngine(session, FileIO.for_url(str(tmp_path)))
+    engine = SparkRowEngine(lambda: session, FileIO.for_url(str(tmp_path)))
     (message,) = engine.write_rows(table, rows, lambda done, total: None)
     assert message.new_files["delete_row_count"].to_pylist() == [1]
 

@@ -15,7 +15,7 @@ from core.format.data_types import INT, ArrayType, DataType, parse_data_type
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
 from core.jobs.settings import JobSettings
-from core.jobs.worker import WarmRows
+from core.jobs.warm_rows import WarmRows
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
@@ -82,7 +82,7 @@ class Bench:
         self.warehouse = Warehouse.open(self.store.root)
         settings = JobSettings(warehouse=self.store.root, state_dir=str(folder / "state"))
         self.engine = WarmRows(settings, self.warehouse.file_io)
-        self.engine._session = session
+        self.engine._opened = session
         self.kept = KeptDiffs(folder=settings.diffs_path)
 
     def on(self, branch: str) -> FileStoreTable:

@@ -180,7 +180,7 @@ def _is_verified(bench: WriteBench) -> bool:
         for each in files.to_pylist()
     ]
     wrong = pa.Table.from_pylist(listed, schema=FILES_TO_VERIFY)
-    found = verify_data_files(bench.session, bench.warehouse.file_io, wrong)
+    found = verify_data_files(lambda: bench.session, bench.warehouse.file_io, wrong)
     return bool(listed) and found.num_rows == len(listed)
 
 

@@ -1,0 +1,119 @@
+"""The row engine of a process: one Spark session, and folders for what was found."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.diff.row_diff import RowDiffWork
+from core.errors import PaimonError
+from core.jobs.kept_diffs import KeptDiffs
+from core.jobs.kept_profiles import KeptProfiles, KeptQuality
+from core.jobs.results import KeptAnswers
+from core.jobs.settings import JobSettings
+from core.procedures.row_engine import Progress
+from core.quality.comparison import QualityComparison
+from core.quality.work import QualityWork
+from core.spark.profile_pass import ProfilePass
+from core.spark.row_compare import compare_rows
+from core.spark.row_engine import SparkRowEngine
+from core.spark.session import SparkSettings, WarmSession, open_session
+from core.sql.answer import Answer
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+from core.table.table_state import StagedState
+
+
+class WarmRows(SparkRowEngine):
+    """The row engine of this process; Spark starts when rows are first asked for, and stays."""
+
+    def __init__(self, settings: JobSettings, store: FileIO) -> None:
+        super().__init__(self._open, store)
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._opened: WarmSession | None = None
+        self.state = "cold"
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        """Keep an answer in the folder that the worker shares with those who asked."""
+        KeptAnswers(folder=self._settings.answers_path).keep(operation_id, answer)
+
+    def compare_states(
+        self,
+        table: FileStoreTable,
+        work: RowDiffWork,
+        name: str,
+        facts: Mapping[str, object],
+        progress: Progress,
+    ) -> Mapping[str, int]:
+        """Find the rows in which two states differ, and keep them in the folder of comparisons."""
+        kept = KeptDiffs(folder=self._settings.diffs_path)
+        if kept.find(name) is None:
+            with kept.draft(name) as draft:
+                compare_rows(
+                    self._session,
+                    self._store,
+                    table,
+                    work,
+                    lambda found: draft.write(found, work, facts),
+                    progress=progress,
+                )
+        return kept.counts(name)
+
+    def compare_quality(
+        self,
+        table: FileStoreTable,
+        work: QualityWork,
+        name: str,
+        finished_millis: int,
+        progress: Progress,
+        *,
+        merged: StagedState | None = None,
+    ) -> QualityComparison:
+        """Profile the columns of two states, and keep the result in the folder of comparisons."""
+        results = KeptQuality(folder=self._settings.quality_path)
+        found = results.find(name)
+        if found is None:
+            units = KeptProfiles(folder=self._settings.quality_path / "units")
+            made = ProfilePass(self._store, self._open, units, progress)
+            found = made.compare(table, work, merged=merged, finished_millis=finished_millis)
+            units.forget_oldest()
+            results.keep(name, found)
+        return found
+
+    def cancel(self) -> None:
+        """Stop what runs now; the running call raises."""
+        session = self._opened
+        if session is not None:
+            session.cancel()
+
+    def close(self) -> None:
+        """Stop Spark."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+            self.state = "cold"
+
+    def _open(self) -> WarmSession:
+        with self._lock:
+            if self._opened is None:
+                self.state = "starting"
+                try:
+                    self._opened = open_session(spark_settings(self._settings))
+                except PaimonError as error:
+                    self.state = error.message
+                    raise
+                self.state = "warm"
+            return self._opened
+
+
+def spark_settings(settings: JobSettings) -> SparkSettings:
+    """What the settings say of Spark; the rest stays at its defaults."""
+    default = SparkSettings()
+    return SparkSettings(
+        master=settings.spark_master or default.master,
+        remote=settings.spark_remote,
+        memory=settings.spark_memory or default.memory,
+        cache=Path(settings.state_dir) / "java",
+        conf=dict(settings.spark_conf),
+    )
