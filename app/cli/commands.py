@@ -7,7 +7,8 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import typer
 
@@ -76,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         logging.basicConfig(level=Settings.from_environment().log_level.upper())
-        answer = program(
+        answer = _commands()(
             args=list(arguments) or ["--help"],
             prog_name="branch-console",
             standalone_mode=False,
@@ -101,6 +102,12 @@ def run(arguments: Sequence[str]) -> int:
         _log.debug("A command failed", exc_info=True)
         print_error(_unexpected(error), as_json=as_json)
         return FAILED
+
+
+@cache
+def _commands() -> Any:
+    # Typer would build the tree of all commands for each call.
+    return typer.main.get_command(program)
 
 
 def exit_code(error: PaimonError) -> int:
