@@ -3,7 +3,6 @@
 The images are made from what the real publisher, mover and remover bring down to the disk.
 """
 
-import hashlib
 import os
 import random
 import shutil
@@ -17,8 +16,7 @@ import pytest
 from tests.reliability import states
 from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
 from tests.reliability.worlds import TABLE, RowBench, copy_world
-from tests.support.branch_bench import tree
-from tests.support.crash_clone import CrashClone, Luck
+from tests.support.crash_clone import CrashClone, Image, Luck, write_image
 from tests.support.repeatable import Repeatable
 
 Examples: TypeAlias = Callable[[int], int]
@@ -49,17 +47,15 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
     # A quarter of the images are taken when the caller has the answer.
     due = {seed: random.Random(seed).choice((last + 1, *[0] * 3)) for seed in seeds}
     due = {seed: at or random.Random(seed).randint(before + 1, last) for seed, at in due.items()}
-    images = memory_path / "images"
-    shutil.rmtree(images, ignore_errors=True)
-    images.mkdir()
+    images: dict[int, Image] = {}
 
     root = copy_world(origin, memory_path / "watched")
     clone: CrashClone
 
     def take(number: int) -> None:
-        for seed in (each for each, at in due.items() if at == number):
-            chance = random.Random(seed)
-            clone.image(images / str(seed), chance.choice(list(Luck)), chance)
+        chances = {seed: random.Random(seed) for seed, at in due.items() if at == number}
+        lucks = ((each.choice(list(Luck)), each) for each in chances.values())
+        images.update(zip(chances, clone.images(lucks), strict=True))
 
     with CrashClone(root, take) as clone:
         _answered_before(root)
@@ -76,12 +72,14 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
 
     seen, ends = set(), set()
     for seed, at in due.items():
-        image = images / str(seed)
         where = f"--seed of the image: {seed}, power cut at sync {at - before} of {last - before}"
-        digest = hashlib.sha256(repr((at > last, sorted(tree(image).items()))).encode()).digest()
-        if digest in seen:
+        state = (at > last, frozenset(images[seed].items()))
+        if state in seen:
             continue
-        seen.add(digest)
+        seen.add(state)
+        image = memory_path / "image"
+        shutil.rmtree(image, ignore_errors=True)
+        write_image(images[seed], image)
         if at > last:
             assert read(image / TABLE) == new, where
         repeatable.begin(f"{operation.name}, recovery")
@@ -94,7 +92,6 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
             repeatable.begin(f"{operation.name}, repeated")
             operation.run(image, None)
             assert read(image / TABLE) == new, where
-        shutil.rmtree(image)
 
 
 def _answered_before(root: Path) -> None:
@@ -118,6 +115,7 @@ def test_a_store_that_forgets_to_sync_is_found_out(
         with monkeypatch.context() as forgetful:
             forgetful.setattr(os, "fsync", lambda _: None)
             append.run(root, None)
-        clone.image(image, Luck.NONE, rng)
+        (left,) = clone.images([(Luck.NONE, rng)])
+    write_image(left, image)
     assert states.meaning(root / TABLE) != old
     assert states.meaning(image / TABLE) == old

@@ -10,13 +10,16 @@ the two, as every journalling file system sees to.
 import os
 import random
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
+
+Image: TypeAlias = dict[str, bytes | None]
+"""What each file of a folder holds, by relative path; None for a folder, which comes first."""
 
 
 class Luck(StrEnum):
@@ -74,13 +77,13 @@ class CrashClone:
             os.close(descriptor)
         self._kept.clear()
 
-    def image(self, to: Path, luck: Luck, rng: random.Random) -> None:
-        """Make the folder as a crash at this moment would leave it."""
+    def images(self, chances: Iterable[tuple[Luck, random.Random]]) -> Iterator[Image]:
+        """Tell what crashes at this moment would leave of the folder, one for each chance."""
         with self._lock:
             now = _scan(self._root)
-            durable = self._durable
-            maker = _Image(durable=durable, now=now, luck=luck, rng=rng)
-            maker.folder(self._root.stat().st_ino, to)
+            for luck, rng in chances:
+                maker = _ImageMaker(durable=self._durable, now=now, luck=luck, rng=rng)
+                yield maker.image(self._root.stat().st_ino)
 
     def _watched(self, descriptor: int) -> None:
         with self._lock:
@@ -93,14 +96,26 @@ class CrashClone:
                         each.name: _Entry(each.inode(), each.is_dir()) for each in entries
                     }
             else:
-                path = f"/proc/self/fd/{descriptor}"
-                self._durable.contents[found.st_ino] = Path(path).read_bytes()
+                self._durable.contents[found.st_ino] = _content(f"/proc/self/fd/{descriptor}")
                 self._kept.append(os.dup(descriptor))
         self._fsync(descriptor)
 
 
+def write_image(image: Image, to: Path) -> None:
+    """Make a folder of an image."""
+    # Crash tests write many thousand: paths stay text.
+    os.mkdir(to)  # noqa: PTH102
+    for name, content in image.items():
+        path = f"{to}/{name}"
+        if content is None:
+            os.mkdir(path)  # noqa: PTH102
+        else:
+            with open(path, "wb") as file:  # noqa: PTH123
+                file.write(content)
+
+
 @dataclass
-class _Image:
+class _ImageMaker:
     durable: _Disk
     now: _Disk
     luck: Luck
@@ -115,8 +130,8 @@ class _Image:
             if before[inode] != after[inode]
         }
 
-    def folder(self, inode: int, to: Path) -> None:
-        to.mkdir()
+    def image(self, inode: int, prefix: str = "") -> Image:
+        image: Image = {}
         old = self.durable.names.get(inode, {})
         # A folder that is gone by now holds what it is known to have held.
         new = self.now.names.get(inode, old)
@@ -124,10 +139,13 @@ class _Image:
             kept = self._choose(old.get(name), new.get(name))
             if kept is None:
                 continue
+            path = prefix + name
             if kept.is_directory:
-                self.folder(kept.inode, to / name)
+                image[path] = None
+                image |= self.image(kept.inode, f"{path}/")
             else:
-                (to / name).write_bytes(self._content(kept.inode))
+                image[path] = self._content(kept.inode)
+        return image
 
     def _choose(self, old: _Entry | None, new: _Entry | None) -> _Entry | None:
         if old == new:
@@ -165,15 +183,20 @@ def _places(disk: _Disk) -> dict[int, tuple[int, str]]:
 
 def _scan(root: Path) -> _Disk:
     disk = _Disk()
-    left = [root]
+    left = [(os.stat(root).st_ino, str(root))]  # noqa: PTH116
     while left:
-        folder = left.pop()
-        names = disk.names.setdefault(folder.stat().st_ino, {})
+        inode, folder = left.pop()
+        names = disk.names.setdefault(inode, {})
         with os.scandir(folder) as entries:
             for each in entries:
                 names[each.name] = _Entry(each.inode(), each.is_dir())
                 if each.is_dir():
-                    left.append(Path(each.path))
+                    left.append((each.inode(), each.path))
                 else:
-                    disk.contents[each.inode()] = Path(each.path).read_bytes()
+                    disk.contents[each.inode()] = _content(each.path)
     return disk
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read()
