@@ -53,8 +53,13 @@ def test_a_commit_that_landed_unseen_keeps_its_manifests(
     faulty = FaultyStore(
         inner=store_of(root), fault=At(call=landing, when=When.AFTER, what=What.SAY_UNKNOWN)
     )
-    # From then on no listing is answered, so that nobody can tell whether it landed.
-    faulty.draw = lambda kind: Fault(what=What.FAIL) if kind == "list" and faulty.faults else None
+
+    def draw(kind: str) -> Fault | None:
+        # From then on nobody can tell whether it landed: no question for names is answered.
+        is_asked = kind in {"list", "look"} and faulty.faults
+        return Fault(what=What.FAIL) if is_asked else None
+
+    faulty.draw = draw
     with pytest.raises(StorageError):
         operation.run(root, faulty.store)
     assert states.problems(root / TABLE) == []
