@@ -17,8 +17,11 @@ from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
 _DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
-# The many short-lived JVMs of the tests would spend most of their time on compiling themselves.
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The many short-lived JVMs of the tests would spend most of their time on getting up speed.
+_JVM_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 _IN_CI = os.environ.get("CI") == "true"
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30

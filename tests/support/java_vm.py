@@ -23,9 +23,10 @@ def start_jvm(version: str) -> None:
     if not jpype.isJVMStarted():
         jars = [find_jar(version), *hadoop_jars()]
         jpype.startJVM(
-            "-Xmx2g",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
+            # What is collected early and often, compiled well or verified costs a test more than it
+            # gives back.
+            *("-Xmx2g", "-Xms1g", "-Xmn600m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
             "-Dslf4j.internal.verbosity=ERROR",
             jvmpath=str(find_jvm()),
             classpath=[str(jar) for jar in jars],
