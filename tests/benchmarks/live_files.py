@@ -18,7 +18,7 @@ from tests.benchmarks.synthetic import SyntheticTable, make_table
 from tests.support.requirements import MissingError, find_jar, find_jvm, find_pypaimon
 
 CASES = {
-    "tiny": [(200, 1), (200, 4)],
+    "tiny": [(200, 4)],
     "small": [(10_000, 1), (10_000, 100), (100_000, 1), (100_000, 100)],
     "full": [
         *[(10_000, 1), (10_000, 100), (100_000, 1), (100_000, 100)],

@@ -32,16 +32,7 @@ from tests.benchmarks.contest import (
 from tests.benchmarks.synthetic import SyntheticTable, make_table
 from tests.support.requirements import need_doltlite, need_java_paimon, need_pypaimon
 
-
-@pytest.fixture(scope="module", params=live_files.CASES["tiny"], ids=str)
-def table(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> SyntheticTable:
-    entries, manifests = request.param
-    return make_table(tmp_path_factory.mktemp("benchmark") / "warehouse", entries, manifests)
-
-
-@pytest.mark.parametrize(
+each_contestant = pytest.mark.parametrize(
     ("name", "need"),
     [
         (OURS, lambda: None),
@@ -51,6 +42,17 @@ def table(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+
+
+@pytest.fixture(scope="module", params=live_files.CASES["tiny"], ids=str)
+def table(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SyntheticTable:
+    entries, manifests = request.param
+    return make_table(tmp_path_factory.mktemp("benchmark") / "warehouse", entries, manifests)
+
+
+@each_contestant
 def test_all_find_the_same_live_files(
     table: SyntheticTable, name: str, need: Callable[[], object]
 ) -> None:
@@ -71,16 +73,7 @@ def test_all_find_the_same_live_files(
     [case for case in branch_operations.CASES["tiny"] if case.operation != "create"],
     ids=lambda case: case.operation,
 )
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [
-        (OURS, lambda: None),
-        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
-        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
-        (branch_operations.PYPAIMON, need_pypaimon),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@each_contestant
 def test_all_end_with_the_same_branches(
     tmp_path: Path, case: branch_operations.Case, name: str, need: Callable[[], object]
 ) -> None:
@@ -94,16 +87,7 @@ def test_all_end_with_the_same_branches(
     assert len(sample.warm) == branch_operations.CALLS - 1
 
 
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [
-        (OURS, lambda: None),
-        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
-        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
-        (commit_figures.PYPAIMON, need_pypaimon),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@each_contestant
 def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (size,) = commit_one_row.CASES["tiny"]
