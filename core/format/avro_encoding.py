@@ -24,8 +24,8 @@ from core.errors import ErrorKind, FormatError, InvalidInput
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
-_NAMESPACE: Final = "org.apache.paimon.avro.generated"
-_RECORDS_PER_BLOCK: Final = 1_000
+NAMESPACE: Final = "org.apache.paimon.avro.generated"
+RECORDS_PER_BLOCK: Final = 1_000
 # Some lines of a list; what they decode to is kept, a thousand times.
 _SMALL_BLOCK: Final = 512
 _ZSTD_LEVEL: Final = 1
@@ -51,9 +51,7 @@ class AvroLayout:
         schema = avro_schema(fields)
         self.fields = fields
         self.text = json.dumps(schema, separators=(",", ":"))
-        self.plain = fastavro.parse_schema(
-            {"type": "array", "items": without_logical_types(schema)}
-        )
+        self.plain = parse_records(schema)
         self._record = _struct_values(list(fields))
 
     def records(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -77,24 +75,41 @@ def write_avro(
             field that is not nullable holds a null.
     """
     layout = layout or AvroLayout(table.schema)
-    header = {"avro.schema": layout.text, "avro.codec": codec}
-    blocks = []
-    for batch in table.to_batches(max_chunksize=_RECORDS_PER_BLOCK):
-        records = layout.records(batch)
+    batches = table.to_batches(max_chunksize=RECORDS_PER_BLOCK)
+    return write_records(map(layout.records, batches), layout.text, layout.plain, codec)
+
+
+def write_records(
+    blocks: Iterable[list[dict[str, Any]]], text: str, plain: Any, codec: str
+) -> bytes:
+    """Write records as an Avro file; equal ones give equal bytes.
+
+    Args:
+        blocks: The records of each block, with the values of bare types.
+        text: Their schema, which the file tells.
+        plain: What fastavro parsed of an array of them without logical types.
+        codec: zstandard, snappy, deflate or null.
+
+    Raises:
+        InvalidInput: The codec is none of these, or a value is of another type than its field.
+    """
+    header = {"avro.schema": text, "avro.codec": codec}
+    written = []
+    for records in blocks:
         target = BytesIO()
         try:
-            fastavro.schemaless_writer(target, layout.plain, records)
+            fastavro.schemaless_writer(target, plain, records)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise InvalidInput(f"A table does not fit its Avro schema: {error}.") from error
         # An Avro array of n records is the count n, the records, and a zero: a block without frame.
         count = _varint(len(records))
         content = _compress(target.getvalue()[len(count) : -1], codec)
-        blocks.append((count, content))
+        written.append((count, content))
     digest = hashlib.blake2b(digest_size=_SYNC_BYTES)
-    for part in (header["avro.schema"].encode(), *(content for _, content in blocks)):
+    for part in (text.encode(), *(content for _, content in written)):
         digest.update(part)
     sync = digest.digest()
-    framed = (count + _varint(len(content)) + content + sync for count, content in blocks)
+    framed = (count + _varint(len(content)) + content + sync for count, content in written)
     return b"".join([_MAGIC, _metadata(header), sync, *framed])
 
 
@@ -226,7 +241,7 @@ def avro_schema(layout: pa.Schema) -> dict[str, Any]:
     return {
         "type": "record",
         "name": "record",
-        "namespace": _NAMESPACE,
+        "namespace": NAMESPACE,
         "fields": _avro_fields(list(layout), "record"),
     }
 
@@ -258,8 +273,12 @@ def _plain_avro_type(arrow_type: pa.DataType, record: str) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _schema_to_read(text: bytes) -> Any:
-    plain = {"type": "array", "items": without_logical_types(json.loads(text))}
-    return fastavro.parse_schema(plain)
+    return parse_records(json.loads(text))
+
+
+def parse_records(schema: Any) -> Any:
+    """Return what fastavro parses of an array of records; their values are of bare types."""
+    return fastavro.parse_schema({"type": "array", "items": without_logical_types(schema)})
 
 
 def without_logical_types(schema: Any) -> Any:
@@ -351,7 +370,7 @@ def _runs(blocks: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any
     run: list[dict[str, Any]] = []
     for records in blocks:
         run += records
-        if len(run) >= _RECORDS_PER_BLOCK:
+        if len(run) >= RECORDS_PER_BLOCK:
             yield run
             run = []
     if run:

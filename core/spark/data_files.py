@@ -1,36 +1,24 @@
 """Paimon's data files, made from Arrow tables: columns, order, sizes and manifest entries.
 
 This is what runs inside a Spark task for one bucket; it knows no Spark. Source: Paimon
-KeyValueDataFileWriter, RowDataFileWriter, SpecialFields and ParquetSchemaConverter.
+KeyValueDataFileWriter, RowDataFileWriter.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, assert_never
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from core.format import options as table_options
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_rows
 from core.format.bucket import assign_buckets
-from core.format.data_types import (
-    ArrayType,
-    AtomicType,
-    DataType,
-    MapType,
-    MultisetType,
-    RowType,
-    TypeRoot,
-    VectorType,
-    to_arrow,
-)
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
 from core.format.partition_path import partition_path
 from core.format.simple_stats import (
@@ -43,29 +31,21 @@ from core.format.simple_stats import (
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import is_retract, unsupported
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, row_order
+from core.spark.row_files import (
+    KEY_PREFIX,
+    check_format,
+    file_schema,
+    file_suffix,
+    open_row_file,
+)
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 
-KEY_PREFIX: Final = "_KEY_"
-_KEY_FIELD_IDS: Final = (2**31 - 1) // 2
-_NESTED_FIELD_IDS: Final = (2**31 - 1) // 4
-_NESTED_DEPTHS: Final = 1024
-_SEQUENCE_NUMBER_ID: Final = 2**31 - 2
-_VALUE_KIND_ID: Final = 2**31 - 3
-
 _BYTES_PER_ROW_GROUP: Final = 32 << 20
 _BYTES_PER_RUN: Final = 256 << 20
-_UNWRITABLE: Final = frozenset({TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.GEOGRAPHY})
 _REMOVES_ON_DELETE: Final = {
     "partial-update": "partial-update.remove-record-on-delete",
     "aggregation": "aggregation.remove-record-on-delete",
-}
-_COMPRESSIONS: Final = {
-    "zstd": "zstd",
-    "snappy": "snappy",
-    "gzip": "gzip",
-    "none": "none",
-    "uncompressed": "none",
 }
 
 
@@ -134,8 +114,8 @@ def check_writable(schema: TableSchema, *, keeps_index: bool = False) -> None:
         keeps_index: Whether the caller keeps the index of dynamic buckets.
 
     Raises:
-        InvalidInput: Its rows find their bucket in a way that is not served, its format is not
-            Parquet, or a column has a type that lies in files of its own.
+        InvalidInput: Its rows find their bucket in a way that is not served, or files of its format
+            cannot hold them.
     """
     modes = {BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE}
     if keeps_index and not schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR):
@@ -145,17 +125,7 @@ def check_writable(schema: TableSchema, *, keeps_index: bool = False) -> None:
             f"Rows cannot be written here: the buckets are {schema.bucket_mode}. "
             "Set the option 'bucket' to a number when you make such a table.",
         )
-    file_format = schema.options.read(table_options.FILE_FORMAT)
-    compression = schema.options.read(table_options.FILE_COMPRESSION)
-    if file_format.lower() != "parquet" or compression.lower() not in _COMPRESSIONS:
-        raise unsupported(
-            f"Rows are written as Parquet with zstd, snappy, gzip or no compression; this table "
-            f"asks for {file_format} with {compression}. Change 'file.format' and "
-            "'file.compression'.",
-        )
-    for field in schema.fields:
-        if isinstance(field.type, AtomicType) and field.type.root in _UNWRITABLE:
-            raise unsupported(f"Column {field.name!r} is {field.type}, which we cannot write yet.")
+    check_format(schema)
 
 
 def check_deletes(schema: TableSchema) -> None:
@@ -180,26 +150,6 @@ def check_deletes(schema: TableSchema) -> None:
             f"Rows cannot be deleted from a table with the merge engine {engine!r} unless its "
             f"option {option!r} is true."
         )
-
-
-def file_schema(schema: TableSchema) -> pa.Schema:
-    """The columns of a data file, with the field ids that Paimon gives them in Parquet."""
-    fields = [_parquet_field(field.name, field.type, field.id, 0) for field in schema.fields]
-    if not schema.primary_keys:
-        return pa.schema(fields)
-    is_thin = schema.options.read(table_options.DATA_FILE_THIN_MODE)
-    keys = () if is_thin else schema.key_type.fields
-    return pa.schema(
-        [
-            *(
-                _parquet_field(KEY_PREFIX + key.name, key.type, _KEY_FIELD_IDS + key.id, 0)
-                for key in keys
-            ),
-            _with_id(pa.field(SEQUENCE_NUMBER, pa.int64(), False), _SEQUENCE_NUMBER_ID),
-            _with_id(pa.field(VALUE_KIND, pa.int8(), False), _VALUE_KIND_ID),
-            *fields,
-        ]
-    )
 
 
 def split(rows: pa.Table, target: WriteTarget) -> Iterator[tuple[bytes, int, pa.Table]]:
@@ -303,51 +253,6 @@ def write_run(
     return folder.write(_gather((_laid_out(each, target.schema) for each in rows), _BYTES_PER_RUN))
 
 
-# --- columns ------------------------------------------------------------------------------------
-
-
-def _parquet_field(name: str, data_type: DataType, field_id: int, depth: int) -> pa.Field:
-    return _with_id(
-        pa.field(name, _parquet_type(data_type, field_id, depth + 1), data_type.nullable), field_id
-    )
-
-
-def _parquet_type(data_type: DataType, field_id: int, depth: int) -> pa.DataType:
-    """The Arrow type with the ids that Paimon derives for parts of a column."""
-
-    def part(name: str, of: DataType, sign: int, *, nullable: bool) -> pa.Field:
-        part_id = _NESTED_FIELD_IDS + sign * (field_id * _NESTED_DEPTHS + depth)
-        return _with_id(pa.field(name, _parquet_type(of, field_id, depth + 1), nullable), part_id)
-
-    match data_type:
-        case ArrayType(element=element):
-            return pa.list_(part("element", element, 1, nullable=element.nullable))
-        case VectorType(element=element, length=length):
-            return pa.list_(part("element", element, 1, nullable=element.nullable), length)
-        case MapType(key=key, value=value):
-            return pa.map_(
-                part("key", key, -1, nullable=False),
-                part("value", value, 1, nullable=value.nullable),
-            )
-        case MultisetType(element=element):
-            count = AtomicType(root=TypeRoot.INT, nullable=False)
-            return pa.map_(
-                part("key", element, -1, nullable=False), part("value", count, 1, nullable=False)
-            )
-        case RowType(fields=fields):
-            return pa.struct([_parquet_field(f.name, f.type, f.id, 0) for f in fields])
-        case AtomicType(root=TypeRoot.VARIANT):
-            return pa.struct([_with_id(part, i) for i, part in enumerate(to_arrow(data_type))])
-        case AtomicType():
-            return to_arrow(data_type)
-        case _:
-            assert_never(data_type)
-
-
-def _with_id(field: pa.Field, field_id: int) -> pa.Field:
-    return field.with_metadata({b"PARQUET:field_id": str(field_id).encode()})
-
-
 # --- partitions and runs ------------------------------------------------------------------------
 
 
@@ -431,7 +336,6 @@ class _Folder:
         self._source = source
         self._target = target
         self._schema = target.schema
-        self._layout = file_schema(target.schema)
         self._partition = partition
         self._bucket = bucket
         self._file_id = file_id
@@ -462,39 +366,21 @@ class _Folder:
     def _roll(self, tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bytes]]:
         slices = _slices(tables, self.group_bytes)
         for first in slices:
-            sink = pa.BufferOutputStream()
+            file = open_row_file(self._schema, self.group_bytes)
             held = [first]
-            with self._open(sink) as writer:
-                writer.write_table(first, row_group_size=first.num_rows)
-                while sink.tell() < self._target.file_size:
-                    rows = next(slices, None)
-                    if rows is None:
-                        break
-                    writer.write_table(rows, row_group_size=rows.num_rows)
-                    held.append(rows)
-            yield pa.concat_tables(held), sink.getvalue().to_pybytes()
-
-    def _open(self, sink: pa.BufferOutputStream) -> pq.ParquetWriter:
-        options = self._schema.options
-        codec = _COMPRESSIONS[options.read(table_options.FILE_COMPRESSION).lower()]
-        level = options.read(table_options.FILE_COMPRESSION_ZSTD_LEVEL)
-        return pq.ParquetWriter(
-            sink,
-            self._layout,
-            compression=codec,
-            compression_level=level if codec == "zstd" else None,
-            store_decimal_as_integer=True,
-            store_schema=False,
-            # Paimon keeps more than microseconds in INT96; Arrow has one switch for the file.
-            use_deprecated_int96_timestamps=any(
-                pa.types.is_timestamp(part) and part.unit == "ns" for part in self._layout.types
-            ),
-        )
+            file.add(first)
+            while file.size < self._target.file_size:
+                rows = next(slices, None)
+                if rows is None:
+                    break
+                file.add(rows)
+                held.append(rows)
+            yield pa.concat_tables(held), file.finish()
 
     def _publish(
         self, stem: str, rows: pa.Table, data: bytes, next_sequence: int
     ) -> dict[str, Any]:
-        name = f"{stem}-{self._count}.parquet"
+        name = f"{stem}-{self._count}{file_suffix(self._schema)}"
         self._count += 1
         path = self._target.paths.data_file(self._partition_path, self._bucket, name)
         self._target.store.create(path, data)

@@ -94,7 +94,7 @@ class _Keeping(SparkRowEngine):
     """The engine of a worker, which keeps answers."""
 
     def __init__(self, session: WarmSession, warehouse: Warehouse, kept: dict[str, Answer]) -> None:
-        super().__init__(session, warehouse.file_io)
+        super().__init__(lambda: session, warehouse.file_io)
         self._kept = kept
 
     def keep(self, operation_id: str, answer: Answer) -> None:

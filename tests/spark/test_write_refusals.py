@@ -52,7 +52,7 @@ _ENGINES: Mapping[str, Mapping[str, str]] = {
 }
 _KINDS: Mapping[str, Mapping[str, str]] = {
     "postponed": {"bucket": "-2"},
-    "orc": {"bucket": "1", "file.format": "orc"},
+    "lanced": {"bucket": "1", "file.format": "lance"},
     "looking": {"bucket": "1", "changelog-producer": "lookup"},
     "waiting": {"bucket": "1", "merge-engine": "first-row", "changelog-producer": "lookup"},
     "append_tracked": {"row-tracking.enabled": "true"},
@@ -144,7 +144,7 @@ def test_numbers_become_text_and_are_rounded_as_in_spark(bench: WriteBench) -> N
         ("sequenced", lambda b, t: b.update(t, {"price": "price - 1"}, None), "would not show"),
         ("postponed", lambda b, t: b.insert(t, [_PLAIN]), "postpone"),
         ("crossing", lambda b, t: b.insert(t, [_PLAIN]), "dynamic across partitions"),
-        ("orc", lambda b, t: b.insert(t, [_PLAIN]), "orc"),
+        ("lanced", lambda b, t: b.insert(t, [_PLAIN]), "lance"),
         ("waiting", lambda b, t: b.insert(t, [_PLAIN]), "changelog-producer"),
         ("looking", lambda b, t: b.compact(t), "changelog-producer"),
         ("append_tracked", lambda b, t: b.delete(t, "id = 1"), "row-tracking"),

@@ -67,7 +67,7 @@ class Statements:
 
     def _run(self, procedure: str, arguments: Any) -> str:
         warehouse = self.warehouse
-        rows = self.engine(self._session, warehouse.file_io)
+        rows = self.engine(lambda: self._session, warehouse.file_io)
         call = ProcedureCall(
             name=procedure, arguments=arguments, actor="test", operation_id=uuid4().hex
         )
@@ -77,6 +77,6 @@ class Statements:
         warehouse = self.warehouse
         arguments: dict[str, Argument] = {"sql": sql}
         call = ProcedureCall(name="query", arguments=arguments, actor="t", operation_id="q")
-        rows = self.engine(self._session, warehouse.file_io)
+        rows = self.engine(lambda: self._session, warehouse.file_io)
         found = answer_query(warehouse, rows, call, lambda done, total: None).rows
         return [tuple(row.values()) for row in found.to_pylist()]

@@ -42,7 +42,7 @@ class WriteBench:
 
     @property
     def writer(self) -> SparkRowWriter:
-        return SparkRowWriter(self.session, self.warehouse.file_io)
+        return SparkRowWriter(lambda: self.session, self.warehouse.file_io)
 
     def create(self, name: str, columns: dict[str, Any], **settings: Any) -> FileStoreTable:
         fields: list[tuple[str, DataType]] = [

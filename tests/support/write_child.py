@@ -86,7 +86,7 @@ def main(warehouse_path: str, name: str, place: str, engine: str) -> None:
     if engine == "spark":
         cache = Path(tempfile.mkdtemp())
         session = open_session(SparkSettings(master="local[2]", memory="1g", cache=cache))
-        writer = SparkRowWriter(session, warehouse.file_io)
+        writer = SparkRowWriter(lambda: session, warehouse.file_io)
         rows = session.spark.range(500_000).selectExpr(
             "cast(id as int) id", "sha2(cast(id as string), 256) name", "concat('d', id % 8) day"
         )

@@ -22,10 +22,10 @@ from core.spark.data_files import (
     WriteTarget,
     WrittenFiles,
     check_writable,
-    file_schema,
     split,
     write_bucket,
 )
+from core.spark.row_files import file_schema
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 
@@ -358,11 +358,14 @@ def test_a_column_may_name_the_row_kind() -> None:
     [
         schema_of({"id": "INT NOT NULL"}, keys=("id",)),
         schema_of({"id": "INT NOT NULL"}, keys=("id",), bucket="-2"),
-        schema_of({"a": "INT"}, file__format="orc"),
+        schema_of({"a": "INT"}, file__format="lance"),
         schema_of({"a": "INT"}, file__compression="lz4"),
         schema_of({"a": "BLOB"}),
+        schema_of({"a": {"type": "ARRAY", "element": "TIMESTAMP(9)"}}, file__format="avro"),
+        schema_of({"a": "TIME(6)"}, file__format="avro"),
+        schema_of({"a": "VARIANT"}, file__format="orc"),
     ],
-    ids=["dynamic buckets", "postponed", "orc", "lz4", "blob"],
+    ids=["dynamic buckets", "postponed", "lance", "lz4", "blob", "nanos", "micros", "variant"],
 )
 def test_what_cannot_be_written_is_refused_by_name(schema: TableSchema) -> None:
     with pytest.raises(InvalidInput) as caught:

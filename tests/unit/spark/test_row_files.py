@@ -1,0 +1,128 @@
+"""Rows come back from each format as they went in, whatever their types."""
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core.errors import InvalidInput
+from core.format.data_types import DataField, arrow_schema, parse_data_type
+from core.format.options import Options
+from core.format.table_schema import TableSchema
+from core.spark.readers import plan_table
+from tests.support.local_tables import LocalTable, rows_of
+from tests.support.plain_rows import plain_rows
+
+_ROW: dict[str, Any] = {
+    "type": "ROW",
+    "fields": [
+        {"id": 20, "name": "at", "type": "TIMESTAMP(6)"},
+        {"id": 21, "name": "sums", "type": {"type": "ARRAY", "element": "DECIMAL(38, 9)"}},
+    ],
+}
+_COLUMNS: dict[str, Any] = {
+    "id": "INT NOT NULL",
+    "flag": "BOOLEAN",
+    "tiny": "TINYINT",
+    "amount": "DECIMAL(10, 2)",
+    "name": "VARCHAR(20)",
+    "data": "BYTES",
+    "day": "DATE",
+    "hour": "TIME(3)",
+    "t0": "TIMESTAMP(0)",
+    "t6": "TIMESTAMP(6)",
+    "z3": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+    "rows": {"type": "ARRAY", "element": _ROW},
+    "by_text": {"type": "MAP", "key": "STRING NOT NULL", "value": _ROW},
+    "by_day": {"type": "MAP", "key": "DATE NOT NULL", "value": "TIME(3)"},
+    "bag": {"type": "MULTISET", "element": "INT NOT NULL"},
+    "vector": {"type": "VECTOR", "element": "FLOAT NOT NULL", "length": 2},
+}
+_AT = dt.datetime(2024, 2, 29, 23, 59, 58, 123456)
+_BEFORE = dt.datetime(1812, 6, 24, 1, 2, 3, 4000)
+_PART = {"at": _AT, "sums": [Decimal("-12345678901234567890.123456789"), None, Decimal(0)]}
+_ROWS: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "flag": True,
+        "tiny": -128,
+        "amount": Decimal("-1.28"),
+        "name": "grüße",
+        "data": b"\x00\xff",
+        "day": dt.date(1969, 12, 31),
+        "hour": dt.time(1, 2, 3, 4000),
+        "t0": _AT.replace(microsecond=0),
+        "t6": _BEFORE,
+        "z3": _AT.replace(microsecond=123000, tzinfo=dt.UTC),
+        "rows": [_PART, None, {"at": None, "sums": []}],
+        "by_text": [("a", _PART), ("b", None)],
+        "by_day": [(dt.date(2024, 1, 1), dt.time(4)), (dt.date(2024, 1, 2), None)],
+        "bag": [(7, 2)],
+        "vector": [0.5, -1.0],
+    },
+    {"id": 2},
+    {"id": 3, "rows": [], "by_text": [], "by_day": [], "bag": []},
+    {"id": 4, "amount": Decimal("1.27"), "by_day": [(dt.date(1, 1, 1), dt.time(23, 59, 59))]},
+]
+
+
+def _table(folder: Path, options: dict[str, str]) -> tuple[LocalTable, pa.Table]:
+    fields = tuple(
+        DataField(id=number, name=name, type=parse_data_type(written))
+        for number, (name, written) in enumerate(_COLUMNS.items())
+    )
+    schema = TableSchema(
+        id=0,
+        fields=fields,
+        highest_field_id=30,
+        partition_keys=(),
+        primary_keys=(),
+        options=Options(options),
+    )
+    return LocalTable(folder, schema), pa.Table.from_pylist(_ROWS, schema=arrow_schema(fields))
+
+
+@pytest.mark.parametrize(
+    ("file_format", "codec"),
+    [
+        ("parquet", "zstd"),
+        *(("orc", codec) for codec in ("zstd", "snappy", "lz4", "zlib", "none")),
+        *(("avro", codec) for codec in ("zstd", "snappy", "deflate", "none")),
+    ],
+)
+def test_rows_come_back_as_they_went_in(tmp_path: Path, file_format: str, codec: str) -> None:
+    table, rows = _table(tmp_path, {"file.format": file_format, "file.compression": codec})
+    # Of a slice the children of nested columns hold more than its rows do.
+    table.append(rows.slice(1))
+    table.append(rows.slice(0, 1))
+    assert all(path.suffix == f".{file_format}" for path in tmp_path.rglob("data-*"))
+    kind = table.newest.row_type
+    found = rows_of(plan_table(table.file_io, table.table()))
+    assert sorted(plain_rows(found, kind)) == sorted(plain_rows(rows, kind))
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_a_file_ends_where_it_is_large_enough(tmp_path: Path, file_format: str) -> None:
+    table, rows = _table(tmp_path, {"file.format": file_format, "target-file-size": "64 kb"})
+    many = pa.concat_tables([rows.slice(0, 1)] * 4000)
+    noise = Random(7)
+    data = pa.array([noise.randbytes(100) for _ in range(many.num_rows)])
+    many = many.set_column(5, many.schema.field("data"), data)
+    table.append(many)
+    sizes = [path.stat().st_size for path in tmp_path.rglob(f"data-*.{file_format}")]
+    assert len(sizes) > 3
+    assert max(sizes) < 3 * (64 << 10)
+    assert rows_of(plan_table(table.file_io, table.table())).num_rows == many.num_rows
+
+
+@pytest.mark.parametrize("column", ["t6", "rows"])
+def test_a_time_that_paimon_could_not_read_from_orc_is_refused(tmp_path: Path, column: str) -> None:
+    early = dt.datetime(1969, 12, 31, 23, 59, 59, 1)
+    table, rows = _table(tmp_path, {"file.format": "orc"})
+    value = early if column == "t6" else [{"at": early, "sums": []}]
+    with pytest.raises(InvalidInput, match=f"'{column}' holds a time before 1970"):
+        table.append(pa.Table.from_pylist([{"id": 1, column: value}], schema=rows.schema))
