@@ -41,7 +41,7 @@ def main(folder: str, *numbers: str) -> None:
     table = warehouse.table(f"db.{name}")
     session = open_session(SparkSettings(cache=Path(tempfile.mkdtemp())))
     session.warm_up()
-    writer = SparkRowWriter(session, warehouse.file_io)
+    writer = SparkRowWriter(lambda: session, warehouse.file_io)
     times = []
     for number in range(calls):
         rows = rows_of(count, number)
