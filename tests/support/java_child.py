@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import os
 import pickle
 import subprocess
 import sys
@@ -41,6 +42,8 @@ class JavaChild:
             stdout=subprocess.PIPE,
             stderr=self._said,
             cwd=Path(__file__).parents[2],
+            # Whoever takes times for those of their own zone is found out.
+            env={**os.environ, "TZ": "America/New_York"},
         )
 
     def read(self, warehouse: Path, reads: Iterable[Read]) -> dict[Read, Answer]:

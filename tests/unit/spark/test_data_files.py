@@ -364,8 +364,19 @@ def test_a_column_may_name_the_row_kind() -> None:
         schema_of({"a": {"type": "ARRAY", "element": "TIMESTAMP(9)"}}, file__format="avro"),
         schema_of({"a": "TIME(6)"}, file__format="avro"),
         schema_of({"a": "VARIANT"}, file__format="orc"),
+        schema_of({"a": "TIMESTAMP(3) WITH LOCAL TIME ZONE"}, file__format="orc"),
     ],
-    ids=["dynamic buckets", "postponed", "lance", "lz4", "blob", "nanos", "micros", "variant"],
+    ids=[
+        "dynamic buckets",
+        "postponed",
+        "lance",
+        "lz4",
+        "blob",
+        "nanos",
+        "micros",
+        "variant",
+        "zone",
+    ],
 )
 def test_what_cannot_be_written_is_refused_by_name(schema: TableSchema) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -71,9 +71,13 @@ _ROWS: list[dict[str, Any]] = [
 
 
 def _table(folder: Path, options: dict[str, str]) -> tuple[LocalTable, pa.Table]:
+    # ORC takes no times with a zone.
+    columns = {
+        name: _COLUMNS[name] for name in _COLUMNS if options["file.format"] != "orc" or name != "z3"
+    }
     fields = tuple(
         DataField(id=number, name=name, type=parse_data_type(written))
-        for number, (name, written) in enumerate(_COLUMNS.items())
+        for number, (name, written) in enumerate(columns.items())
     )
     schema = TableSchema(
         id=0,
@@ -111,7 +115,7 @@ def test_a_file_ends_where_it_is_large_enough(tmp_path: Path, file_format: str) 
     many = pa.concat_tables([rows.slice(0, 1)] * 4000)
     noise = Random(7)
     data = pa.array([noise.randbytes(100) for _ in range(many.num_rows)])
-    many = many.set_column(5, many.schema.field("data"), data)
+    many = many.set_column(many.column_names.index("data"), many.schema.field("data"), data)
     table.append(many)
     sizes = [path.stat().st_size for path in tmp_path.rglob(f"data-*.{file_format}")]
     assert len(sizes) > 3
