@@ -229,7 +229,7 @@ def test_a_change_of_a_file_that_was_compacted_away_conflicts_by_name(bench: Wri
             bench.compact("t")
             return prepared
 
-    writer = Meanwhile(bench.session, bench.warehouse.file_io)
+    writer = Meanwhile(lambda: bench.session, bench.warehouse.file_io)
     with pytest.raises(CommitConflict, match="not live") as caught:
         delete_rows(bench.warehouse, writer, table, "id = 1", bench.call())
     assert caught.value.kind is ErrorKind.COMMIT_CONFLICT
