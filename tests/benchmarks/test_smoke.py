@@ -113,18 +113,14 @@ def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "name", "need"),
-    [
-        (read_rows.CASES["tiny"][0], read_rows.SPARK, lambda: None),
-        (read_rows.CASES["tiny"][1], OURS, lambda: None),
-        (read_rows.CASES["tiny"][1], read_rows.PYPAIMON, need_pypaimon),
-    ],
+    ("name", "need"),
+    [(OURS, lambda: None), (read_rows.PYPAIMON, need_pypaimon)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_all_read_the_same_rows(
-    tmp_path: Path, case: read_rows.Case, name: str, need: Callable[[], object]
-) -> None:
+def test_all_read_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
+    """Of keys; Spark's own reading of Parquet takes too long to be asked here."""
     need()
+    case = read_rows.CASES["tiny"][1]
     read_rows.make_warehouse(tmp_path / "warehouse", case)
     contestants, _ = read_rows.find_contestants(case)
     chosen = [each for each in contestants if each.name == name]

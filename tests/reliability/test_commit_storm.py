@@ -71,7 +71,7 @@ def storm(task: Task, processes: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("queues", "commits"), [(True, 200), (False, 25)])
+@pytest.mark.parametrize(("queues", "commits"), [(True, 200), (False, 15)])
 def test_of_eight_processes_no_commit_is_lost_doubled_or_failed(
     tmp_path: Path, seed: int, examples: Callable[[int], int], queues: bool, commits: int
 ) -> None:
@@ -109,7 +109,7 @@ def test_on_an_object_store_neither(
         url=f"{server.make_bucket('storm')}/wh",
         table=_TABLE,
         number=0,
-        commits=examples(25),
+        commits=examples(15),
         seed=seed,
         options=server.options,
     )
