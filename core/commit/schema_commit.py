@@ -9,15 +9,12 @@ from dataclasses import replace
 from core.commit.commit_store import CommitStore
 from core.errors import AlreadyExists, CommitConflict, ErrorKind, InvalidInput
 from core.format.data_types import (
-    ArrayType,
     AtomicType,
     DataField,
     DataType,
-    MapType,
-    MultisetType,
     RowType,
     TypeRoot,
-    VectorType,
+    parts_of,
     with_nullable,
 )
 from core.format.options import Options
@@ -300,14 +297,4 @@ def _check_no_key(schema: TableSchema, name: str, what: str) -> None:
 
 
 def _is_nested(data_type: DataType) -> bool:
-    match data_type:
-        case RowType():
-            return True
-        case ArrayType(element=element) | MultisetType(element=element):
-            return _is_nested(element)
-        case VectorType(element=element):
-            return _is_nested(element)
-        case MapType(key=key, value=value):
-            return _is_nested(key) or _is_nested(value)
-        case _:
-            return False
+    return isinstance(data_type, RowType) or any(map(_is_nested, parts_of(data_type)))

@@ -162,6 +162,24 @@ class RowType:
 
 DataType: TypeAlias = AtomicType | ArrayType | MultisetType | MapType | VectorType | RowType
 
+
+def parts_of(data_type: DataType) -> tuple[DataType, ...]:
+    """Return the types right inside a type: of elements, keys and values, or fields."""
+    match data_type:
+        case AtomicType():
+            return ()
+        case ArrayType(element=element) | MultisetType(element=element):
+            return (element,)
+        case VectorType(element=element):
+            return (element,)
+        case MapType(key=key, value=value):
+            return (key, value)
+        case RowType():
+            return data_type.types
+        case _:
+            assert_never(data_type)
+
+
 STRING: Final = AtomicType(root=TypeRoot.VARCHAR, length=MAX_LENGTH)
 BIGINT: Final = AtomicType(root=TypeRoot.BIGINT)
 INT: Final = AtomicType(root=TypeRoot.INT)

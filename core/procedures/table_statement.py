@@ -16,7 +16,15 @@ from core.commit.schema_commit import (
 )
 from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, Refused
 from core.format import options as table_options
-from core.format.data_types import ArrayType, DataField, DataType, MapType, MultisetType, RowType
+from core.format.data_types import (
+    ArrayType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    parts_of,
+)
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.options import Options
 from core.format.receipt import Receipt
@@ -344,14 +352,9 @@ def _highest(fields: Iterable[DataField]) -> int:
 
 
 def _highest_in(data_type: DataType) -> int:
-    match data_type:
-        case RowType(fields=fields):
-            return _highest(fields)
-        case ArrayType(element=element) | MultisetType(element=element):
-            return _highest_in(element)
-        case MapType(key=key, value=value):
-            return max(_highest_in(key), _highest_in(value))
-    return -1
+    if isinstance(data_type, RowType):
+        return _highest(data_type.fields)
+    return max(map(_highest_in, parts_of(data_type)), default=-1)
 
 
 def _has_row(data_type: DataType) -> bool:

@@ -25,6 +25,7 @@ from core.format.data_types import (
     RowType,
     TypeRoot,
     VectorType,
+    parts_of,
     to_arrow,
 )
 from core.format.table_schema import TableSchema
@@ -259,26 +260,10 @@ def _unwritable_part(data_type: DataType, file_format: str) -> DataType | None:
             return data_type if file_format == "avro" and (precision or 0) > 3 else None
         case AtomicType():
             return None
-    for part in _parts(data_type):
+    for part in parts_of(data_type):
         if (found := _unwritable_part(part, file_format)) is not None:
             return found
     return None
-
-
-def _parts(data_type: DataType) -> tuple[DataType, ...]:
-    match data_type:
-        case ArrayType(element=element) | VectorType(element=element):
-            return (element,)
-        case MultisetType(element=element):
-            return (element,)
-        case MapType(key=key, value=value):
-            return (key, value)
-        case RowType():
-            return data_type.types
-        case AtomicType():
-            return ()
-        case _:
-            assert_never(data_type)
 
 
 # --- ORC ----------------------------------------------------------------------------------------
