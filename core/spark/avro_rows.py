@@ -24,7 +24,6 @@ from core.format.avro_encoding import (
     write_records,
 )
 from core.format.data_types import (
-    COMPACT_TIMESTAMP_PRECISION,
     INT,
     ArrayType,
     AtomicType,
@@ -39,6 +38,7 @@ from core.format.data_types import (
 )
 
 _EXACT: Final = Context(prec=76)
+_UNITS: Final = MappingProxyType({"ms": "millis", "us": "micros"})
 _PLAIN: Final = MappingProxyType(
     {
         TypeRoot.BOOLEAN: "boolean",
@@ -192,10 +192,10 @@ def _bare_schema(kind: DataType, name: str) -> Any:
         case AtomicType(root=TypeRoot.DECIMAL, precision=precision, scale=scale):
             sizes = {"precision": precision, "scale": scale}
             return {"type": "bytes", "logicalType": "decimal", **sizes}
-        case AtomicType(root=TypeRoot.TIMESTAMP, precision=precision):
-            return {"type": "long", "logicalType": f"timestamp-{_unit(precision)}"}
-        case AtomicType(root=TypeRoot.TIMESTAMP_LTZ, precision=precision):
-            return {"type": "long", "logicalType": f"local-timestamp-{_unit(precision)}"}
+        case AtomicType(root=TypeRoot.TIMESTAMP):
+            return {"type": "long", "logicalType": f"timestamp-{_UNITS[to_arrow(kind).unit]}"}
+        case AtomicType(root=TypeRoot.TIMESTAMP_LTZ):
+            return {"type": "long", "logicalType": f"local-timestamp-{_UNITS[to_arrow(kind).unit]}"}
         case AtomicType(root=TypeRoot.DATE):
             return {"type": "int", "logicalType": "date"}
         case AtomicType(root=TypeRoot.TIME):
@@ -221,11 +221,6 @@ def _map_schema(key: DataType, value: DataType, name: str) -> dict[str, Any]:
 
 def _is_text(kind: DataType) -> bool:
     return isinstance(kind, AtomicType) and kind.root in (TypeRoot.CHAR, TypeRoot.VARCHAR)
-
-
-def _unit(precision: int | None) -> str:
-    is_coarse = precision is not None and precision <= COMPACT_TIMESTAMP_PRECISION
-    return "millis" if is_coarse else "micros"
 
 
 def _dicts(

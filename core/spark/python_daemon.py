@@ -11,12 +11,13 @@ import importlib
 import sys
 from typing import Final
 
-_TASKS: Final = ("pyspark.worker", "pandas", "pyarrow.parquet", "core.spark.row_engine")
+_WORKER: Final = "pyspark.worker"
+_NEEDED: Final = (_WORKER, "pandas", "pyarrow.parquet", "core.spark.row_engine")
 
 
 def import_for_tasks() -> None:
     """Import what tasks of ours need."""
-    for name in _TASKS:
+    for name in _NEEDED:
         importlib.import_module(name)
     # Pages that no collection writes to stay shared with the workers.
     gc.collect()
@@ -26,7 +27,7 @@ def import_for_tasks() -> None:
 def main() -> None:
     """Serve Spark, which asks for workers of the module that is the first argument."""
     # The workers of data sources come from daemons of their own and run few of these.
-    if sys.argv[1:2] == [_TASKS[0]]:
+    if sys.argv[1:2] == [_WORKER]:
         import_for_tasks()
     # It reads the arguments by itself.
     from pyspark.daemon import manager  # noqa: PLC0415
