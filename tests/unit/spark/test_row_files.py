@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput
-from core.format.data_types import DataField, arrow_schema, parse_data_type
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from core.format.data_types import arrow_schema, parse_data_type
 from core.spark.readers import plan_table
 from tests.support.local_tables import LocalTable, rows_of
 from tests.support.plain_rows import plain_rows
+from tests.support.table_files import a_schema
 
 _ROW: dict[str, Any] = {
     "type": "ROW",
@@ -75,19 +74,11 @@ def _table(folder: Path, options: dict[str, str]) -> tuple[LocalTable, pa.Table]
     columns = {
         name: _COLUMNS[name] for name in _COLUMNS if options["file.format"] != "orc" or name != "z3"
     }
-    fields = tuple(
-        DataField(id=number, name=name, type=parse_data_type(written))
-        for number, (name, written) in enumerate(columns.items())
+    types = [(name, parse_data_type(written)) for name, written in columns.items()]
+    schema = a_schema(columns=types, options=options)
+    return LocalTable(folder, schema), pa.Table.from_pylist(
+        _ROWS, schema=arrow_schema(schema.fields)
     )
-    schema = TableSchema(
-        id=0,
-        fields=fields,
-        highest_field_id=30,
-        partition_keys=(),
-        primary_keys=(),
-        options=Options(options),
-    )
-    return LocalTable(folder, schema), pa.Table.from_pylist(_ROWS, schema=arrow_schema(fields))
 
 
 @pytest.mark.parametrize(
