@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import settings
 
+from tests.support import quick_java
 from tests.support.demo_build import built_demo
 from tests.support.golden import Golden
 from tests.support.postgres_server import running_postgres
@@ -17,11 +18,6 @@ from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
 _DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
-# The many short-lived JVMs of the tests would spend most of their time on getting up speed.
-_JVM_OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 _IN_CI = os.environ.get("CI") == "true"
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30
@@ -42,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ.setdefault("JDK_JAVA_OPTIONS", _JVM_OPTIONS)
+    os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(quick_java.OPTIONS))
     _work_in_memory()
     depth = config.getoption("--depth")
     settings.register_profile(

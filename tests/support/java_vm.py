@@ -6,6 +6,7 @@ from typing import Any
 
 import jpype
 
+from tests.support import quick_java
 from tests.support.requirements import find_jar, find_jvm
 
 # Paimon's own jars leave these three to the engine; PySpark brings them.
@@ -23,10 +24,9 @@ def start_jvm(version: str) -> None:
     if not jpype.isJVMStarted():
         jars = [find_jar(version), *hadoop_jars()]
         jpype.startJVM(
-            # What is collected early and often, compiled well or verified costs a test more than it
-            # gives back.
-            *("-Xmx2g", "-Xms1g", "-Xmn600m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+            # Room from the start, as a small heap would be collected all the time.
+            *("-Xmx2g", "-Xms1g", "-Xmn600m"),
+            *quick_java.OPTIONS,
             "-Dslf4j.internal.verbosity=ERROR",
             jvmpath=str(find_jvm()),
             classpath=[str(jar) for jar in jars],
