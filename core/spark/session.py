@@ -134,11 +134,6 @@ class WarmSession:
             for stop in self._stops.values():
                 stop.set()
 
-    def warm_up(self) -> None:
-        """Start a Python worker and let the JVM load what the first run would wait for."""
-        frame = self.spark.range(self.parallelism).mapInArrow(_same, "id long")
-        self.run(lambda _: frame.count(), description="warm up")
-
     def close(self) -> None:
         """Stop the runs, then Spark."""
         self.cancel()
@@ -377,7 +372,3 @@ def _first_line(error: BaseException) -> str:
     told = [line for line in lines if not line.startswith(noise)]
     last = _WRAPPED.sub("", told[-1]) if told else type(error).__name__
     return last.rstrip(".")
-
-
-def _same(batches: Iterator[Any]) -> Iterator[Any]:
-    yield from batches

@@ -25,6 +25,7 @@ from core.table.file_store_table import FileStoreTable
 from tests.benchmarks.contest import OURS
 from tests.benchmarks.merge_keys import CALLS, STATES
 from tests.support.large_keys import TABLE, call_of
+from tests.support.warm_up import warm_up
 
 _POLICY = f"version: 1\ntables: {{{TABLE}: {{take: theirs}}}}"
 
@@ -34,7 +35,7 @@ def main() -> None:
     place, who = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(SparkSettings(memory="4g", cache=Path(folder) / "cache"))
-        session.warm_up()
+        warm_up(session)
         contestant = (_Ours if who == OURS else _Join)(session, Path(place), Path(folder))
         # What was written so far would be charged to the first one that syncs.
         os.sync()

@@ -23,6 +23,7 @@ from core.quality.work import plan_quality
 from core.spark.profile_pass import ProfilePass
 from core.spark.session import SparkSettings, WarmSession, open_session
 from tests.benchmarks.compare_quality import COLUMNS, DATACOMPY, DRIFTED, FILES, WARM_CALLS
+from tests.support.warm_up import warm_up
 
 _TABLE = Identifier.parse("db.t")
 _BINS = 10
@@ -35,7 +36,7 @@ def main(folder: Path, who: str) -> None:
     else:
         cache = Path(tempfile.mkdtemp())
         session = open_session(SparkSettings(memory="4g", cache=cache))
-        session.warm_up()
+        warm_up(session)
         if who == "spark":
             times, answer = _timed(lambda: _profiled(session, folder), 1)
         elif who == "base":

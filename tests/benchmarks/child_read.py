@@ -14,13 +14,14 @@ from core.spark.readers import read_table
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.storage.file_io import FileIO
 from tests.benchmarks.read_rows import WARM_CALLS
+from tests.support.warm_up import warm_up
 
 
 def main() -> None:
     """Read all rows and columns once cold and some times warm, and print the figures."""
     folder, who = sys.argv[1:]
     session = open_session(SparkSettings(memory="4g", cache=Path(folder) / "cache"))
-    session.warm_up()
+    warm_up(session)
     times, answer = [], {}
     for _ in range(1 + WARM_CALLS):
         started = time.perf_counter()

@@ -17,6 +17,7 @@ from core.procedures.write_rows import insert_rows
 from core.spark.row_writer import SparkRowWriter
 from core.spark.session import SparkSettings, open_session
 from tests.benchmarks.write_rows import make_table
+from tests.support.warm_up import warm_up
 
 
 def rows_of(count: int, call: int) -> pa.Table:
@@ -40,7 +41,7 @@ def main(folder: str, *numbers: str) -> None:
     warehouse = Warehouse.open(folder)
     table = warehouse.table(f"db.{name}")
     session = open_session(SparkSettings(cache=Path(tempfile.mkdtemp())))
-    session.warm_up()
+    warm_up(session)
     writer = SparkRowWriter(lambda: session, warehouse.file_io)
     times = []
     for number in range(calls):

@@ -5,6 +5,7 @@ import pytest
 
 from core.procedures.warehouse import Warehouse
 from core.spark.session import SparkSettings, WarmSession, open_session
+from tests.support.warm_up import warm_up
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +13,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
     """The one session of a test process; its tests share the group `spark`."""
     cache = tmp_path_factory.mktemp("cache")
     opened = open_session(SparkSettings(master="local[2]", memory="2g", cache=cache))
-    opened.warm_up()
+    warm_up(opened)
     yield opened
     opened.close()
 
