@@ -12,6 +12,7 @@ from core.commit.conflict_detection import (
 )
 from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
+from core.commit.read_check import ReadAt, find_changed_rows
 from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
@@ -32,9 +33,12 @@ _PAIMON_ONLY = {
 class CommitCheck:
     """The checks of one commit, repeated whenever the head moved (C11)."""
 
-    def __init__(self, table: FileStoreTable, commit_id: CommitId) -> None:
+    def __init__(
+        self, table: FileStoreTable, commit_id: CommitId, read_at: ReadAt | None = None
+    ) -> None:
         self._table = table
         self._commit_id = commit_id
+        self._read_at = read_at
         self._safe_id: int | None = None
 
     def raise_unless_it_stands(
@@ -57,11 +61,15 @@ class CommitCheck:
 
         Raises:
             CommitConflict: The commit cannot stand, now or later.
-            NotFound: Strict mode asks about a snapshot that has expired.
+            NotFound: Strict mode, or where the rows were read, asks about a snapshot that has
+                expired.
         """
         self._raise(self._find_strict_conflict(changes, head, schema))
         if changes.restored is not None:
             return
+        if self._read_at is not None:
+            self._raise(find_changed_rows(self._table, self._read_at, head, changes, schema))
+            self._read_at = ReadAt.of(head)
         kind = self._commit_id.kind
         files = NO_FILES
         if must_look or needs_live_files(changes, kind, self._bucket_counts(schema)):

@@ -3,9 +3,10 @@
 Source: Paimon ConflictDetection; statements C05-C09 and C27.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,18 @@ import pyarrow.compute as pc
 
 from core.commit.commit_changes import Changes
 from core.format.avro_encoding import whole
-from core.format.binary_row import decode_rows
+from core.format.binary_row import decode_row, decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import deletion_vector_entries
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import CommitKind
+from core.table.manifest_scan import ScanFilter, filter_by_key, filter_entries
 
 _RANGED: Final = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
 
 
 class Rule(StrEnum):
-    """What a commit can break; none of these goes away by trying again."""
+    """What a commit can break; none of these goes away by trying to commit the same files again."""
 
     DELETE_OF_DEAD_FILE = "delete of a file that is not live"
     ADD_OF_LIVE_FILE = "add of a file that is live"
@@ -32,6 +34,7 @@ class Rule(StrEnum):
     KEY_RANGES_OVERLAP = "key ranges overlap on a level"
     STALE_DELETION_VECTOR = "deletion vector that is not the current one"
     STRICT_MODE = "another user changed the partition"
+    ROWS_CHANGED = "rows changed since they were read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +132,27 @@ def find_index_conflict(
             message=f"Data file {dead[0]}, for which rows were marked deleted, is not live.",
         )
     return None
+
+
+def find_rows_written_since(added: pa.Table, later: pa.Table, key_type: RowType) -> pa.Table:
+    """The files that came or went meanwhile and may hold keys that a commit writes.
+
+    Args:
+        added: Columns of MANIFEST_ENTRY: what the commit adds. What it adds to one bucket counts
+            as one range of keys.
+        later: The same, of the files that came or went since its rows were read.
+        key_type: The trimmed primary key; without columns every file of a bucket counts.
+    """
+    ranges: dict[tuple[bytes, int], list[tuple[Any, ...]]] = defaultdict(list)
+    for each in added.select(_RANGED).to_pylist():
+        keys = (decode_row(each[name], key_type.types) for name in ("min_key", "max_key"))
+        ranges[each["partition"], each["bucket"]] += keys
+    found = [later.slice(0, 0)]
+    for (partition, bucket), both in ranges.items():
+        place = ScanFilter(partitions=frozenset([partition]), buckets=frozenset([bucket]))
+        beside = filter_entries(later, place)
+        found.append(filter_by_key(beside, (min(both), max(both)), key_type))
+    return pa.concat_tables(found)
 
 
 def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:

@@ -27,6 +27,7 @@ from core.commit.landing import Landing, Request
 from core.commit.live_view import LiveView
 from core.commit.overwrite_upgrade import upgraded
 from core.commit.own_commit import CommitId
+from core.commit.read_check import ReadAt
 from core.errors import InvalidInput
 from core.format import options as table_options
 from core.format.snapshot import (
@@ -83,6 +84,7 @@ class FileStoreCommit:
         watermark: int | None = None,
         seen_id: int | None = None,
         since_id: int | None = None,
+        read_at: ReadAt | None = None,
         check_append: bool = False,
         may_be_empty: bool = False,
     ) -> Snapshot | None:
@@ -98,6 +100,8 @@ class FileStoreCommit:
             watermark: Of the appended part; it never falls.
             seen_id: The head before an earlier try whose outcome is not known.
             since_id: A head behind which somebody else may make this same commit meanwhile.
+            read_at: Where the rows were read that the appended part was computed from: nobody may
+                have written rows with their keys since.
             check_append: Look whether appended files are live already, or were before. To be set
                 for files that were not written for this commit; a commit that may have been made
                 before is looked at in any case.
@@ -127,6 +131,7 @@ class FileStoreCommit:
                     watermark=watermark,
                     seen_id=seen_id,
                     since_id=since_id,
+                    read_at=read_at,
                     checks_append=check_append,
                 )
             )

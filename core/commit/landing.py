@@ -19,6 +19,7 @@ from core.commit.commit_queue import CommitQueue
 from core.commit.commit_store import CommitStore
 from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
+from core.commit.read_check import ReadAt
 from core.commit.retry_policy import RetryPolicy
 from core.commit.snapshot_commit import move_hints, was_replaced
 from core.errors import CommitConflict, ErrorKind
@@ -37,7 +38,8 @@ class Request:
     `changes` are what changes, or tell it from a head. `partitions` are those that may change, None
     for all; the live files that `changes` is handed are theirs. `seen_id` is the head before an
     earlier try whose outcome is not known, `since_id` the head behind which somebody else may make
-    this same commit, where neither has begun.
+    this same commit, where neither has begun. `read_at` is where the rows were read that the
+    changes were computed from.
     """
 
     changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
@@ -48,6 +50,7 @@ class Request:
     watermark: int | None = None
     seen_id: int | None = None
     since_id: int | None = None
+    read_at: ReadAt | None = None
     checks_append: bool = False
 
     def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
@@ -97,7 +100,7 @@ class Landing:
         return landed
 
     def _try_all(self, request: Request, attempts: CommitAttempts) -> Snapshot:
-        check = CommitCheck(self._table, request.commit_id)
+        check = CommitCheck(self._table, request.commit_id, request.read_at)
         live = LiveView(self._table, request.partitions)
         schema = self._table.schema()
         policy = RetryPolicy.of(schema.options)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from core.commit.commit_message import NO_FILES
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
-from core.table.manifest_scan import ScanFilter, filter_entries, live_files, prune_manifests
+from core.table.manifest_scan import live_files
 
 
 class LiveView:
@@ -33,7 +33,9 @@ class LiveView:
             if steps is None:
                 self._files = self._table.live_files(head, partitions=self._partitions)
             else:
-                deltas = [self._delta(each) for each in steps]
+                deltas = [
+                    self._table.delta_entries(each, partitions=self._partitions) for each in steps
+                ]
                 self._files = live_files(pa.concat_tables([self._files, *deltas]))
         self._head = head
         return self._files
@@ -52,9 +54,3 @@ class LiveView:
         if not (is_plain and is_whole and known[0].identity.same_as(before.identity)):
             return None
         return known[1:]
-
-    def _delta(self, snapshot: Snapshot) -> pa.Table:
-        table, wanted = self._table, ScanFilter(partitions=self._partitions)
-        manifests = table.scan.read_list(table.paths, snapshot.delta_manifest_list)
-        needed = prune_manifests(manifests, wanted, table.schema().partition_type)
-        return filter_entries(table.read_manifests(needed), wanted)

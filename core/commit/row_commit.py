@@ -11,6 +11,7 @@ from core.commit.file_store_commit import FileStoreCommit
 from core.commit.journal import Intent
 from core.commit.message_codec import decode_messages, encode_messages
 from core.commit.own_commit import snapshots_since
+from core.commit.read_check import ReadAt
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
@@ -25,12 +26,15 @@ class PreparedRows:
         messages: Files that nothing refers to yet.
         row_count: Rows that were inserted, deleted or changed.
         expected_head: The only head on which these files are right; None where any will do.
+        read_at: Where the rows were read that these were computed from: whoever wrote rows with
+            their keys since is in conflict. None where they come from elsewhere.
         has_strays: Whether tasks may have run more than once, and left files that nobody names.
     """
 
     messages: tuple[CommitMessage, ...]
     row_count: int
     expected_head: SnapshotIdentity | None = None
+    read_at: ReadAt | None = None
     has_strays: bool = False
 
 
@@ -44,7 +48,7 @@ class RowCommit:
         partitions: The encoded partitions that an overwrite replaces, as
             `FileStoreCommit.overwrite` takes them.
         expected_head: The only head that this may stand on; None where any will do.
-        has_strays: As for `PreparedRows`.
+        read_at, has_strays: As for `PreparedRows`.
         summary: Figures of the write that are to be remembered.
     """
 
@@ -52,6 +56,7 @@ class RowCommit:
     overwrites: bool = False
     partitions: tuple[bytes, ...] | None = None
     expected_head: SnapshotIdentity | None = None
+    read_at: ReadAt | None = None
     has_strays: bool = False
     summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -65,6 +70,7 @@ class RowCommit:
                     "overwrites": self.overwrites,
                     "partitions": None if partitions is None else [p.hex() for p in partitions],
                     "expectedHead": identity_to(self.expected_head),
+                    "readAt": None if self.read_at is None else self.read_at.to_json(),
                     "summary": dict(self.summary),
                     "seenId": seen_id,
                 }
@@ -76,11 +82,13 @@ class RowCommit:
         """Decode what `to_json` wrote; raises FormatError."""
         raw = JsonObject.parse(data, "journal of a write")
         partitions = raw.find("partitions", list)
+        read_at = raw.find("readAt", dict)
         commit = cls(
             messages=decode_messages(raw.objects("messages")),
             overwrites=raw.get("overwrites", bool),
             partitions=None if partitions is None else tuple(map(bytes.fromhex, partitions)),
             expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
+            read_at=None if read_at is None else ReadAt.from_json(JsonObject(read_at, raw.what)),
             summary=raw.find("summary", dict) or {},
         )
         return commit, raw.get("seenId", int)
@@ -131,4 +139,5 @@ def land(
         expected_head=commit.expected_head,
         seen_id=seen_id,
         since_id=since_id,
+        read_at=commit.read_at,
     )

@@ -64,11 +64,10 @@ def _touches(
     *,
     only_buckets: bool = False,
 ) -> bool:
-    manifests = table.scan.read_list(table.paths, snapshot.delta_manifest_list)
-    entries = table.read_manifests(manifests)
+    entries = table.delta_entries(snapshot, partitions=partitions)
     if only_buckets:
         entries = entries.filter(pc.greater_equal(entries["bucket"], 0))
-    return not partitions.isdisjoint(pc.unique(entries["partition"]).to_pylist())
+    return bool(entries.num_rows)
 
 
 def _touches_index(table: FileStoreTable, snapshot: Snapshot, partitions: frozenset[bytes]) -> bool:

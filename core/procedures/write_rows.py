@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
+from core.commit.conflict_detection import Rule
 from core.commit.row_commit import PreparedRows, RowCommit
 from core.commit.row_write import RowWrite
-from core.errors import CommitConflict, InvalidInput
+from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
 from core.format.data_types import to_arrow
@@ -27,7 +28,16 @@ from core.procedures.warehouse import Warehouse
 from core.sql.merges import RowMerge
 from core.table.file_store_table import FileStoreTable
 
-_COMPACTION_TRIES: Final = 3
+_TRIES: Final = 3
+# What was computed from rows or files that changed meanwhile is right when it is computed again.
+_COMPUTED_ANEW: Final = frozenset(
+    {
+        Rule.ROWS_CHANGED,
+        Rule.DELETE_OF_DEAD_FILE,
+        Rule.STALE_DELETION_VECTOR,
+        Rule.KEY_RANGES_OVERLAP,
+    }
+)
 _log = logging.getLogger(__name__)
 
 _NO_CONSTANTS: Final[Mapping[str, object]] = MappingProxyType({})
@@ -182,7 +192,8 @@ def delete_rows(
 
     Raises:
         InvalidInput: The condition is wrong, or the merge engine takes no deletes.
-        CommitConflict: A file that was written anew is gone meanwhile; nothing is left.
+        CommitConflict: Time and again rows with the same keys were written, or a file that was
+            written anew is gone, since the rows were read; nothing is left.
     """
 
     def prepare(write_id: str) -> PreparedRows:
@@ -281,7 +292,7 @@ def compact_table(
 
     Raises:
         InvalidInput: The table is of a kind that is not compacted here.
-        CommitConflict: Another commit took a file away meanwhile; nothing is left.
+        CommitConflict: Time and again another commit took a file away meanwhile; nothing is left.
     """
     spec = _partition_values(table.schema(), partition)
 
@@ -321,23 +332,21 @@ def _shown(
     if not waits or schema.options.read(table_options.WRITE_ONLY) or written.snapshot_id is None:
         return written
     again = replace(call, operation_id=f"{call.operation_id}-compact")
-    for _ in range(_COMPACTION_TRIES):
-        try:
-            compacted = compact_table(
-                # Of a write that was resumed the buckets are not known.
-                warehouse,
-                writer,
-                table,
-                again,
-                buckets=touched or None,
-                progress=progress,
-            )
-        except CommitConflict as error:
-            # The rows stand; only who reads them has to wait for a later compaction.
-            _log.info("buckets of %s were not compacted: %s", table.identifier, error)
-        else:
-            return replace(written, snapshot_id=compacted.snapshot_id or written.snapshot_id)
-    return written
+    try:
+        compacted = compact_table(
+            # Of a write that was resumed the buckets are not known.
+            warehouse,
+            writer,
+            table,
+            again,
+            buckets=touched or None,
+            progress=progress,
+        )
+    except CommitConflict as error:
+        # The rows stand; only who reads them has to wait for a later compaction.
+        _log.info("buckets of %s were not compacted: %s", table.identifier, error)
+        return written
+    return replace(written, snapshot_id=compacted.snapshot_id or written.snapshot_id)
 
 
 def _run(
@@ -345,6 +354,22 @@ def _run(
 ) -> Written:
     warehouse.check_writable()
     check_role(call.role, Role.EDITOR, "write rows")
+    for _ in range(_TRIES - 1):
+        try:
+            return _run_once(warehouse, table, call, prepare)
+        except CommitConflict as error:
+            if (
+                error.kind is not ErrorKind.HEAD_MOVED
+                and error.facts.get("rule") not in _COMPUTED_ANEW
+            ):
+                raise
+            _log.info("a write to %s is made anew: %s", table.identifier, error)
+    return _run_once(warehouse, table, call, prepare)
+
+
+def _run_once(
+    warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall, prepare: _Prepare
+) -> Written:
     known = RowWrite.resume(table, warehouse.store, call.operation_id, warehouse.clock)
     if known is not None:
         return _written(known)
@@ -386,8 +411,7 @@ def _replaced_files(table: FileStoreTable, snapshot: Snapshot | None) -> int:
     """How many files went with an overwrite, which only its commit finds out."""
     if snapshot is None:
         return 0
-    manifests = table.scan.read_list(table.paths, snapshot.delta_manifest_list)
-    kinds = table.read_manifests(manifests)["kind"]
+    kinds = table.delta_entries(snapshot)["kind"]
     return int(pc.sum(pc.equal(kinds, int(FileKind.DELETE))).as_py() or 0)
 
 
@@ -395,6 +419,7 @@ def _commit_of(prepared: PreparedRows) -> RowCommit:
     return RowCommit(
         messages=prepared.messages,
         expected_head=prepared.expected_head,
+        read_at=prepared.read_at,
         has_strays=prepared.has_strays,
     )
 

@@ -174,8 +174,7 @@ def _appended(
                     snapshot_id=snapshot.id,
                 )
             case CommitKind.APPEND:
-                delta = table.scan.read_list(table.paths, snapshot.delta_manifest_list)
-                entries = table.read_manifests(delta)
+                entries = table.delta_entries(snapshot)
                 added.append(entries.filter(pc.equal(entries["kind"], int(FileKind.ADD))))
             case _:
                 pass  # the same rows in other files

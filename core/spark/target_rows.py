@@ -7,17 +7,19 @@ Source: Paimon DeleteFromPaimonTableCommand, UpdatePaimonTableCommand, RowLevelO
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, functions
 
+from core.commit.read_check import ReadAt
 from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, TypeRoot
+from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition
 from core.spark.conform import ROW_KINDS, unsupported
@@ -50,6 +52,7 @@ class TargetRows:
     Attributes:
         schema: Of the table.
         frame: The rows, with the columns that tell them apart.
+        head: Where they are read.
         identity: These columns: the primary key, or file and position.
         files: Where the rows lie; None with a primary key.
     """
@@ -58,6 +61,7 @@ class TargetRows:
     table: FileStoreTable
     schema: TableSchema
     frame: DataFrame
+    head: Snapshot | None
     identity: tuple[str, ...]
     files: PlannedFiles | None
 
@@ -88,6 +92,7 @@ class TargetRows:
             table=table,
             schema=schema,
             frame=frame,
+            head=head,
             identity=schema.primary_keys if files is None else (FILE, POSITION),
             files=files,
         )
@@ -117,9 +122,10 @@ class TargetRows:
         come = [*(each.select(*own) for each in updated), *inserted]
         if self.files is None:
             gone = [] if deleted is None else [_deleting(deleted.select(*own), self.schema)]
-            return prepare_rows(
+            prepared = prepare_rows(
                 session, self.store, self.table, [*gone, *come], progress=progress, request=request
             )
+            return replace(prepared, read_at=ReadAt.of(self.head))
         taken = PreparedRows(messages=(), row_count=0)
         leaving = [*([] if deleted is None else [deleted]), *updated]
         if leaving:
@@ -139,6 +145,8 @@ class TargetRows:
             + written.row_count
             - self._coming_again(session, taken, deleted, updated),
             expected_head=taken.expected_head or written.expected_head,
+            # Rows that came meanwhile might have been met by the source, and not be inserted.
+            read_at=ReadAt.of(self.head) if inserted else None,
         )
 
     def _coming_again(

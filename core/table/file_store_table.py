@@ -18,7 +18,14 @@ from core.storage.table_paths import TablePaths
 from core.table.branch_manager import BranchManager
 from core.table.consumer_manager import ConsumerManager
 from core.table.lineage_ledger import LineageLedger
-from core.table.manifest_scan import ManifestScan, ScanFilter, Values, missing_file
+from core.table.manifest_scan import (
+    ManifestScan,
+    ScanFilter,
+    Values,
+    filter_entries,
+    missing_file,
+    prune_manifests,
+)
 from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 from core.table.tag_manager import TagManager
@@ -129,6 +136,23 @@ class FileStoreTable:
         return self.scan.live_files(
             self.paths, self.manifests(snapshot), wanted, schema.partition_type, schema.key_type
         )
+
+    def delta_entries(
+        self, snapshot: Snapshot, *, partitions: frozenset[bytes] | None = None
+    ) -> pa.Table:
+        """What the commit of a snapshot added and deleted, with the columns of MANIFEST_ENTRY.
+
+        Args:
+            snapshot: Of any branch of this table.
+            partitions: Encoded BinaryRows of the wanted partitions; None for all.
+
+        Raises:
+            FormatError: A manifest is missing or broken.
+        """
+        wanted = ScanFilter(partitions=partitions)
+        manifests = self.scan.read_list(self.paths, snapshot.delta_manifest_list)
+        needed = prune_manifests(manifests, wanted, self.schema().partition_type)
+        return filter_entries(self.read_manifests(needed), wanted)
 
     def index_entries(self, snapshot: Snapshot) -> pa.Table:
         """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY."""

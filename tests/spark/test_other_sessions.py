@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,9 +19,17 @@ import pytest
 
 from core.errors import StorageError
 from core.spark.java_home import find_java
-from core.spark.session import SparkSettings, open_session
+from core.spark.session import SparkSettings, WarmSession, open_session
 from tests.support.requirements import need_spark_connect
-from tests.support.session_child import ON_A_CLUSTER, ON_A_SERVER, other_session
+from tests.support.session_child import (
+    COUNTER_IS_THERE,
+    COUNTS,
+    ON_A_CLUSTER,
+    ON_A_SERVER,
+    other_session,
+)
+from tests.support.write_bench import WriteBench
+from tests.support.write_contest import count_up, counted
 
 _PROJECT = Path(__file__).parents[2]
 _BOUND_SECONDS = 120
@@ -96,8 +105,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield at
 
 
-def test_a_client_of_spark_connect_does_what_a_session_does(remote: str, tmp_path: Path) -> None:
-    assert other_session(remote, tmp_path) == ON_A_SERVER
+def test_a_client_of_spark_connect_does_what_a_session_does_beside_another_session(
+    remote: str, session: WarmSession, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        client = pool.submit(other_session, remote, tmp_path)
+        while not client.done() and not (tmp_path / COUNTER_IS_THERE).exists():
+            time.sleep(0.1)
+        # Both change one row of one branch at once.
+        bench = WriteBench(folder=tmp_path / "warehouse", session=session)
+        here = {} if client.done() else count_up(bench, COUNTS)
+        found = client.result()
+    there = found.pop("counted up")
+    assert found == ON_A_SERVER
+    assert [sum(each.values()) for each in (here, there)] == [COUNTS, COUNTS]
+    assert counted(bench) == here["landed"] + there["landed"] > 0
 
 
 def test_a_cluster_does_what_a_session_does_though_an_executor_dies(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.commit.row_commit import PreparedRows
-from core.errors import CommitConflict, ErrorKind, PaimonError
+from core.errors import PaimonError
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
 from tests.support.java_child import Read, read_with_java
@@ -235,24 +235,32 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_written(sql: Statem
         assert wanted in message, (text, message)
 
 
-def test_a_file_that_somebody_else_wrote_anew_meanwhile_is_a_conflict(
-    sql: Statements, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["plain", "keyed"])
+def test_what_somebody_else_changed_or_inserted_meanwhile_is_met_by_a_second_try(
+    sql: Statements, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    merge = (
+        f"MERGE INTO db.{name} t USING (VALUES (1, 1), (77, 1)) AS n (id, amount) ON t.id = n.id "
+        "WHEN MATCHED THEN UPDATE SET amount = t.amount + n.amount "
+        "WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (n.id, n.amount)"
+    )
+    tries: list[PreparedRows] = []
+
     class Meanwhile(SparkRowEngine):
         def merge(self, *arguments: Any, **named: Any) -> PreparedRows:
-            prepared = super().merge(*arguments, **named)
-            sql("DELETE FROM db.plain WHERE id = 1")
-            return prepared
+            tries.append(super().merge(*arguments, **named))
+            if len(tries) == 1:
+                monkeypatch.setattr(sql, "engine", SparkRowEngine)
+                sql(merge)
+                monkeypatch.setattr(sql, "engine", Meanwhile)
+            return tries[-1]
 
-    fill(sql, "plain")
+    fill(sql, name)
+    amounts = f"SELECT id, amount FROM db.{name} WHERE id IN (1, 77) ORDER BY id"
+    (before,) = sql.rows(amounts)
     monkeypatch.setattr(sql, "engine", Meanwhile)
-    before = len(data_files(sql))
-    with pytest.raises(CommitConflict) as error:
-        sql("MERGE INTO db.plain t USING db.news n ON t.id = n.id WHEN MATCHED THEN DELETE")
-    assert error.value.kind is ErrorKind.COMMIT_CONFLICT
-    assert len(data_files(sql)) == before + 1
-    assert sql.rows("SELECT id FROM db.plain ORDER BY id") == [(2,), (3,), (4,), (5,)]
-
-
-def data_files(sql: Statements) -> list[str]:
-    return [path for path in sql.files if "/plain/" in path and "/data-" in path]
+    sql(merge)
+    assert len(tries) == 2
+    assert sql.rows(amounts) == [(1, before[1] + 2), (77, 2)]
+    left = {Path(path).name for path in sql.files}
+    assert left.isdisjoint(tries[0].messages[0].new_files["file_name"].to_pylist())

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from core.spark.row_writer import SparkRowWriter
 from core.spark.session import WarmSession
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import OPERATION, LocalRowWriter
+from tests.support.write_contest import count_up, counted, make_counter
 
 _COLUMNS = {"id": "INT NOT NULL", "name": "STRING", "day": "STRING NOT NULL"}
 _KEYED = {"primary_keys": ("id", "day"), "options": {"bucket": "2"}}
@@ -218,22 +219,55 @@ def test_of_two_writers_at_once_both_land_or_one_is_told(bench: WriteBench, buck
     assert leftovers(bench) == set()
 
 
-def test_a_change_of_a_file_that_was_compacted_away_conflicts_by_name(bench: WriteBench) -> None:
+@pytest.mark.parametrize("times", [1, 9])
+def test_a_change_of_a_file_that_was_compacted_away_is_made_anew_or_conflicts_by_name(
+    bench: WriteBench, times: int
+) -> None:
     table = bench.create("t", _COLUMNS)
     bench.insert("t", _ROWS)
-    bench.insert("t", [(4, "d", "x")])
+    compactions = 0
 
     class Meanwhile(SparkRowWriter):
         def delete(self, *arguments: Any, **named: Any) -> PreparedRows:
+            nonlocal compactions
             prepared = super().delete(*arguments, **named)
-            bench.compact("t")
+            if compactions < times:
+                compactions += 1
+                bench.insert("t", [(4, "d", "x")])
+                bench.compact("t")
             return prepared
 
-    writer = Meanwhile(lambda: bench.session, bench.warehouse.file_io)
-    with pytest.raises(CommitConflict, match="not live") as caught:
-        delete_rows(bench.warehouse, writer, table, "id = 1", bench.call())
-    assert caught.value.kind is ErrorKind.COMMIT_CONFLICT
+    def delete() -> Written:
+        writer = Meanwhile(lambda: bench.session, bench.warehouse.file_io)
+        return delete_rows(bench.warehouse, writer, table, "id = 1", bench.call())
+
+    if times == 1:
+        assert delete().rows == 1
+    else:
+        with pytest.raises(CommitConflict, match="not live") as caught:
+            delete()
+        assert caught.value.kind is ErrorKind.COMMIT_CONFLICT
+        assert compactions == 3
+        head = table.head()
+        assert head is not None
+        assert (head.id, head.commit_kind) == (7, CommitKind.COMPACT)
     assert leftovers(bench) == set()
-    head = table.head()
-    assert head is not None
-    assert (head.id, head.commit_kind) == (3, CommitKind.COMPACT)
+
+
+@pytest.mark.parametrize(
+    "table", [{"primary_keys": ("id",), "options": {"bucket": "1"}}, {}], ids=["by key", "by file"]
+)
+def test_of_changes_of_one_row_at_once_none_is_lost(
+    bench: WriteBench, table: dict[str, Any]
+) -> None:
+    make_counter(bench, **table)
+    meet = threading.Barrier(2)
+
+    def write(_: int) -> Mapping[str, int]:
+        meet.wait(60)
+        return count_up(bench, 3)
+
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(write, range(2)))
+    assert all(each["landed"] + each["told"] == 3 for each in ends)
+    assert counted(bench) == sum(each["landed"] for each in ends) > 0

@@ -30,6 +30,7 @@ from core.table.file_store_table import FileStoreTable
 from tests.support.statements import Statements
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import when_files_come
+from tests.support.write_contest import count_up, make_counter
 
 _BOUND_SECONDS: Final = 480
 _PROJECT: Final = Path(__file__).parents[2]
@@ -48,6 +49,10 @@ _WRONG: Final = (
     "INSERT INTO ^db.marked VALUES (NULL, 'x', NULL)",
 )
 _ROWS: Final = 100_000
+COUNTER_IS_THERE: Final = "counter-is-there"
+COUNTS: Final = 5
+"""How often the client of a server counts up, once a file of that name stands in the folder."""
+
 _ANYWHERE: Final[dict[str, Any]] = {
     "counted": 6,
     "told": True,
@@ -248,6 +253,9 @@ def main(address: str, folder: str) -> None:
             found |= _statements(sql, _TABLES)
             found |= {"wrong": {text: _refused(sql, text) for text in _WRONG}}
             found |= {"format": _format(bench), "verified": _is_verified(bench)}
+            make_counter(bench, **_TABLES["keyed"])
+            (Path(folder) / COUNTER_IS_THERE).touch()
+            found |= {"counted up": count_up(bench, COUNTS)}
         else:
             found |= {**_statements(sql, ["keyed"]), "killed": _killed(bench)}
         print(json.dumps(found))
