@@ -27,6 +27,8 @@ class Action(StrEnum):
     DELETE_TAG = "delete-tag"
     ROLLBACK = "rollback"
     UNDO = "undo"
+    REVERT = "revert"
+    PICK = "cherry-pick"
 
 
 class Start(StrEnum):

@@ -19,6 +19,8 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "rollback": ("table",),
     "merge_branch": ("branch",),
     "undo": ("operation",),
+    "revert": ("table", "operation"),
+    "cherry_pick": ("table", "branch", "snapshot"),
 }
 POLICY_FILE: Final = "policy.yaml"
 """Where a policy goes that the command line reads from a file."""
@@ -27,6 +29,7 @@ _OPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("create_branch", "snapshot"): "--from-snapshot",
     ("create_branch", "timestamp"): "--at",
     ("merge_branch", "target"): "--to",
+    ("cherry_pick", "target"): "--to",
 }
 
 
@@ -40,7 +43,7 @@ def command_words(
         arguments: As the call has them.
         confirm: The name that a person types first.
     """
-    first = _POSITIONS[procedure]
+    first = [name for name in _POSITIONS[procedure] if arguments.get(name) is not None]
     name_of_command = _NAMES.get(procedure, procedure.replace("_", "-"))
     words = [name_of_command, *(str(arguments[name]) for name in first)]
     for name, value in arguments.items():

@@ -11,6 +11,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import offer, show_dialog
 from app.widgets.location import show_location
+from app.widgets.pick_dialogs import operation_dialogs
 from app.widgets.problem import show_problem
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, is_open_warehouse
@@ -39,7 +40,10 @@ def show() -> None:
         return
     _show_receipt(receipt, place)
     if place.full_table:
-        show_dialog(undo_dialogs(Identifier.parse(place.full_table), place))
+        identifier = Identifier.parse(place.full_table)
+        branch = _added_to(receipt)
+        reverts = operation_dialogs(identifier.on_branch(branch), place) if branch else {}
+        show_dialog({**undo_dialogs(identifier, place), **reverts})
 
 
 def _show_receipt(receipt: Receipt, place: Location) -> None:
@@ -92,8 +96,22 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             offer(
                 Action.UNDO, "Undo", icon=":material/undo:", key="undo", what=receipt.operation_id
             )
+            if _added_to(receipt) is not None:
+                offer(
+                    Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
+                    key="revert", what=receipt.operation_id,
+                )  # fmt: skip
             state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
         state.link(
             PageName.JOB, "Job", place, view={"id": job_of(receipt)},
             icon=":material/checklist:",
         )  # fmt: skip
+
+
+def _added_to(receipt: Receipt) -> str | None:
+    """Return the branch that got a snapshot; None where a revert would have nothing to take back.
+
+    Whether that snapshot can be reverted is for the dialog to say, with the reason.
+    """
+    added = (move.branch for move in receipt.moves if move.after_id is not None)
+    return next(added, None) if receipt.counts.snapshots_added else None

@@ -14,6 +14,7 @@ from app.models.wording import code, plural
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import show_dialog
+from app.widgets.pick_dialogs import snapshot_dialogs
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.snapshot_inspector import show_snapshot
@@ -53,17 +54,19 @@ def show() -> None:
     with right:
         _show_reuse(items)
         if selected is not None:
-            show_snapshot(identifier, selected, is_head=selected is items[0])
-    show_dialog(TagDialogs(identifier, here()).all())
+            show_snapshot(
+                identifier,
+                selected,
+                is_head=selected is items[0],
+                has_others=bool(_others(identifier, summary)),
+            )
+    picks = snapshot_dialogs(identifier, _others(identifier, summary), here())
+    show_dialog({**TagDialogs(identifier, here()).all(), **picks})
     show_same_as("snapshots", identifier.table_name, "--branch", identifier.branch)
 
 
 def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
-    others = [
-        name
-        for name in dict.fromkeys([MAIN_BRANCH, *summary.branches])
-        if name != identifier.branch
-    ]
+    others = _others(identifier, summary)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
         st.pills(
             "Kinds", [kind.lower() for kind in CommitKind], selection_mode="multi", key="sn_kind",
@@ -87,6 +90,12 @@ def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
             "Axis", list(TimelineAxis), default=TimelineAxis.SNAPSHOTS, key="sn_axis",
             bind="query-params", required=True, label_visibility="collapsed",
         )  # fmt: skip
+
+
+def _others(identifier: Identifier, summary: TableSummary) -> list[str]:
+    """Return the other branches of the table."""
+    names = dict.fromkeys([MAIN_BRANCH, *summary.branches])
+    return [name for name in names if name != identifier.branch]
 
 
 def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.DeltaGenerator]:

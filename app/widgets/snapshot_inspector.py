@@ -13,14 +13,24 @@ from app.widgets.dialogs import offer
 from app.widgets.problem import guarded
 from app.widgets.table_picker import here
 from core.format.identifier import Identifier
-from core.format.snapshot import Snapshot
+from core.format.snapshot import CommitKind, Snapshot
 from core.procedures.browse_values import SnapshotItem
 
 _MOST_PARTITIONS = 2_000
+_CHANGES_ROWS = (CommitKind.APPEND, CommitKind.OVERWRITE)
 
 
-def show_snapshot(identifier: Identifier, item: SnapshotItem, *, is_head: bool) -> None:
-    """Draw a snapshot that can be read: what it says of itself, its files, what can be done."""
+def show_snapshot(
+    identifier: Identifier, item: SnapshotItem, *, is_head: bool, has_others: bool
+) -> None:
+    """Draw a snapshot that can be read: what it says of itself, its files, what can be done.
+
+    Args:
+        identifier: The table and the branch.
+        item: The snapshot.
+        is_head: Whether it is the head of the branch.
+        has_others: Whether the table has other branches.
+    """
     snapshot = item.snapshot
     if snapshot is None:
         return
@@ -37,10 +47,12 @@ def show_snapshot(identifier: Identifier, item: SnapshotItem, *, is_head: bool) 
         if as_json.open:
             as_json.code(snapshot.to_json(), language="json", wrap_lines=True)
         _show_links(identifier, snapshot)
-    _show_commands(identifier, snapshot, is_head=is_head)
+    _show_commands(identifier, snapshot, is_head=is_head, has_others=has_others)
 
 
-def _show_commands(identifier: Identifier, snapshot: Snapshot, *, is_head: bool) -> None:
+def _show_commands(
+    identifier: Identifier, snapshot: Snapshot, *, is_head: bool, has_others: bool
+) -> None:
     """Draw what can be done with the snapshot; each opens a form that tells the consequences."""
     what = str(snapshot.id)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="commands"):
@@ -50,6 +62,13 @@ def _show_commands(identifier: Identifier, snapshot: Snapshot, *, is_head: bool)
                 Action.ROLLBACK, "Roll back to here", icon=":material/history:", key="do-rollback",
                 what=what,
             )  # fmt: skip
+        if snapshot.commit_kind in _CHANGES_ROWS:
+            offer(Action.REVERT, "Revert", icon=":material/undo:", key="do-revert", what=what)
+            if has_others:
+                offer(
+                    Action.PICK, "Pick onto another branch", icon=":material/move_down:",
+                    key="do-pick", what=what,
+                )  # fmt: skip
         state.link(
             PageName.BRANCHES, "Branch from here", here().at_branch(identifier.branch),
             view={DO: Action.CREATE, WHAT: what}, icon=":material/fork_right:",

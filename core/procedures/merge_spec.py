@@ -11,6 +11,7 @@ from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.json_text import JsonObject
 from core.format.lineage_event import LineageKind
+from core.format.receipt import HeadMove
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergeSides
 from core.procedures.call import ProcedureCall
@@ -66,7 +67,8 @@ class MergeSpec:
         """Read what a call asks for.
 
         Raises:
-            InvalidInput: An argument is missing.
+            InvalidInput: An argument is missing, or the operation to revert did not add just one
+                snapshot.
             NotFound: The operation to revert is not known, or added no snapshot.
         """
         kind = MergeKind(call.name)
@@ -167,10 +169,24 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
             continue
         for move in event.receipt.moves:
             if move.branch == target.branch and move.after_id is not None:
-                return move.after_id
+                first = (move.before_id or 0) + 1
+                if move.after_id == first:
+                    return first
+                raise InvalidInput(
+                    f"Operation {operation_id!r} moved {target.branch!r} {_span(move)}; a revert "
+                    "takes back one snapshot. Undo the operation, or revert its snapshots one by "
+                    "one, the newest first.",
+                    kind=ErrorKind.UNSUPPORTED,
+                    operation_id=operation_id,
+                )
     raise NotFound(
         f"The ledger of {target.identifier.table_name} knows no operation {operation_id!r} that "
         f"added a snapshot to {target.branch!r}.",
         kind=ErrorKind.OPERATION_NOT_FOUND,
         operation_id=operation_id,
     )
+
+
+def _span(move: HeadMove) -> str:
+    before = "no snapshot" if move.before_id is None else f"snapshot {move.before_id}"
+    return f"from {before} to {move.after_id}"

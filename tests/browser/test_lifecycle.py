@@ -3,7 +3,7 @@
 from playwright.sync_api import Locator, expect
 
 from core.format.identifier import Identifier
-from core.format.snapshot import SnapshotIdentity
+from core.format.snapshot import Snapshot, SnapshotIdentity
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
@@ -69,6 +69,37 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.keep_picture("history-light", update=update_screenshots)
 
 
+def test_a_snapshot_is_picked_onto_main_and_taken_back(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    seen = visit(own_demo_console).open("snapshots", **FLIGHTS, branch="backfill-2013-12")
+    before = _snapshot(own_demo_console, "main")
+    picked = _snapshot(own_demo_console, "backfill-2013-12").id
+
+    seen.page.get_by_role("button", name="Pick onto another branch").click()
+    _dialog(seen).get_by_label("Onto branch").click()
+    seen.page.get_by_role("option", name="main", exact=True).click()
+    expect(_dialog(seen)).to_contain_text("'main' gets 1 snapshot")
+    seen.assert_fits()
+    seen.keep_picture("pick-snapshot-light", update=update_screenshots)
+    _run(seen, f"Pick snapshot {picked} onto main")
+    after = _snapshot(own_demo_console, "main")
+    assert after.id == before.id + 1
+    assert after.total_record_count != before.total_record_count
+
+    seen.page.get_by_role("link", name="Receipt").first.click()
+    seen.page.wait_for_url("**/receipt?**")
+    seen.settle().page.get_by_role("button", name="Revert", exact=True).click()
+    _fill(seen, "Reason", "too early")
+    expect(_dialog(seen)).to_contain_text("What came later stays")
+    seen.assert_fits()
+    seen.keep_picture("revert-light", update=update_screenshots)
+    _run(seen, "Revert")
+    taken_back = _snapshot(own_demo_console, "main")
+    assert taken_back.id == after.id + 1
+    assert taken_back.total_record_count == before.total_record_count
+
+
 def _dialog(seen: Visit) -> Locator:
     return seen.page.get_by_role("dialog")
 
@@ -86,9 +117,13 @@ def _run(seen: Visit, button: str) -> None:
 
 
 def _head(console: RunningConsole, branch: str) -> SnapshotIdentity:
+    return _snapshot(console, branch).identity
+
+
+def _snapshot(console: RunningConsole, branch: str) -> Snapshot:
     head = {item.name: item.head for item in console.services.branches(TABLE)}[branch]
     assert head is not None
-    return head.identity
+    return head
 
 
 def _names(console: RunningConsole) -> set[str]:

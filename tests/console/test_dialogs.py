@@ -9,6 +9,8 @@ import pytest
 
 from core.errors import AlreadyExists, ErrorKind
 from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.receipt import Counts
+from core.format.snapshot import CommitKind
 from core.procedures.browse_values import DroppedBranch
 from core.procedures.consequence import Consequence, Weight, blocks, changes, keeps, loses
 from core.procedures.permissions import Role
@@ -26,7 +28,7 @@ def services(tmp_path: Path) -> PretendServices:
 
 def opened(services: PretendServices, do: str, **query: str) -> Page:
     """A page with the dialog that its address asks for."""
-    page = "snapshots" if do in {"create-tag", "delete-tag", "rollback"} else "branches"
+    page = "snapshots" if do in ON_SNAPSHOTS else "branches"
     return Console(services).open(page, **{**FIX, **query}, do=do)
 
 
@@ -57,7 +59,13 @@ def fill_nothing(page: Page) -> Page:
     return page
 
 
+def fill_pick(page: Page) -> Page:
+    page.at.selectbox(key="do-target").select("main")
+    return fill_reason(page.run())
+
+
 Fill = Callable[[Page], Page]
+ON_SNAPSHOTS = {"create-tag", "delete-tag", "rollback", "revert", "cherry-pick"}
 BRANCH = {"table": "air.flights", "branch": "fix-delays"}
 ON_BRANCH = {"table": "air.flights$branch_fix-delays"}
 COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
@@ -100,6 +108,18 @@ COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
         {"what": "9"},
         fill_reason,
         {**ON_BRANCH, "snapshot": 9, "reason": "not needed"},
+    ),
+    "revert": (
+        "revert",
+        {"what": "9"},
+        fill_reason,
+        {**ON_BRANCH, "snapshot": 9, "reason": "not needed"},
+    ),
+    "cherry-pick": (
+        "cherry_pick",
+        {"what": "9"},
+        fill_pick,
+        {**BRANCH, "snapshot": 9, "target": "main", "reason": "not needed"},
     ),
     "undo": (
         "undo",
@@ -337,6 +357,8 @@ def test_a_button_of_the_page_opens_its_dialog(
     [
         ("do-create-tag", "create-tag", "9"),
         ("do-rollback", "rollback", "9"),
+        ("do-revert", "revert", "9"),
+        ("do-pick", "cherry-pick", "9"),
         ("delete-tag-0", "delete-tag", "2013-q1"),
     ],
 )
@@ -382,6 +404,39 @@ def test_a_receipt_offers_undo_with_what_stands_in_the_way(services: PretendServ
     page = Console(services).open("receipt", **FLIGHTS, id="e" * 32).click("undo")
     assert "main has 2 newer commits\\. `UNDO_BLOCKED`" in page.text
     assert page.at.button(key="run-undo").disabled
+
+
+def test_a_receipt_offers_to_revert_what_it_added(services: PretendServices) -> None:
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["e" * 32] = receipt("e" * 32, main[-2], main[-1])
+    page = typed(
+        Console(services).open("receipt", **FLIGHTS, id="e" * 32).click("revert"),
+        "do-reason",
+        "wrong file",
+    )
+    page.click("run-revert")
+    (call,) = services.sent
+    expected = {"table": "air.flights", "operation": "e" * 32, "reason": "wrong file"}
+    assert dict(call.arguments) == {**expected, "plan_id": "5f0c7a"}
+
+
+def test_a_receipt_of_what_added_no_snapshot_offers_no_revert(services: PretendServices) -> None:
+    main = services.listed[1].branches["main"].snapshots
+    found = receipt("e" * 32, main[-2], main[-1])
+    services.receipts["e" * 32] = replace(found, counts=Counts(tags_added=1))
+    page = Console(services).open("receipt", **FLIGHTS, id="e" * 32)
+    assert page.has_button("undo")
+    assert not page.has_button("revert")
+
+
+def test_a_compaction_is_neither_reverted_nor_picked(services: PretendServices) -> None:
+    eighth = services.listed[1].branches["main"].snapshots[6]
+    assert eighth.commit_kind is CommitKind.COMPACT
+    snap = f"main:{eighth.id}:{eighth.identity.short}"
+    page = Console(services).open("snapshots", **FLIGHTS, snap=snap)
+    assert page.has_button("do-rollback")
+    assert not page.has_button("do-revert")
+    assert not page.has_button("do-pick")
 
 
 def test_a_dialog_that_a_page_does_not_have_is_said(services: PretendServices) -> None:

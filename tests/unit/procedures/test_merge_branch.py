@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from core.commit.schema_commit import change_schema, set_options
-from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
+from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
@@ -315,6 +315,17 @@ def test_any_snapshot_can_be_reverted(bench: BranchBench) -> None:
     bench.append("more")
     run(bench, "revert", "revert-1", snapshot=3)
     assert names(bench) == {"base", "good", "more"}
+
+
+def test_an_operation_that_added_several_snapshots_is_not_reverted_by_halves(
+    bench: BranchBench,
+) -> None:
+    bench.append("first", branch="dev")
+    bench.append("second", branch="dev")
+    run(bench, "fast_forward", "forward-1", branch="dev")
+    with pytest.raises(InvalidInput, match="from snapshot 1 to 3; a revert takes back one"):
+        run(bench, "revert", "revert-1", operation="forward-1")
+    assert names(bench) == {"base", "first", "second"}
 
 
 def test_one_snapshot_is_picked_from_a_branch(bench: BranchBench) -> None:
