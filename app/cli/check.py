@@ -19,6 +19,7 @@ from app.cli.arguments import (
 from app.cli.jobs import finish_job
 from app.cli.output import print_json, print_line, print_rows
 from core.errors import ErrorKind, InvalidInput
+from core.procedures.call import Argument
 from core.quality.gate import Finding, GateReport, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
@@ -37,6 +38,14 @@ def check(
         str | None,
         typer.Option("--snapshot", metavar="ID_OR_TAG", help="Of the branch; else its head."),
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="STATE",
+            help="A branch, branch@snapshot, tag:NAME or branch@time: what fails there too warns.",
+        ),
+    ] = None,
     rules: Annotated[
         Path | None,
         typer.Option("--rules", metavar="FILE", help="YAML in place of the rules that are kept."),
@@ -54,11 +63,15 @@ def check(
             f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    job_id = finish_job(
-        services,
-        "check_rules",
-        {"table": identifier.full_name, "version": snapshot, "rules": text},
-    ).id
+    which: dict[str, Argument] = {"table": identifier.full_name, "version": snapshot}
+    if since is not None:
+        if snapshot is not None:
+            raise InvalidInput(
+                "With --since the head of the branch is judged. Leave --snapshot out.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
+        which = {"table": identifier.full_name, "a": since, "b": identifier.branch}
+    job_id = finish_job(services, "check_rules", {**which, "rules": text}).id
     report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
     if as_json:
         print_json(

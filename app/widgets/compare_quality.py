@@ -23,6 +23,7 @@ from app.models.quality_report import quality_report
 from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
+from app.widgets.compare_rules import show_rules_of_sides
 from app.widgets.problem import guarded
 from app.widgets.quality_map import show_quality_map
 from core.diff.state_diff import StateDiff
@@ -43,6 +44,8 @@ _TONES = {
 
 def show_quality(identifier: Identifier, diff: StateDiff) -> None:
     """Draw the quality where it was compared, else what it takes to compare it."""
+    with guarded("The rules cannot be shown."):
+        show_rules_of_sides(identifier, diff)
     with guarded("The quality cannot be shown."):
         if show_running_job(_JOB, "Columns"):
             return

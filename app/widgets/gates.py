@@ -36,7 +36,9 @@ def show_gates(identifier: Identifier) -> str | None:
     rules = reads.rules(identifier)
     if rules is None:
         return None
-    _show_rules(rules)
+    show_rules(
+        rules, "Gates", "They are judged on the staged result, before anything is published."
+    )
     return override_field(identifier)
 
 
@@ -57,8 +59,13 @@ def override_field(identifier: Identifier) -> str | None:
     return reason.strip() or None
 
 
-def show_judgement(job: JobView) -> None:
-    """Draw what the rules found for a job that is over; nothing where it was held to none."""
+def show_judgement(job: JobView, title: str = "Quality gate") -> None:
+    """Draw what the rules found for a job that is over; nothing where it was held to none.
+
+    Args:
+        job: The job.
+        title: What the findings are called.
+    """
     if job.name != _CHECK and not any(step.name == STAGE for step in job.steps):
         return
     try:
@@ -66,16 +73,17 @@ def show_judgement(job: JobView) -> None:
     except NotFound:
         return
     with st.container(border=True, key="card-gate"):
-        st.markdown("**Quality gate**")
+        st.markdown(f"**{title}**")
         for finding in found:
             _show_finding(finding)
 
 
-def _show_rules(rules: RuleSet) -> None:
+def show_rules(rules: RuleSet, title: str, when: str) -> None:
+    """Draw rules that are not judged yet, and when they will be."""
     number = plural(len(rules.rules), "rule")
     with st.container(border=True, key="card-gates"):
-        st.markdown(f"**Gates** :gray[{number}, not judged yet]")
-        st.caption("They are judged on the staged result, before anything is published.")
+        st.markdown(f"**{title}** :gray[{number}, not judged yet]")
+        st.caption(when)
         frame = pd.DataFrame(
             {
                 "Rule": [each.id for each in rules.rules],

@@ -4,6 +4,8 @@ from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
+from core.procedures.compare_states import find_state
+from core.procedures.quality_gate import JudgedSides, judge_sides
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.rule_evaluation import (
@@ -27,7 +29,9 @@ def check_rules(
     """Judge one state of a table by its rules; what is found is kept as an answer of the job.
 
     Arguments of the call: `table`, on the branch that is judged; `version`, a snapshot id or a tag
-    of it, else its head; `rules`, the text of a rule file in place of the kept one.
+    of it, else its head; `rules`, the text of a rule file in place of the kept one. With `a` and
+    `b`, states as `parse_state_name` reads them, `b` is judged as if it took the place of `a`: a
+    rule that fails on both only warns.
 
     Raises:
         NotFound: There is no such table, branch, snapshot or tag.
@@ -57,19 +61,37 @@ def _checked(
             f"{rule_path(warehouse.url, identifier.table_name)}, or name a file.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    found = evaluate(
-        rows,
-        identifier,
-        _state_of(table, call.find_text("version")),
-        rules.rules,
-        now_millis=started,
-        operation_id=call.operation_id,
-        progress=progress,
-    )
-    report = judge_state(rules, found)
+    if call.find_text("b") is not None:
+        sides = JudgedSides(
+            table=identifier,
+            before=_named_state(table, call.text("a")),
+            after=_named_state(table, call.text("b")),
+        )
+        report = judge_sides(warehouse, rows, call, sides, rules, progress)
+    else:
+        found = evaluate(
+            rows,
+            identifier,
+            _state_of(table, call.find_text("version")),
+            rules.rules,
+            now_millis=started,
+            operation_id=call.operation_id,
+            progress=progress,
+        )
+        report = judge_state(rules, found)
     keep_report(warehouse, rows, call, report, started)
     said = [each.said for each in report.findings]
     return {"plan_id": rules.digest, "notes": [f"Rules: {report.verdict}.", *said]}
+
+
+def _named_state(table: FileStoreTable, text: str) -> JudgedState:
+    found = find_state(table, text)
+    there, snapshot = table.on(found.branch), found.snapshot
+    return JudgedState(
+        content=TableState(table=there, snapshot=snapshot, columns=()),
+        schema=found.schema,
+        commit_millis=None if snapshot is None else snapshot.time_millis,
+    )
 
 
 def _state_of(table: FileStoreTable, version: str | None) -> JudgedState:

@@ -42,20 +42,19 @@ _SAID: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GateSides:
-    """What is judged.
-
-    Attributes:
-        table: The table.
-        plan_id: Of the plan that leads from one state to the other, bound to both heads.
-        before: The target.
-        after: The target as the plan would leave it.
-    """
+class JudgedSides:
+    """Two states of a table; the rules are judged on the second."""
 
     table: Identifier
-    plan_id: str
     before: JudgedState
     after: JudgedState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GateSides(JudgedSides):
+    """The target, and the target as a plan would leave it; `plan_id` is bound to both heads."""
+
+    plan_id: str
 
 
 def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
@@ -125,7 +124,7 @@ def judge_result(
     rules = find_rules(warehouse, sides.table)
     if rules is None:
         raise stale("The rules of the table were taken away meanwhile.")
-    report = _judged(warehouse, rows, call, sides, rules, progress)
+    report = judge_sides(warehouse, rows, call, sides, rules, progress)
     keep_report(warehouse, rows, call, report, started)
     reason = call.find_text(OVERRIDE)
     if report.verdict.blocks and reason is None:
@@ -202,14 +201,15 @@ def stale(what: str, kind: ErrorKind = ErrorKind.GATE_FAILED) -> Refused:
     )
 
 
-def _judged(
+def judge_sides(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    sides: GateSides,
+    sides: JudgedSides,
     rules: RuleSet,
     progress: Progress,
 ) -> GateReport:
+    """Judge one state, and where a rule fails there tell how the other one stands."""
     look = partial(
         evaluate,
         rows,

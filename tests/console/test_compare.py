@@ -1,14 +1,24 @@
 """Compare: what the page says of two states, over a warehouse that real Paimon wrote."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from app.models.wording import plain
 from app.services import Services
 from app.settings import Settings
+from core.errors import NotFound
 from core.format.identifier import Identifier
+from core.jobs.progress import JobState, JobView
+from core.procedures.call import Argument
 from core.quality.comparison import Scope
+from core.quality.gate import judge
+from core.quality.rule_file import parse_rules
+from core.quality.rules import RuleResult
+from core.sql.answer import Answer
 from tests.console.pages import Console
+from tests.console.pretend import job
 from tests.support.compared_rows import keep_rows
 from tests.support.kept_quality import keep_quality
 from tests.support.warehouses import FixtureWarehouse
@@ -212,6 +222,50 @@ def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) 
     assert set(figures["Label"]) == {"exact"}
     whole = console.open("compare", **place, cmp_scope="whole sides", cmp_qcol="v")
     assert "All" in whole.text
+
+
+def test_rules_are_judged_on_both_sides_by_a_job_that_a_button_starts(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = parse_rules(
+        "table: fixtures.branches_ahead\nrules:\n"
+        "  - {id: whole, rule: not_null, columns: [v], severity: block}\n",
+        "fixtures.branches_ahead",
+    )
+    sent: dict[str, tuple[str, dict[str, Argument]]] = {}
+
+    def start(name: str, arguments: Mapping[str, Argument], key: str) -> str:
+        sent[key] = (name, dict(arguments))
+        return key
+
+    def find_job(key: str) -> JobView:
+        if key not in sent:
+            raise NotFound(f"There is no job {key}.")
+        return job(key, name="check_rules", state=JobState.DONE)
+
+    report = judge(
+        rules,
+        {"whole": RuleResult(rule_id="whole", rows=4, failures=1)},
+        {"whole": RuleResult(rule_id="whole", rows=3, failures=1)},
+    )
+    answer = Answer(rows=report.to_table(), has_more=False, plan="")
+    monkeypatch.setattr(console.services, "rules", lambda table, text=None: rules)
+    monkeypatch.setattr(console.services, "answer", lambda key: answer)
+    monkeypatch.setattr(console.services, "start", start)
+    monkeypatch.setattr(console.services, "job", find_job)
+    place = {**AHEAD, "cmp_a": "main", "cmp_b": "ahead", "cmp_tab": "quality"}
+    page = console.open("compare", **place)
+    assert "1 rule, not judged yet" in page.text
+    page.click("cmp-judge")
+    ((name, arguments),) = sent.values()
+    assert name == "check_rules"
+    assert [str(arguments[side]).partition("@")[0] for side in ("a", "b")] == ["main", "ahead"]
+    assert "**Rules on B, ahead**" in page.text
+    said = plain("Rule 'whole' fails: 1 of 4 rows, 1 of 3 rows before.")
+    assert f"warn \u2002 {said}" in page.text
+    # An address with an answer to another question shows the question.
+    other = console.open("compare", **{**place, "cmp_b": "main@1"}, cmp_rules="0123:9f")
+    assert "1 rule, not judged yet" in other.text
 
 
 def test_the_merged_result_is_a_third_column(console: Console) -> None:

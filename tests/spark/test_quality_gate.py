@@ -364,6 +364,12 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     with pytest.raises(PaimonError, match=r"db\.t\.yaml: Line 3: rules\[1\]\.rule is 'not_nul'"):
         table.run("merge_branch", "broken", branch="dev")
     table.keep_rules(_CODE)
+    judged = {"known": {"a": "main", "b": "dev"}, "new": {"a": "main@1", "b": "main@2"}}
+    for name, sides in judged.items():
+        table.run("check_rules", f"judged-{name}", **sides)
+    found = [table.kept[f"judged-{name}"].rows.to_pylist()[0] for name in judged]
+    assert [each["verdict"] for each in found] == ["warn", "block"]
+    assert [(each["failures"], each["failures_before"]) for each in found] == [(1, 1), (1, 0)]
     tried = table.run("dry_run_merge", "tried", branch="dev")
     assert "Gate: warn." in tried.notes
     walked: list[str] = []
