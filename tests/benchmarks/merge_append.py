@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
-from tests.benchmarks.synthetic import BRANCH, add_files, make_table, open_table
+from tests.benchmarks.synthetic import (
+    BRANCH,
+    FULL_MANIFESTS,
+    add_files,
+    make_table,
+    open_table,
+)
 from tests.support.requirements import MissingError, find_jar, find_jvm
 
 CALLS: Final = 6
@@ -75,7 +81,7 @@ def make_warehouse(folder: Path, case: Case) -> int:
     Returns:
         How many files are live on main once all branches are merged.
     """
-    live = make_table(folder, case.files, case.manifests).live_files
+    live = make_table(folder, case.files, case.manifests, FULL_MANIFESTS).live_files
     main = open_table(folder)
     for number in range(CALLS):
         branch = main.on(f"b{number}")

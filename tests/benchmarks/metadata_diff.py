@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
-from tests.benchmarks.synthetic import BRANCH, add_files, make_table, open_table
+from tests.benchmarks.synthetic import (
+    BRANCH,
+    FULL_MANIFESTS,
+    add_files,
+    make_table,
+    open_table,
+)
 from tests.support.requirements import MissingError, find_jar, find_jvm, find_pypaimon
 
 JAVA: Final = {"java 1.4.2": "1.4.2", "java 2.0.0": "2.0.0"}
@@ -62,7 +68,7 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
 
 def make_warehouse(folder: Path, case: Case) -> None:
     """Write a table and a branch of it that added files."""
-    make_table(folder, case.files, case.manifests)
+    make_table(folder, case.files, case.manifests, FULL_MANIFESTS)
     names = [str(number) for number in range(case.changed)]
     add_files(folder, open_table(folder).on(BRANCH), names)
 

@@ -3,9 +3,10 @@
 import itertools
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import datafusion  # noqa: F401 - the clocks start after the imports, and ours would be late
 import numpy as np
@@ -53,8 +54,17 @@ class SyntheticTable:
     live_bytes: int
 
 
-def make_table(folder: Path, entries: int, manifests: int) -> SyntheticTable:
-    """Write a table whose branch has that many entries, spread over that many manifests."""
+def make_table(
+    folder: Path, entries: int, manifests: int, options: Mapping[str, str] | None = None
+) -> SyntheticTable:
+    """Write a table whose branch has that many entries, spread over that many manifests.
+
+    Args:
+        folder: The warehouse.
+        entries: How many entries all manifests hold.
+        manifests: How many manifests.
+        options: Of the table.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     table = folder / "db.db" / "t"
     (table / "manifest").mkdir(parents=True)
@@ -77,8 +87,13 @@ def make_table(folder: Path, entries: int, manifests: int) -> SyntheticTable:
         live_bytes=int((sign * made["file_size"].to_numpy()).sum()),
     )
     for root in (table, table / "branch" / f"branch-{BRANCH}"):
-        _write_state(root, names, found.live_rows)
+        _write_state(root, names, found.live_rows, options or {})
     return found
+
+
+FULL_MANIFESTS: Final = {"manifest.target-file-size": "1 kb"}
+"""Options under which the manifests of a table are as large as wanted, so that no commit merges
+them: only so do branches of a large table share any."""
 
 
 def open_table(folder: Path) -> FileStoreTable:
@@ -220,7 +235,7 @@ def _write_manifest(table: Path, name: str, entries: pa.Table) -> dict[str, obje
     }
 
 
-def _write_state(root: Path, lists: list[str], rows: int) -> None:
+def _write_state(root: Path, lists: list[str], rows: int, options: Mapping[str, str]) -> None:
     fields = tuple(
         DataField(id=number, name=name, type=kind) for number, (name, kind) in enumerate(_COLUMNS)
     )
@@ -230,7 +245,7 @@ def _write_state(root: Path, lists: list[str], rows: int) -> None:
         highest_field_id=len(fields) - 1,
         partition_keys=("pt",),
         primary_keys=(),
-        options=Options({"write-only": "true"}),
+        options=Options({"write-only": "true", **options}),
         time_millis=_START_MILLIS,
     )
     snapshot = Snapshot(
