@@ -85,6 +85,10 @@ class Known:
     def __init__(self, snapshots: Iterable[Snapshot]) -> None:
         self._uuids: set[str] = set()
         self._lists: dict[tuple[str, str], str | None] = {}
+        self.add(snapshots)
+
+    def add(self, snapshots: Iterable[Snapshot]) -> None:
+        """Know some more."""
         for snapshot in snapshots:
             identity = snapshot.identity
             self._lists[identity.manifest_lists] = identity.uuid

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from core.diff.history_move import known_of
+from core.diff.history_move import Known, known_of
 from core.diff.lineage import MERGE_SOURCE, BranchTrace, build_lineage, merge_source
 from core.diff.merge_base import best_common_ancestors
 from core.errors import ErrorKind, FormatError, NotFound
@@ -160,13 +160,14 @@ def _others(
 
     What a side got from the other one through a third branch is known by them alone.
     """
-    known = [each for trace in traces for each in trace.snapshots]
+    snapshots = [each for trace in traces for each in trace.snapshots]
     found: list[BranchTrace] = []
-    missing = _taken_in(known)
-    named = {each.properties.get(MERGE_SOURCE) for each in known}
+    known, taken_in = Known(snapshots), _taken_in(snapshots)
+    named = {each.properties.get(MERGE_SOURCE) for each in snapshots}
     names = {MAIN_BRANCH, *target.branches.names()} - {trace.branch for trace in traces}
     # A branch may have another name since it was merged: it was renamed, dropped or replaced.
     for name in sorted(names, key=lambda each: (each not in named, each)):
+        missing = [each for each in taken_in if each not in known]
         if not missing:
             break
         walk = target.on(name).snapshots.walk()
@@ -176,19 +177,14 @@ def _others(
             if name in named:
                 raise
             continue  # some branch that has nothing to do with this
-        if any(stands_in(each, line) for each in missing):
+        here = Known(line)
+        if any(each in here for each in missing):
             found.append(BranchTrace(branch=name, snapshots=tuple(line)))
-            known += line
-            missing = _taken_in(known)
+            known.add(line)
+            taken_in += _taken_in(line)
     return found
 
 
 def _taken_in(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:
-    """The heads that merges of some snapshots took in and that are not among these."""
-    sources = (merge_source(each) for each in line)
-    return [each for each in sources if each is not None and not stands_in(each, line)]
-
-
-def stands_in(identity: SnapshotIdentity, line: Sequence[Snapshot]) -> bool:
-    """Whether a snapshot stands among some others."""
-    return any(each.identity.same_as(identity) for each in line)
+    """The heads that merges among some snapshots took in."""
+    return [source for source in map(merge_source, line) if source is not None]

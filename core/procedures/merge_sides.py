@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
 from core.diff.table_changes import changes_since, joined_logs
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.merge_plan import MergeSide, MergeSides
-from core.procedures.merge_heads import MergeHeads, stands_in
+from core.procedures.merge_heads import MergeHeads
 from core.procedures.merge_logs import reverse_log, side_log
 from core.table.file_store_table import FileStoreTable
 
@@ -41,7 +42,7 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
     for each in heads.bases:
         if each.identity.same_as(root.identity):
             continue
-        is_ours = stands_in(each.identity, heads.ours_history)
+        is_ours = each.identity in Known(heads.ours_history)
         holder = target if is_ours else source
         line = heads.ours_history if is_ours else heads.theirs_history
         log = side_log(holder, root, each, tuple(one for one in line if one.id <= each.id))
@@ -107,9 +108,10 @@ def _known_field_ids(heads: MergeHeads) -> dict[int, int]:
 
 def _merges(line: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Snapshot]:
     """The commits of one side that merged the other; names of branches may be given again."""
+    known = Known(other)
     for each in line:
         source = merge_source(each)
-        if source is not None and stands_in(source, other):
+        if source is not None and source in known:
             yield each
 
 
