@@ -1,5 +1,6 @@
 """The commands that bring or take back a single snapshot."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from app.cli.arguments import (
     TableArgument,
     WarehouseOption,
     named_table,
+    text_of_file,
 )
 from app.cli.branches import BackgroundOption
 from app.cli.lifecycle import ReasonOption, run_previewed
@@ -20,6 +22,11 @@ from core.format.identifier import MAIN_BRANCH
 from core.procedures.call import Argument
 
 picks = typer.Typer()
+
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
+]
 
 
 @picks.command()
@@ -33,6 +40,7 @@ def revert(
         int | None, typer.Option("--snapshot", metavar="ID", help="Of a commit of any engine.")
     ] = None,
     reason: ReasonOption = None,
+    policy: PolicyOption = None,
     override_gate: OverrideGateOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
@@ -50,6 +58,7 @@ def revert(
         "operation": operation,
         "snapshot": snapshot,
         "reason": reason,
+        "policy": None if policy is None else text_of_file(policy, "policy"),
         "override_gate": override_gate,
     }
     return run_previewed(
@@ -71,6 +80,7 @@ def cherry_pick(
         str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
     ] = MAIN_BRANCH,
     reason: ReasonOption = None,
+    policy: PolicyOption = None,
     override_gate: OverrideGateOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
@@ -84,6 +94,7 @@ def cherry_pick(
         "snapshot": snapshot,
         "target": target,
         "reason": reason,
+        "policy": None if policy is None else text_of_file(policy, "policy"),
         "override_gate": override_gate,
     }
     return run_previewed(

@@ -42,8 +42,9 @@ def settle_rows(
         return hide_rows(warehouse, call, plan)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
+        spec = MergeSpec.from_call(target_table(warehouse, call), call)
         raise Refused(
-            f"Merge {plan.source!r} into {plan.target!r} of {plan.table} is refused: "
+            f"{spec.title} of {plan.table} is refused: "
             f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
             "changed; settle them by a policy.",
             kind=ErrorKind.CONFLICTS_OPEN,

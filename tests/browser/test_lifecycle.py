@@ -10,6 +10,7 @@ from tests.browser.visits import Visit
 
 FLIGHTS = {"db": "air", "table": "flights"}
 TABLE = Identifier(database="air", table="flights")
+WEATHER = Identifier(database="air", table="weather")
 
 
 def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
@@ -72,9 +73,10 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
 def test_a_snapshot_is_picked_onto_main_and_taken_back(
     visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
-    seen = visit(own_demo_console).open("snapshots", **FLIGHTS, branch="backfill-2013-12")
-    before = _snapshot(own_demo_console, "main")
-    picked = _snapshot(own_demo_console, "backfill-2013-12").id
+    weather = {"db": "air", "table": "weather"}
+    seen = visit(own_demo_console).open("snapshots", **weather, branch="missing-hours")
+    before = _snapshot(own_demo_console, "main", WEATHER)
+    picked = _snapshot(own_demo_console, "missing-hours", WEATHER).id
 
     seen.page.get_by_role("button", name="Pick onto another branch").click()
     _dialog(seen).get_by_label("Onto branch").click()
@@ -83,7 +85,7 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     seen.assert_fits()
     seen.keep_picture("pick-snapshot-light", update=update_screenshots)
     _run(seen, f"Pick snapshot {picked} onto main")
-    after = _snapshot(own_demo_console, "main")
+    after = _snapshot(own_demo_console, "main", WEATHER)
     assert after.id == before.id + 1
     assert after.total_record_count != before.total_record_count
 
@@ -95,7 +97,7 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     seen.assert_fits()
     seen.keep_picture("revert-light", update=update_screenshots)
     _run(seen, "Revert")
-    taken_back = _snapshot(own_demo_console, "main")
+    taken_back = _snapshot(own_demo_console, "main", WEATHER)
     assert taken_back.id == after.id + 1
     assert taken_back.total_record_count == before.total_record_count
 
@@ -120,8 +122,8 @@ def _head(console: RunningConsole, branch: str) -> SnapshotIdentity:
     return _snapshot(console, branch).identity
 
 
-def _snapshot(console: RunningConsole, branch: str) -> Snapshot:
-    head = {item.name: item.head for item in console.services.branches(TABLE)}[branch]
+def _snapshot(console: RunningConsole, branch: str, table: Identifier = TABLE) -> Snapshot:
+    head = {item.name: item.head for item in console.services.branches(table)}[branch]
     assert head is not None
     return head
 
