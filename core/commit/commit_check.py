@@ -61,8 +61,7 @@ class CommitCheck:
 
         Raises:
             CommitConflict: The commit cannot stand, now or later.
-            NotFound: Strict mode, or where the rows were read, asks about a snapshot that has
-                expired.
+            NotFound: Strict mode asks about a snapshot that has expired.
         """
         self._raise(self._find_strict_conflict(changes, head, schema))
         if changes.restored is not None:

@@ -13,6 +13,7 @@ from core.commit.commit_changes import Changes
 from core.commit.commit_message import NO_FILES
 from core.commit.conflict_detection import Problem, Rule, find_rows_written_since
 from core.commit.own_commit import snapshots_since
+from core.errors import NotFound
 from core.format.json_text import JsonObject
 from core.format.manifest_entry import rows_without
 from core.format.receipt import identity_from, identity_to
@@ -64,8 +65,9 @@ def find_changed_rows(
         changes: What it changes.
         schema: The newest schema.
 
-    Raises:
-        NotFound: A snapshot in between has expired.
+    Returns:
+        What is wrong, also where a snapshot in between has expired and nobody can tell; None where
+        the rows still stand.
     """
     if (NO_SNAPSHOT if head is None else head.identity).same_as(read_at.identity):
         return None
@@ -77,7 +79,15 @@ def find_changed_rows(
             message=f"Snapshot {read_at.id}, at which its rows were read, is not in the history "
             "any more.",
         )
-    for snapshot in snapshots_since(table, read_at.id, head):
+    try:
+        since = snapshots_since(table, read_at.id, head)
+    except NotFound:
+        return Problem(
+            rule=Rule.ROWS_CHANGED,
+            message=f"A snapshot since {read_at.id}, at which its rows were read, has expired: "
+            "whether they changed cannot be told.",
+        )
+    for snapshot in since:
         later = _files_that_changed(table, before, snapshot, changes.partitions)
         if find_rows_written_since(changes.added, later, schema.key_type).num_rows:
             return Problem(

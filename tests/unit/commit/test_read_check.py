@@ -10,7 +10,7 @@ from core.commit.conflict_detection import Rule
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.read_check import ReadAt
 from core.commit.row_commit import RowCommit
-from core.errors import CommitConflict, NotFound
+from core.errors import CommitConflict
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.snapshot import CommitKind
@@ -134,13 +134,13 @@ def test_a_history_that_was_replaced_is_a_conflict(bench: CommitBench, tmp_path:
         commit_what_was_read(bench, ReadAt.of(other.table().head()))
 
 
-def test_what_has_expired_in_between_cannot_be_told(bench: CommitBench) -> None:
+def test_what_has_expired_in_between_cannot_be_told_and_is_a_conflict(bench: CommitBench) -> None:
     read_at = ReadAt.of(bench.table().head())
     write(bench, "below", (0, 1))
     write(bench, "above", (50, 60))
     table = bench.table()
     Path(f"{table.paths.snapshot(2)}").unlink()
-    with pytest.raises(NotFound, match="snapshot 2 has expired"):
+    with pytest.raises(CommitConflict, match="has expired: whether they changed cannot be told"):
         commit_what_was_read(bench, read_at)
 
 
