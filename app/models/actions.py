@@ -14,6 +14,10 @@ WHAT: Final = "what"
 """The parameters of an address that open a dialog: the action, and what it is about."""
 
 
+TAG_PREFIX: Final = "tag:"
+"""What a subject begins with that is a tag, where it may be a snapshot as well."""
+
+
 class Action(StrEnum):
     """A verb of the lifecycle, by the name it has in addresses."""
 

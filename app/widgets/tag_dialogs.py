@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import reads
-from app.models.actions import KEPT_FOR, Action, Form, kept_for
+from app.models.actions import KEPT_FOR, TAG_PREFIX, Action, Form, kept_for
 from app.models.location import Location
 from app.models.wording import code, plain
 from app.widgets.confirm import reason_field
@@ -61,16 +61,18 @@ class TagDialogs:
         }  # fmt: skip
         self._show("delete_tag", arguments, f"Delete tag {plain(tag or '')}", ":material/delete:")
 
-    def roll_back(self, snapshot: str | None) -> None:
-        """Draw the form of a rollback: history stays by default."""
+    def roll_back(self, place: str | None) -> None:
+        """Draw the form of a rollback to a snapshot or a tag: history stays by default."""
+        tag = place.removeprefix(TAG_PREFIX) if place and place.startswith(TAG_PREFIX) else None
         way = st.radio("How", [_ADDS, _CUTS], key="do-way", horizontal=True)
         if way == _CUTS:
             st.caption("For operators: the newer snapshots leave the history into a rescue branch.")
         arguments: dict[str, Argument] = {
-            "table": self._identifier.full_name, "snapshot": _number(snapshot),
+            "table": self._identifier.full_name, "tag": tag,
+            "snapshot": None if tag is not None else _number(place),
             "cut": True if way == _CUTS else None, "reason": reason_field(),
         }  # fmt: skip
-        label = f"Roll {plain(self._identifier.branch)} back to {snapshot}"
+        label = f"Roll {plain(self._identifier.branch)} back to {plain(tag or str(place))}"
         self._show("rollback", arguments, label, ":material/history:")
 
     def _show(self, procedure: str, arguments: dict[str, Argument], label: str, icon: str) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import reads, state
-from app.models.actions import Action
+from app.models.actions import TAG_PREFIX, Action
 from app.models.location import Location, SnapshotPoint
 from app.models.wording import age, code, count, duration, plain, plural, shortened
 from app.state import PageName
@@ -19,8 +19,8 @@ _SNAPSHOT = Column(label="Snapshot", weight=1.0)
 _WHEN = Column(label="Committed", weight=1.4)
 _KEPT = Column(label="Kept", weight=1.2)
 _BASE = Column(label="Base of", weight=1.7)
-_DELETE = Column(label="", weight=1.1)
-_COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _DELETE)
+_ACTIONS = Column(label="", weight=2.0)
+_COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _ACTIONS)
 
 
 def show_tags(identifier: Identifier, place: Location) -> None:
@@ -66,5 +66,10 @@ def _show_row(number: int, item: TagItem, identifier: Identifier, place: Locatio
     rows.text(cells[_KEPT], _KEPT, kept_words(item))
     base = ", ".join(plain(shortened(name, 20)) for name in item.is_base_of)
     rows.text(cells[_BASE], _BASE, base or rows.NOTHING)
-    with cells[_DELETE]:
+    with cells[_ACTIONS].container(horizontal=True, gap="small"):
+        # A tag may hold a snapshot that stands in no timeline any more.
+        offer(
+            Action.ROLLBACK, "Roll back", key=f"rollback-tag-{number}",
+            what=f"{TAG_PREFIX}{item.name}",
+        )  # fmt: skip
         offer(Action.DELETE_TAG, "Delete", key=f"delete-tag-{number}", what=item.name)

@@ -319,6 +319,13 @@ def test_cutting_history_back_is_asked_for(services: PretendServices) -> None:
     assert services.asked[-1].arguments["cut"] is True
 
 
+def test_a_branch_goes_back_to_a_tag(services: PretendServices) -> None:
+    page = opened(services, "rollback", what="tag:2013-q1").click("run-rollback")
+    (call,) = services.sent
+    assert dict(call.arguments) == {**ON_BRANCH, "tag": "2013-q1", "plan_id": "5f0c7a"}
+    assert page.at.query_params["id"] == call.operation_id
+
+
 def test_a_tag_that_exists_is_moved_only_when_asked(services: PretendServices) -> None:
     page = typed(opened(services, "create-tag", what="9"), "do-name", "2013-q1")
     assert "There is a tag `2013-q1` already" in page.text
@@ -360,6 +367,7 @@ def test_a_button_of_the_page_opens_its_dialog(
         ("do-revert", "revert", "9"),
         ("do-pick", "cherry-pick", "9"),
         ("delete-tag-0", "delete-tag", "2013-q1"),
+        ("rollback-tag-0", "rollback", "tag:2013-q1"),
     ],
 )
 def test_a_button_beside_a_snapshot_opens_its_dialog(
