@@ -16,7 +16,7 @@ from core.quality.work import QualityWork
 from core.spark.profile_pass import ProfilePass
 from core.spark.row_compare import compare_rows
 from core.spark.row_engine import SparkRowEngine
-from core.spark.session import SparkSettings, WarmSession, open_session
+from core.spark.session import SparkSettings, WarmSession, cancelled, open_session
 from core.sql.answer import Answer
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
@@ -31,6 +31,7 @@ class WarmRows(SparkRowEngine):
         self._settings = settings
         self._lock = threading.Lock()
         self._opened: WarmSession | None = None
+        self._is_cancelled = self._is_ending = False
         self.state = "cold"
 
     def keep(self, operation_id: str, answer: Answer) -> None:
@@ -81,10 +82,16 @@ class WarmRows(SparkRowEngine):
         return found
 
     def cancel(self) -> None:
-        """Stop what runs now; the running call raises."""
+        """Stop what runs now, or waits for Spark to start; the running call raises."""
+        self._is_cancelled = True
         session = self._opened
         if session is not None:
             session.cancel()
+
+    def end(self) -> None:
+        """Stop what runs, and whatever asks for rows from now on: the process is about to end."""
+        self._is_ending = True
+        self.cancel()
 
     def close(self) -> None:
         """Stop Spark."""
@@ -96,14 +103,19 @@ class WarmRows(SparkRowEngine):
 
     def _open(self) -> WarmSession:
         with self._lock:
+            if self._is_ending:
+                raise cancelled()
             if self._opened is None:
-                self.state = "starting"
+                self._is_cancelled, self.state = False, "starting"
                 try:
                     self._opened = open_session(spark_settings(self._settings))
                 except PaimonError as error:
                     self.state = error.message
                     raise
                 self.state = "warm"
+                # Spark takes seconds to start, and cannot be stopped meanwhile.
+                if self._is_cancelled:
+                    raise cancelled()
             return self._opened
 
 

@@ -86,7 +86,7 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
             elif _is_idle(settings, time.monotonic() - busy_until):
                 _log.info("no job for %.0f seconds: the worker ends", settings.idle_seconds)
                 break
-        rows.cancel()
+        rows.end()
         pulse.beat(is_last=True)
     rows.close()
 

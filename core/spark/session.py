@@ -151,14 +151,19 @@ class WarmSession:
         told: tuple[int, int | None] | None = None
         while not wait_for([future], timeout=_POLL_SECONDS).done:
             if stop.is_set():
-                raise PaimonError(
-                    "The run was cancelled. Nothing was published; start it again when you like.",
-                    kind=ErrorKind.CANCELLED,
-                )
+                raise cancelled()
             counts = watch.counts(group)
             if counts != told:
                 progress(*counts)
                 told = counts
+
+
+def cancelled() -> PaimonError:
+    """What a run raises that somebody stopped."""
+    return PaimonError(
+        "The run was cancelled. Nothing was published; start it again when you like.",
+        kind=ErrorKind.CANCELLED,
+    )
 
 
 def open_session(settings: SparkSettings) -> WarmSession:

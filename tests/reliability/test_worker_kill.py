@@ -197,8 +197,12 @@ def _run(client: JobClient, **arguments: Argument) -> JobView:
 
 
 def _is_verifying(client: JobClient, job: str) -> bool:
-    view = client.get(job)
-    return view.state is JobState.RUNNING and view.step == "verify files"
+    view, worker = client.get(job), client.worker()
+    # Until a worker that is back has taken the job up, what its predecessor said stands. The
+    # database of jobs keeps whole seconds.
+    begun = -1 if worker is None else worker.started_millis // 1_000
+    is_taken_up = 0 <= begun <= (view.started_millis or 0) // 1_000
+    return is_taken_up and view.state is JobState.RUNNING and view.step == "verify files"
 
 
 def _end(client: JobClient, number: signal.Signals) -> None:

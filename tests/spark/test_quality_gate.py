@@ -364,7 +364,7 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     with pytest.raises(PaimonError, match=r"db\.t\.yaml: Line 3: rules\[1\]\.rule is 'not_nul'"):
         table.run("merge_branch", "broken", branch="dev")
     table.keep_rules(_CODE)
-    judged = {"known": {"a": "main", "b": "dev"}, "new": {"a": "main@1", "b": "main@2"}}
+    judged = {"known": {"a": "main", "b": "dev"}, "new": {"a": "main@1", "b": "main@3"}}
     for name, sides in judged.items():
         table.run("check_rules", f"judged-{name}", **sides)
     found = [table.kept[f"judged-{name}"].rows.to_pylist()[0] for name in judged]
