@@ -16,6 +16,7 @@ DELAYS = {"db": "air", "table": "delays"}
 FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
 TABLE = Identifier(database="air", table="delays")
 _RESULT, _TAKE = 5, 6
+_LOOKS = 120
 
 
 def test_an_option_settles_a_conflict_by_a_link(
@@ -165,15 +166,14 @@ def _put(seen: Visit, line: int, column: int, text: str) -> None:
 
 def _sees_line(seen: Visit, number: int, end: list[str]) -> None:
     """Wait until a line of the editor ends so; its columns end with result, take, decided by."""
-    seen.page.wait_for_function(
-        """([number, end]) => {
-            const rows = document.querySelectorAll('[data-testid="stDataFrame"] canvas tbody tr');
-            if (!rows[number]) return false;
-            const cells = [...rows[number].querySelectorAll('td')].map(cell => cell.textContent);
-            return JSON.stringify(cells.slice(-end.length)) === JSON.stringify(end);
-        }""",
-        arg=[number, end],
-    )
+    line = seen.page.locator('[data-testid="stDataFrame"] canvas tbody tr').nth(number)
+    cells: list[str] = []
+    for _ in range(_LOOKS):
+        cells = line.locator("td").all_text_contents()
+        if cells[-len(end) :] == end:
+            break
+        seen.page.wait_for_timeout(250)
+    assert cells[-len(end) :] == end
     seen.settle()
 
 
