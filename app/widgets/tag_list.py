@@ -18,8 +18,8 @@ _NAME = Column(label="Tag", weight=2.4)
 _SNAPSHOT = Column(label="Snapshot", weight=1.0)
 _WHEN = Column(label="Committed", weight=1.4)
 _KEPT = Column(label="Kept", weight=1.2)
-_BASE = Column(label="Base of", weight=1.7)
-_ACTIONS = Column(label="", weight=2.0)
+_BASE = Column(label="Base of", weight=1.4)
+_ACTIONS = Column(label="", weight=2.6)
 _COLUMNS = (_NAME, _SNAPSHOT, _WHEN, _KEPT, _BASE, _ACTIONS)
 
 
