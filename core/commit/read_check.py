@@ -1,8 +1,8 @@
 """Whether rows that a commit was computed from still stand: nothing read and changed is lost.
 
 A statement such as UPDATE reads rows at a head and writes what becomes of them. Where somebody else
-wrote rows with the same keys in between, it would put back values from before. Paimon does not
-look; it lets the later of both win.
+wrote rows with the same keys in between, it would put back values from before: files at level 0
+are added without a look at the others.
 """
 
 from dataclasses import dataclass
