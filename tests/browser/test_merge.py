@@ -16,7 +16,6 @@ DELAYS = {"db": "air", "table": "delays"}
 FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
 TABLE = Identifier(database="air", table="delays")
 _RESULT, _TAKE = 5, 6
-_TRIES, _LOOKS = 4, 80
 
 
 def test_an_option_settles_a_conflict_by_a_link(
@@ -97,15 +96,17 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.open("conflicts", **group)
     other = visit(console, scheme="dark").open("conflicts", **group)
 
-    _put(seen, 0, _RESULT, "42", "ada")
+    _put(seen, 0, _RESULT, "42")
     _sees_line(seen, 0, ["0", "5", "7", "42", "edit", "ada"])
-    _put(seen, 1, _RESULT, "soon", "'soon' is no value of column 'dep_delay'")
+    _put(seen, 1, _RESULT, "soon")
+    seen.sees("'soon' is no value of column 'dep_delay'")
     _sees_line(seen, 1, ["1", "6", "8", "", "open", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
     _sees_line(other, 0, ["", "open", ""])
-    _put(other, 0, _TAKE, "theirs", "Somebody has decided this in the meantime: dep_delay")
+    _put(other, 0, _TAKE, "theirs")
+    other.sees("Somebody has decided this in the meantime: dep_delay")
     _sees_line(other, 0, ["42", "edit", "ada"])
-    _put(other, 1, _TAKE, "theirs", "ada")
+    _put(other, 1, _TAKE, "theirs")
     _sees_line(other, 1, ["8", "theirs", "ada"])
     other.keep_picture("resolver-dark", update=update_screenshots)
 
@@ -141,32 +142,8 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
 
 
-def _put(seen: Visit, line: int, column: int, text: str, answer: str) -> None:
-    """Type into a cell of the editor until the line has the answer, or the page says the sentence.
-
-    An editor that is drawn anew while somebody types drops it: the cell then looks as it did
-    before, and whoever sees that types again.
-    """
-    page = seen.page.locator(".st-key-page")
-    for _ in range(_TRIES):
-        _type(seen, line, column, text)
-        for _ in range(_LOOKS):
-            is_said = " " in answer and answer in page.inner_text()
-            if is_said or answer in _cells(seen, line):
-                seen.settle()
-                return
-            seen.page.wait_for_timeout(250)
-    raise AssertionError(f"no {answer!r} after {text!r}: {_cells(seen, line)}")
-
-
-def _cells(seen: Visit, line: int) -> list[str]:
-    """What a line of the editor shows."""
-    lines = seen.page.locator('[data-testid="stDataFrame"] canvas tbody tr')
-    return lines.nth(line).locator("td").all_text_contents()
-
-
-def _type(seen: Visit, line: int, column: int, text: str) -> None:
-    """Type into a cell, as the keyboard does it."""
+def _put(seen: Visit, line: int, column: int, text: str) -> None:
+    """Type into a cell of the editor, as the keyboard does it."""
     editor = seen.page.locator('[data-testid="stDataFrame"]')
     editor.locator("canvas tbody td").first.wait_for(state="attached")
     box = editor.bounding_box()
@@ -175,24 +152,31 @@ def _type(seen: Visit, line: int, column: int, text: str) -> None:
     for _ in range(5):
         # A grid that is being drawn anew takes no keys.
         seen.page.mouse.click(box["x"] + 40, box["y"] + 32 * (line + 1) + 16)
+        seen.keeps_up()
         for _ in range(column):
             seen.page.keyboard.press("ArrowRight")
+            seen.keeps_up()
         seen.page.keyboard.press("Enter")
         seen.page.wait_for_timeout(1_000)
         if typed.count():
             break
     seen.page.keyboard.type(text)
     expect(typed).to_have_value(text)
+    seen.keeps_up()
     seen.page.keyboard.press("Enter")
 
 
 def _sees_line(seen: Visit, number: int, end: list[str]) -> None:
     """Wait until a line of the editor ends so; its columns end with result, take, decided by."""
-    for _ in range(_LOOKS):
-        if _cells(seen, number)[-len(end) :] == end:
-            break
-        seen.page.wait_for_timeout(250)
-    assert _cells(seen, number)[-len(end) :] == end
+    seen.page.wait_for_function(
+        """([number, end]) => {
+            const rows = document.querySelectorAll('[data-testid="stDataFrame"] canvas tbody tr');
+            if (!rows[number]) return false;
+            const cells = [...rows[number].querySelectorAll('td')].map(cell => cell.textContent);
+            return JSON.stringify(cells.slice(-end.length)) === JSON.stringify(end);
+        }""",
+        arg=[number, end],
+    )
     seen.settle()
 
 

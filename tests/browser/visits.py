@@ -50,6 +50,16 @@ class Visit:
         expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
         return self
 
+    def keeps_up(self) -> None:
+        """Wait until the page has dealt with what was done so far.
+
+        Keys come faster than from any person: one that arrives before the page was drawn with what
+        the last one did is answered as if that had not been.
+        """
+        self.page.evaluate(
+            "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done)))"
+        )
+
     def leave(self) -> None:
         """Close the tab, and leave nothing behind that the next one would find."""
         self.page.evaluate("try { localStorage.clear(); sessionStorage.clear() } catch {}")
