@@ -134,8 +134,8 @@ def find_index_conflict(
     return None
 
 
-def find_rows_written_since(added: pa.Table, later: pa.Table, key_type: RowType) -> pa.Table:
-    """The files that came or went meanwhile and may hold keys that a commit writes.
+def meets_keys(added: pa.Table, later: pa.Table, key_type: RowType) -> bool:
+    """Whether files that came or went may hold keys that a commit writes.
 
     Args:
         added: Columns of MANIFEST_ENTRY: what the commit adds. What it adds to one bucket counts
@@ -144,15 +144,18 @@ def find_rows_written_since(added: pa.Table, later: pa.Table, key_type: RowType)
         key_type: The trimmed primary key; without columns every file of a bucket counts.
     """
     ranges: dict[tuple[bytes, int], list[tuple[Any, ...]]] = defaultdict(list)
-    for each in added.select(_RANGED).to_pylist():
+    for each in added.select(["partition", "bucket", "min_key", "max_key"]).to_pylist():
         keys = (decode_row(each[name], key_type.types) for name in ("min_key", "max_key"))
         ranges[each["partition"], each["bucket"]] += keys
-    found = [later.slice(0, 0)]
-    for (partition, bucket), both in ranges.items():
+
+    def beside(partition: bytes, bucket: int) -> pa.Table:
         place = ScanFilter(partitions=frozenset([partition]), buckets=frozenset([bucket]))
-        beside = filter_entries(later, place)
-        found.append(filter_by_key(beside, (min(both), max(both)), key_type))
-    return pa.concat_tables(found)
+        return filter_entries(later, place)
+
+    return any(
+        filter_by_key(beside(*place), (min(keys), max(keys)), key_type).num_rows
+        for place, keys in ranges.items()
+    )
 
 
 def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from core.commit.commit_changes import Changes
 from core.commit.commit_message import NO_FILES
-from core.commit.conflict_detection import Problem, Rule, find_rows_written_since
+from core.commit.conflict_detection import Problem, Rule, meets_keys
 from core.commit.own_commit import snapshots_since
 from core.errors import NotFound
 from core.format.json_text import JsonObject
@@ -89,7 +89,7 @@ def find_changed_rows(
         )
     for snapshot in since:
         later = _files_that_changed(table, before, snapshot, changes.partitions)
-        if find_rows_written_since(changes.added, later, schema.key_type).num_rows:
+        if meets_keys(changes.added, later, schema.key_type):
             return Problem(
                 rule=Rule.ROWS_CHANGED,
                 message=f"Snapshot {snapshot.id} of {snapshot.commit_user!r} wrote rows with the "
