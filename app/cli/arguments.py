@@ -37,6 +37,10 @@ TableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_NAME.")
 ]
 
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
+]
 OverrideGateOption = Annotated[
     str | None,
     typer.Option(

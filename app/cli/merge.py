@@ -9,6 +9,7 @@ import typer
 from app.cli.arguments import (
     JsonOption,
     OverrideGateOption,
+    PolicyOption,
     WarehouseOption,
     named_table,
     open_services,
@@ -81,10 +82,7 @@ def merge(
         Isolation | None,
         typer.Option("--isolation", help="Whether such a delete or update counts for them."),
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
-    ] = None,
+    policy: PolicyOption = None,
     reason: ReasonOption = None,
     override_gate: OverrideGateOption = None,
     plan_again: Annotated[

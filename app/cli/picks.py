@@ -1,6 +1,5 @@
 """The commands that bring or take back a single snapshot."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from app.cli.arguments import (
     BranchOption,
     JsonOption,
     OverrideGateOption,
+    PolicyOption,
     TableArgument,
     WarehouseOption,
     named_table,
@@ -22,11 +22,6 @@ from core.format.identifier import MAIN_BRANCH
 from core.procedures.call import Argument
 
 picks = typer.Typer()
-
-PolicyOption = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
-]
 
 
 @picks.command()

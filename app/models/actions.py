@@ -13,7 +13,6 @@ DO: Final = "do"
 WHAT: Final = "what"
 """The parameters of an address that open a dialog: the action, and what it is about."""
 
-
 TAG_PREFIX: Final = "tag:"
 """What a subject begins with that is a tag, where it may be a snapshot as well."""
 
@@ -62,6 +61,11 @@ class Form:
     arguments: Mapping[str, Argument]
     label: str
     icon: str
+
+
+def snapshot_id(what: str | None) -> int | None:
+    """Return the snapshot that an address speaks of; None where it names none."""
+    return int(what) if what and what.isdecimal() else None
 
 
 def name_problem(name: str, taken: tuple[str, ...]) -> str | None:

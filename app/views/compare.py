@@ -40,7 +40,7 @@ def show() -> None:
         return
     identifier, found = picked
     show_table_header(identifier, found, PageName.COMPARE, title="Compare")
-    branches = list(dict.fromkeys([MAIN_BRANCH, *found.branches]))
+    branches = found.branches_with_main
     before = state.parameter("cmp_a") or MAIN_BRANCH
     after = state.parameter("cmp_b") or _other(identifier)
     show_choice([*branches, *(f"tag:{name}" for name in found.tags)], before, after)

@@ -35,7 +35,7 @@ def show() -> None:
     with st.skeleton(height=300):
         items = reads.schemas(identifier)
     show_table_header(identifier, summary, PageName.SCHEMAS)
-    branches = list(dict.fromkeys([MAIN_BRANCH, *summary.branches]))
+    branches = summary.branches_with_main
     left, right = _sides(identifier, items, branches)
     with guarded("The two schemas cannot be compared."):
         _show_comparison(identifier, branches, left, right)

@@ -21,9 +21,9 @@ from app.widgets.snapshot_inspector import show_snapshot
 from app.widgets.table_picker import here, pick_table, show_table_header
 from app.widgets.tag_dialogs import TagDialogs
 from app.widgets.tag_list import show_tags
-from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
-from core.procedures.browse_values import SnapshotItem, TableSummary
+from core.procedures.browse_values import SnapshotItem
 
 _CHART = "snapshot-timeline"
 _TABLE = "snapshot-table"
@@ -42,7 +42,8 @@ def show() -> None:
     if not items:
         st.info(f"No commit yet on {code(identifier.branch)}. The first one appears here.")
         return
-    _show_controls(identifier, summary)
+    others = [name for name in summary.branches_with_main if name != identifier.branch]
+    _show_controls(others)
     selected = _selected(items)
     left, right = _two_panes()
     with left:
@@ -54,19 +55,14 @@ def show() -> None:
     with right:
         _show_reuse(items)
         if selected is not None:
-            show_snapshot(
-                identifier,
-                selected,
-                is_head=selected is items[0],
-                has_others=bool(_others(identifier, summary)),
-            )
-    picks = snapshot_dialogs(identifier, _others(identifier, summary), here())
+            is_head = selected is items[0]
+            show_snapshot(identifier, selected, is_head=is_head, has_others=bool(others))
+    picks = snapshot_dialogs(identifier, others, here())
     show_dialog({**TagDialogs(identifier, here()).all(), **picks})
     show_same_as("snapshots", identifier.table_name, "--branch", identifier.branch)
 
 
-def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
-    others = _others(identifier, summary)
+def _show_controls(others: Sequence[str]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
         st.pills(
             "Kinds", [kind.lower() for kind in CommitKind], selection_mode="multi", key="sn_kind",
@@ -90,12 +86,6 @@ def _show_controls(identifier: Identifier, summary: TableSummary) -> None:
             "Axis", list(TimelineAxis), default=TimelineAxis.SNAPSHOTS, key="sn_axis",
             bind="query-params", required=True, label_visibility="collapsed",
         )  # fmt: skip
-
-
-def _others(identifier: Identifier, summary: TableSummary) -> list[str]:
-    """Return the other branches of the table."""
-    names = dict.fromkeys([MAIN_BRANCH, *summary.branches])
-    return [name for name in names if name != identifier.branch]
 
 
 def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.DeltaGenerator]:

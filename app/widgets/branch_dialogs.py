@@ -1,15 +1,24 @@
 """The forms of a branch's life: create, rename, protect, drop, replace main, pin."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import streamlit as st
 
 from app import reads, state
-from app.models.actions import Action, Form, Start, millis_of, name_problem, start_arguments
+from app.models.actions import (
+    Action,
+    Form,
+    Start,
+    millis_of,
+    name_problem,
+    snapshot_id,
+    start_arguments,
+)
 from app.models.location import Location
 from app.models.wording import code, plain
 from app.widgets.confirm import reason_field
+from app.widgets.dialogs import Dialogs
 from app.widgets.preview import show_command
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.procedures.browse_values import BranchItem
@@ -28,7 +37,7 @@ class BranchDialogs:
         self._items = items
         self._place = place
 
-    def all(self) -> dict[Action, tuple[str, Callable[[str | None], None]]]:
+    def all(self) -> Dialogs:
         """Title and drawing of each dialog."""
         name = plain(self._branch)
         return {
@@ -149,7 +158,7 @@ class BranchDialogs:
                 )  # fmt: skip
             case Start.SNAPSHOT:
                 ids = [item.id for item in reads.snapshots(branch) if item.snapshot is not None]
-                wanted = int(start_at) if start_at and start_at.isdecimal() else None
+                wanted = snapshot_id(start_at)
                 return st.selectbox(
                     "Snapshot", ids, index=ids.index(wanted) if wanted in ids else None,
                     key="do-snapshot", placeholder="Choose a snapshot", filter_mode="contains",

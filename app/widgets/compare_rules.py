@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import reads
 from app.models.wording import code, plain
-from app.widgets.gates import show_judgement, show_rules
+from app.widgets.gates import CHECK_RULES, show_judgement, show_rules
 from app.widgets.job_here import follow_here, job_here, start_here
 from core.diff.state_diff import StateDiff
 from core.format.identifier import Identifier
@@ -14,7 +14,6 @@ from core.jobs.progress import JobState
 from core.procedures.call import Argument
 
 _JOB = "cmp_rules"
-_PROCEDURE = "check_rules"
 
 
 def show_rules_of_sides(identifier: Identifier, diff: StateDiff) -> None:
@@ -39,5 +38,5 @@ def show_rules_of_sides(identifier: Identifier, diff: StateDiff) -> None:
     show_rules(rules, "Rules", "They are judged on B; one that fails on A too only warns.")
     st.button(
         "Judge both sides", icon=":material/rule:", key="cmp-judge", on_click=start_here,
-        args=(_JOB, subject, _PROCEDURE, arguments),
+        args=(_JOB, subject, CHECK_RULES, arguments),
     )  # fmt: skip

@@ -1,12 +1,16 @@
 """Dialogs that an address opens: `do` names the action, `what` its subject."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import streamlit as st
 
 from app import state
 from app.models.actions import DO, WHAT, Action
 from app.models.wording import code
+
+Dialogs: TypeAlias = Mapping[Action, tuple[str, Callable[[str | None], None]]]
+"""Title of each action's dialog, and what draws it from the address's `what`."""
 
 
 def offer(
@@ -16,11 +20,11 @@ def offer(
     st.button(label, icon=icon, key=key, on_click=_open, args=(action, what))
 
 
-def show_dialog(dialogs: Mapping[Action, tuple[str, Callable[[str | None], None]]]) -> None:
+def show_dialog(dialogs: Dialogs) -> None:
     """Open the dialog that the address asks for, where the page has it.
 
     Args:
-        dialogs: Title of each action's dialog, and what draws it from the address's `what`.
+        dialogs: Those of the page.
     """
     wanted = state.parameter(DO)
     if wanted is None:

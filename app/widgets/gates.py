@@ -17,7 +17,7 @@ from core.procedures.quality_gate import STAGE
 from core.quality.gate import Finding, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
-_CHECK = "check_rules"
+CHECK_RULES = "check_rules"
 _MARKS = {
     GateVerdict.PASS: ":green[✓] pass",
     GateVerdict.INFO: ":blue[i] info",
@@ -66,7 +66,7 @@ def show_judgement(job: JobView, title: str = "Quality gate") -> None:
         job: The job.
         title: What the findings are called.
     """
-    if job.name != _CHECK and not any(step.name == STAGE for step in job.steps):
+    if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
         return
     try:
         found = findings_of(reads.answer(job.id).rows.to_pylist())

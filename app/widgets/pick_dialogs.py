@@ -1,21 +1,20 @@
 """The forms that take back, or bring elsewhere, what one snapshot or operation did."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
-from app.models.actions import Action, Form
+from app.models.actions import Action, Form, snapshot_id
 from app.models.location import Location
 from app.models.wording import plain
 from app.widgets.confirm import reason_field
+from app.widgets.dialogs import Dialogs
 from app.widgets.preview import show_command
 from core.format.identifier import Identifier
 from core.procedures.call import Argument
 
-_Dialogs = dict[Action, tuple[str, Callable[[str | None], None]]]
 
-
-def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Location) -> _Dialogs:
+def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Location) -> Dialogs:
     """Title and drawing of the dialogs about a snapshot of a branch; its id is in the address.
 
     Args:
@@ -26,7 +25,8 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
 
     def revert(snapshot: str | None) -> None:
         arguments: dict[str, Argument] = {
-            "table": identifier.full_name, "snapshot": _number(snapshot), "reason": reason_field(),
+            "table": identifier.full_name, "snapshot": snapshot_id(snapshot),
+            "reason": reason_field(),
         }  # fmt: skip
         _show_revert(arguments, f"Revert snapshot {snapshot}", place)
 
@@ -40,7 +40,7 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
             return
         arguments: dict[str, Argument] = {
             "table": identifier.table_name, "branch": identifier.branch,
-            "snapshot": _number(snapshot), "target": target, "reason": reason,
+            "snapshot": snapshot_id(snapshot), "target": target, "reason": reason,
         }  # fmt: skip
         form = Form(
             procedure="cherry_pick",
@@ -57,7 +57,7 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
     }
 
 
-def operation_dialogs(identifier: Identifier, place: Location) -> _Dialogs:
+def operation_dialogs(identifier: Identifier, place: Location) -> Dialogs:
     """The dialog that takes back what an operation added to a branch; its id is in the address."""
 
     def revert(operation: str | None) -> None:
@@ -76,7 +76,3 @@ def _show_revert(arguments: dict[str, Argument], label: str, place: Location) ->
     st.caption("A new snapshot takes back what this one did. What came later stays.")
     form = Form(procedure="revert", arguments=arguments, label=label, icon=":material/undo:")
     show_command(form, place)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None

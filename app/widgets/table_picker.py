@@ -95,7 +95,7 @@ def show_table_header(
 def pick_branch(summary: TableSummary, page: PageName) -> None:
     """Draw the branch picker; a choice changes the address."""
     current = here().branch_or_main
-    names = list(dict.fromkeys([MAIN_BRANCH, *summary.branches]))
+    names = summary.branches_with_main
     key = f"branch-picker-{page}-{current}"
     st.selectbox(
         "Branch",

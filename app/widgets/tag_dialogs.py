@@ -1,14 +1,13 @@
 """The forms about one snapshot: name it, take a name away, make it the head again."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from app import reads
-from app.models.actions import KEPT_FOR, TAG_PREFIX, Action, Form, kept_for
+from app.models.actions import KEPT_FOR, TAG_PREFIX, Action, Form, kept_for, snapshot_id
 from app.models.location import Location
 from app.models.wording import code, plain
 from app.widgets.confirm import reason_field
+from app.widgets.dialogs import Dialogs
 from app.widgets.preview import show_command
 from core.format.identifier import Identifier
 from core.procedures.call import Argument
@@ -24,7 +23,7 @@ class TagDialogs:
         self._identifier = identifier
         self._place = place
 
-    def all(self) -> dict[Action, tuple[str, Callable[[str | None], None]]]:
+    def all(self) -> Dialogs:
         """Title and drawing of each dialog."""
         name = plain(self._identifier.branch)
         return {
@@ -45,7 +44,7 @@ class TagDialogs:
         taken = name in {item.name for item in reads.tags(self._identifier)}
         moves = right.checkbox("Move the tag of this name here", key="do-move") if taken else False
         arguments: dict[str, Argument] = {
-            "table": self._identifier.full_name, "tag": name, "snapshot": _number(snapshot),
+            "table": self._identifier.full_name, "tag": name, "snapshot": snapshot_id(snapshot),
             "time_retained": kept_for(words), "replace": moves or None,
         }  # fmt: skip
         if name and (moves or not taken):
@@ -69,7 +68,7 @@ class TagDialogs:
             st.caption("For operators: the newer snapshots leave the history into a rescue branch.")
         arguments: dict[str, Argument] = {
             "table": self._identifier.full_name, "tag": tag,
-            "snapshot": None if tag is not None else _number(place),
+            "snapshot": None if tag is not None else snapshot_id(place),
             "cut": True if way == _CUTS else None, "reason": reason_field(),
         }  # fmt: skip
         label = f"Roll {plain(self._identifier.branch)} back to {plain(tag or str(place))}"
@@ -78,7 +77,3 @@ class TagDialogs:
     def _show(self, procedure: str, arguments: dict[str, Argument], label: str, icon: str) -> None:
         form = Form(procedure=procedure, arguments=arguments, label=label, icon=icon)
         show_command(form, self._place)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None

@@ -1,18 +1,15 @@
 """Taking an operation back: what comes again, what stands in the way."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from app.models.actions import Action, Form
 from app.models.location import Location
+from app.widgets.dialogs import Dialogs
 from app.widgets.preview import show_command
 from core.format.identifier import Identifier
 
 
-def undo_dialogs(
-    identifier: Identifier, place: Location
-) -> dict[Action, tuple[str, Callable[[str | None], None]]]:
+def undo_dialogs(identifier: Identifier, place: Location) -> Dialogs:
     """Title and drawing of the dialog; the operation comes with the address."""
 
     def draw(operation_id: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from core.errors import PaimonError
-from core.format.identifier import Identifier
+from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -77,6 +77,11 @@ class TableSummary:
     consumers: tuple[tuple[str, int], ...]
     branch_options: tuple[tuple[str, str], ...]
     events: tuple[LineageEvent, ...]
+
+    @property
+    def branches_with_main(self) -> tuple[str, ...]:
+        """All branches, main first."""
+        return tuple(dict.fromkeys([MAIN_BRANCH, *self.branches]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
