@@ -58,6 +58,8 @@ def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) ->
         _stop_on_signals(stopping)
     while not stopping.is_set():
         with worker_lock(settings.lock_path):
+            # With the lock held again, the last heartbeat of a dead worker would pass for life.
+            settings.heartbeat_path.unlink(missing_ok=True)
             _run_until_idle(settings, stopping)
         # A job that came while this worker was ending found it alive, and started no other.
         if stopping.is_set() or not _has_work(settings):

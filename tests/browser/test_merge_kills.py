@@ -42,13 +42,17 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     for stage in _STAGES:
         _kill(services, lambda stage=stage: [each.step for each in services.jobs()] == [stage])
         job_id = _job_of(ada)
+        _sees_stop(ada, services, job_id, "the target is unchanged")
+        assert not published.exists(), stage
         if stage == _STAGES[0]:
+            # Who asks for the same merge gets the same job, and with it a worker.
             _press(bob)
             assert _job_of(bob) == job_id
-        _goes_on(ada, services, job_id, "the target is unchanged")
-        assert not published.exists(), stage
+        else:
+            _resume(ada)
     _kill(services, published.exists)
-    _goes_on(ada, services, job_id, "Publishing was cut off")
+    _sees_stop(ada, services, job_id, "Publishing was cut off")
+    _resume(ada)
 
     ada.sees("is done.")
     bob.sees("is done.")
@@ -89,19 +93,33 @@ def _job_of(seen: Visit) -> str:
 
 
 def _kill(services: Services, is_there: Callable[[], bool]) -> None:
-    """Kill the worker once it has come to a place."""
+    """Kill the worker once it lives and has come to a place; returns when it is gone."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not is_there():
+    # What a job says of itself may be its last worker's word.
+    while not (_is_alive(services) and is_there()):
         assert time.monotonic() < deadline, "the worker does not get there"
         time.sleep(0.005)
     worker = services.worker()
     assert worker is not None
     os.kill(worker.process_id, signal.SIGKILL)
+    while _is_alive(services):
+        assert time.monotonic() < deadline, "the worker outlives its end"
+        time.sleep(0.005)
 
 
-def _goes_on(seen: Visit, services: Services, job_id: str, says: str) -> None:
-    """See that the page tells of the stop, and let the job go on from there."""
+def _is_alive(services: Services) -> bool:
+    worker = services.worker()
+    return worker is not None and worker.is_alive
+
+
+def _sees_stop(seen: Visit, services: Services, job_id: str, says: str) -> None:
+    """See that the page tells of the stop, which lasts as long as nobody starts a worker."""
+    stopped = services.job(job_id)
+    assert stopped.state is JobState.INTERRUPTED
+    assert says in stopped.message
     seen.sees("stopped in the middle.")
-    seen.sees(says)
-    assert services.job(job_id).state is JobState.INTERRUPTED
+    seen.sees(stopped.message)
+
+
+def _resume(seen: Visit) -> None:
     seen.page.get_by_role("button", name="Resume").click()
