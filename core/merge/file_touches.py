@@ -17,8 +17,8 @@ class FileTouch:
 
     Attributes:
         operation: What they were to rows: an update where one of several was.
-        files: The files of the base that they touched.
-        added: Identities of the files that they wrote.
+        files: The files that they touched, or of which these had been made since the base.
+        added: Identities of the files that they wrote, also of those that were written again.
         is_gone: Whether the file was given up; else rows of it are hidden or shown again.
     """
 
@@ -43,8 +43,15 @@ def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey,
     gone = {keys[each] for each in side.removed}
     touched = gone | side.masks.keys()
     by_file: dict[MaskKey, list[tuple[Step, frozenset[MaskKey]]]] = {key: [] for key in touched}
+    made_of: dict[MaskKey, frozenset[MaskKey]] = {}
     for step in side.steps:
-        files = frozenset(keys[each] for each in step.removed) | step.masked
+        changed = {keys[each] for each in step.removed} | step.masked
+        files = frozenset(root for key in changed for root in made_of.get(key, frozenset({key})))
+        # Who touches a file again touches what it was made of.
+        for key in (keys[each] for each in step.added):
+            made_of[key] = frozenset(root for root in files if root[:2] == key[:2]) or frozenset(
+                {key}
+            )
         for key in files & touched:
             by_file[key].append((step, files))
     return {key: _touch(key, by_file[key], keys, is_gone=key in gone) for key in touched}

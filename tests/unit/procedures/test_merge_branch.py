@@ -377,6 +377,26 @@ def test_a_policy_settles_a_file_that_both_updated(bench: BranchBench, take: str
     assert names(bench) == {"updated-main" if take == "ours" else "updated-dev"}
 
 
+@pytest.mark.parametrize(("take", "left"), [("ours", "again-main"), ("theirs", "again-dev")])
+def test_what_was_made_of_an_updated_file_goes_with_it(
+    bench: BranchBench, take: str, left: str
+) -> None:
+    for branch in ("main", "dev"):
+        for old, name in (("base", f"updated-{branch}"), (f"updated-{branch}", f"again-{branch}")):
+            commit(bench, branch=branch, new=data_files([name], total_buckets=-1), gone=[old])
+    merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    assert names(bench) == {left}
+
+
+def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(bench: BranchBench) -> None:
+    for old, name, rows in (("base", "fewer", 8), ("fewer", "fewest", 5)):
+        new = data_files([name], total_buckets=-1, rows=rows)
+        commit(bench, branch="dev", new=new, gone=[old])
+    commit(bench, gone=["base"])
+    merge(bench)
+    assert names(bench) == set()
+
+
 def test_a_policy_settles_an_option_that_both_set(bench: BranchBench) -> None:
     for branch, value in (("main", "3"), ("dev", "4")):
         table = bench.table(branch)
