@@ -231,7 +231,10 @@ def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[s
         case MergeVerdict.CLEAN:
             return (
                 f"Bring {source}{_since(ahead, 'commit')} into {target}{_since(behind, 'since')}.",
-                "Nothing collides: files move, no row is read or written.",
+                "Nothing collides: files move, no row is read or written."
+                if not plan.cost.files_joined
+                else f"Nothing collides: {plural(plan.cost.files_joined, 'file')} of which both "
+                "sides deleted rows will be written again; the others move.",
             )
         case MergeVerdict.UNDECIDED:
             number = plan.cost.buckets_to_compare
@@ -330,6 +333,8 @@ def _figures(plan: MergePlan, changed: SchemaDiff | None) -> list[Figure]:
         figures.insert(3, restored)
     if plan.conflicts:
         figures.append(Figure(label="Conflicts", value=count(len(plan.conflicts))))
+    if cost.files_joined:
+        figures.append(Figure(label="Files written again", value=count(cost.files_joined)))
     if cost.buckets_to_compare:
         figures.append(Figure(label="Buckets to compare", value=count(cost.buckets_to_compare)))
     return figures

@@ -241,16 +241,16 @@ def diff_keyed(before: pa.Table, after: pa.Table, work: RowDiffWork) -> pa.Table
     return pa.concat_tables(parts)
 
 
-def counted_rows(rows: pa.Table, work: RowDiffWork) -> pa.Array:
+def counted_rows(rows: pa.Table, types: Sequence[DataType]) -> pa.Array:
     """Rows as bytes that are equal exactly where the rows are: NaN is one value, and so is zero.
 
     Args:
-        rows: In the columns of `arrow_columns`.
-        work: What is compared.
+        rows: Columns of these types.
+        types: Of the table.
     """
     plain = [_plain_floats(_whole(column)) for column in rows.columns]
     table = pa.table(plain, names=rows.column_names)
-    return encode_rows(table, [column.type for column in work.columns])
+    return encode_rows(table, types)
 
 
 def _plain_floats(column: pa.Array) -> pa.Array:

@@ -88,8 +88,11 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
     """
     # Where a merge took files as the source had compacted them, these stand for what they hold.
     compactions = (*base.compactions, *side.compactions)
+    masks = masks_since(base.masks, side.masks)
+    hidden = {each for each, key in keys_of(side.entries) if key in masks}
     then, gone_then = _as_written(base, compactions)
-    now, gone_now = _as_written(side, compactions)
+    # Of what a compaction wrote rows are hidden: only who has it can hide them as well.
+    now, gone_now = _as_written(side, [each for each in compactions if not each.after & hidden])
     for compaction in base.compactions:
         if not compaction.after:
             # It left nothing: a merge that took the bucket as compacted took these rows too.
@@ -99,7 +102,6 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
     removed = (gone_now - gone_then) | (then - now)
     # Nothing is hidden of what is not there.
     gone = {key for _, key in keys_of(files_in(removed, side, base))}
-    masks = masks_since(base.masks, side.masks)
     return TableChanges(
         log=side,
         base_log=base,

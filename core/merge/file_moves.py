@@ -12,6 +12,7 @@ from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.conflict import Conflict, ConflictKind, Take
+from core.merge.joined_deletes import JoinedDeletes
 
 
 class Strategy(StrEnum):
@@ -108,6 +109,8 @@ class FileMoves:
             are none, the rows that are written hold all that the source changed.
         adopts_index: Buckets whose index files (hash index, deletion vectors) become the source's.
         masks: The deletion vectors that files of a table without a primary key get; empty ones go.
+        joins: Files whose rows are written again without those that either side deleted; those of
+            the target are among `remove`.
         brings_back: Whether a file comes that the target had before.
         notes: What the rules decided against a side, in sentences.
     """
@@ -122,6 +125,7 @@ class FileMoves:
     blocks: tuple[Block, ...] = ()
     adopts_index: frozenset[Place] = frozenset()
     masks: Mapping[MaskKey, HiddenRows] = field(default_factory=dict)
+    joins: tuple[JoinedDeletes, ...] = ()
     brings_back: bool = False
     notes: tuple[str, ...] = ()
 
@@ -133,7 +137,8 @@ class FileMoves:
             f"{key!r} {hashlib.sha256(rows.serialize()).hexdigest()}"
             for key, rows in self.masks.items()
         )
-        return [*(sorted(table["identity"].to_pylist()) for table in tables), hidden]
+        files = (sorted(table["identity"].to_pylist()) for table in tables)
+        return [*files, hidden, *(each.told for each in self.joins)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,29 @@ def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey,
     return {key: _touch(key, by_file[key], keys, is_gone=key in gone) for key in touched}
 
 
+def touched_together(
+    wanted: Iterable[MaskKey], *touches: Mapping[MaskKey, FileTouch]
+) -> list[frozenset[MaskKey]]:
+    """Return groups of files: those of which one was written again with another are in one group.
+
+    Args:
+        wanted: Files; each is in one group.
+        touches: What each side did, by file.
+    """
+    groups: list[frozenset[MaskKey]] = []
+    for first in sorted(wanted):
+        if any(first in group for group in groups):
+            continue
+        group: set[MaskKey] = set()
+        reached = {first}
+        while reached:
+            group |= reached
+            met = (s[key].files & s.keys() for s in touches for key in reached & s.keys())
+            reached = set().union(*met) - group
+        groups.append(frozenset(group))
+    return groups
+
+
 def winner(rule: Rule, left: FileTouch, right: FileTouch, take: Take | None) -> Take | None:
     """Whose touch of one file stays alone, None where that is open.
 

@@ -5,9 +5,11 @@ where the target has compacted it in the meantime: then the compaction is taken 
 no row to be read.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
+
+import pyarrow.compute as pc
 
 from core.diff.file_masks import HiddenRows, MaskKey
 from core.diff.history_move import count
@@ -15,6 +17,7 @@ from core.diff.logical_log import LogicalLog, Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.table_operation import TableOperation
 from core.diff.three_way import ThreeWay
+from core.format.manifest_entry import FileKind
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.conflict_matrix import Cell, Rule, cells
 from core.merge.file_moves import (
@@ -23,6 +26,7 @@ from core.merge.file_moves import (
     Findings,
     InsertScope,
     Isolation,
+    Knowledge,
     MergeRules,
     Naming,
     Strategy,
@@ -30,19 +34,34 @@ from core.merge.file_moves import (
 from core.merge.file_touches import (
     FileTouch,
     advice_to_settle,
+    touched_together,
     touches_of,
     ways_to_settle,
     winner,
 )
+from core.merge.joined_deletes import JoinedDeletes
 
 _REWRITES: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
 
 def merge_keyless_files(
-    ours: TableChanges, theirs: TableChanges, rules: MergeRules, naming: Naming
+    ours: TableChanges,
+    theirs: TableChanges,
+    rules: MergeRules,
+    naming: Naming,
+    *,
+    writes_rows: bool = False,
 ) -> FileMoves:
-    """Decide what a merge does with the files of a table without a primary key."""
-    merge = _KeylessMerge(ours, theirs, rules, naming)
+    """Decide what a merge does with the files of a table without a primary key.
+
+    Args:
+        ours: What the target did since the base.
+        theirs: What the source did.
+        rules: What was chosen.
+        naming: How things are told.
+        writes_rows: Whether rows may be written again: they would lose ids that they have.
+    """
+    merge = _KeylessMerge(ours, theirs, rules, naming, writes_rows=writes_rows)
     return merge.result()
 
 
@@ -54,12 +73,14 @@ class _Settled:
         from_theirs, from_ours: Files that must not stay, by identity.
         dropped: Files that stay, or are gone, as the target left them.
         taken: Files of which is hidden what the source hides.
+        joins: Files of which both deleted rows.
     """
 
     from_theirs: set[str] = field(default_factory=set)
     from_ours: set[str] = field(default_factory=set)
     dropped: set[MaskKey] = field(default_factory=set)
     taken: set[MaskKey] = field(default_factory=set)
+    joins: list[JoinedDeletes] = field(default_factory=list)
 
     def take_ours(self, key: MaskKey, left: FileTouch) -> None:
         self.from_theirs |= left.added
@@ -81,12 +102,19 @@ def _held(side: TableChanges) -> set[str]:
 
 class _KeylessMerge:
     def __init__(
-        self, ours: TableChanges, theirs: TableChanges, rules: MergeRules, naming: Naming
+        self,
+        ours: TableChanges,
+        theirs: TableChanges,
+        rules: MergeRules,
+        naming: Naming,
+        *,
+        writes_rows: bool,
     ) -> None:
         self._ours = ours
         self._theirs = theirs
         self._rules = rules
         self._naming = naming
+        self._writes_rows = writes_rows
         self._found = Findings()
         self._keys = {**_keys(ours), **_keys(theirs)}
         self._cells = {
@@ -104,23 +132,27 @@ class _KeylessMerge:
             for each in theirs.removed - ours.removed
             if self._keys[each] not in settled.dropped
         } | dropped_ours
+        outgoing = outgoing.union(*(each.held.ours for each in settled.joins))
         changed = self._changed_masks(settled, incoming | outgoing | settled.from_theirs)
         live, restored, undone = self._find(outgoing, changed.keys())
         masks = changed | self._arriving_masks(incoming, restored - outgoing, changed)
         self._tell_hidden(changed)
+        self._tell_joined(settled.joins)
         conflicted = {each.subject.partition for each in self._found.conflicts}
         places = {self._keys[each][:2] for each in incoming | outgoing}
+        written = {each.place for each in settled.joins}
         return FileMoves(
             add=theirs.files(incoming),
             restore=ours.files(restored - outgoing),
             remove=files_in(live | undone, ours.log, theirs.log),
             buckets=tuple(
-                BucketMove(place=place, strategy=self._strategy(place, conflicted))
+                self._bucket_move(place, conflicted, written)
                 for place in sorted(places | {key[:2] for key in changed})
             ),
             conflicts=tuple(self._found.conflicts),
             blocks=tuple(self._found.blocks),
             masks=masks,
+            joins=tuple(settled.joins),
             notes=tuple(self._found.notes),
         )
 
@@ -142,8 +174,8 @@ class _KeylessMerge:
         """Files that both sides touched: what of either side must not stay."""
         settled = _Settled()
         left_of, right_of = (touches_of(side, self._keys) for side in (self._theirs, self._ours))
+        deleted: set[MaskKey] = set()
         ours_gone = {key for key, each in right_of.items() if each.is_gone}
-        take = self._rules.takes(ConflictKind.FILE_RULE)
         for key in sorted(left_of.keys() & right_of.keys()):
             left, right = left_of[key], right_of[key]
             if left.operation is TableOperation.OVERWRITE:
@@ -158,15 +190,75 @@ class _KeylessMerge:
                 )
             elif self._both_hold(rule, key, left, right):
                 continue
-            elif (wins := winner(rule, left, right, take)) is Take.OURS:
-                settled.take_ours(key, left)
-            elif wins is Take.THEIRS:
-                settled.take_theirs(key, right)
+            elif rule is Rule.A2 and winner(rule, left, right, None) is None and self._writes_rows:
+                deleted.add(key)
             else:
-                self._file_conflict(cell, key, left, right)
+                self._settle(settled, cell, key, (left, right))
+        for files in touched_together(deleted, left_of, right_of):
+            if files & left_of.keys() & right_of.keys() <= deleted and not self._are_hidden(files):
+                self._join(settled, files, left_of, right_of)
+            else:
+                for key in sorted(files & deleted):
+                    cell = self._cells.get((left_of[key].operation, right_of[key].operation))
+                    self._settle(settled, cell, key, (left_of[key], right_of[key]))
         settled.from_theirs &= self._theirs.added
         settled.from_ours &= self._ours.added
         return settled
+
+    def _settle(
+        self,
+        settled: _Settled,
+        cell: Cell[TableOperation] | None,
+        key: MaskKey,
+        touches: tuple[FileTouch, FileTouch],
+    ) -> None:
+        """Let the touch of one file stay alone, of source or target, or find that it is open."""
+        left, right = touches
+        rule = Rule.A3 if cell is None else cell.rule
+        wins = winner(rule, left, right, self._rules.takes(ConflictKind.FILE_RULE))
+        if wins is Take.OURS:
+            settled.take_ours(key, left)
+        elif wins is Take.THEIRS:
+            settled.take_theirs(key, right)
+        else:
+            self._file_conflict(cell, key, left, right)
+
+    def _are_hidden(self, files: Collection[MaskKey]) -> bool:
+        """Whether a side hid rows of one of the files as well."""
+        return any(key in side.log.masks for side in (self._ours, self._theirs) for key in files)
+
+    def _join(
+        self,
+        settled: _Settled,
+        files: Collection[MaskKey],
+        left_of: Mapping[MaskKey, FileTouch],
+        right_of: Mapping[MaskKey, FileTouch],
+    ) -> None:
+        """Have files written again without the rows that either side deleted."""
+        ours, theirs = self._ours, self._theirs
+
+        def made(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> set[str]:
+            found = (touches[key].added for key in files if key in touches)
+            return set().union(*found) & side.added
+
+        base = {each for each in ours.removed | theirs.removed if self._keys[each] in files}
+        held: ThreeWay[Set[str]] = ThreeWay(
+            base=base,
+            ours=made(ours, right_of) | (base - ours.removed),
+            theirs=made(theirs, left_of) | (base - theirs.removed),
+        )
+        known = files_in(base | held.ours | held.theirs, ours.log)
+        rest = (base | held.ours | held.theirs).difference(known["identity"].to_pylist())
+        settled.from_theirs |= held.theirs
+        settled.joins.append(
+            JoinedDeletes(
+                place=next(iter(files))[:2],
+                ours=known,
+                theirs=theirs.files(rest),
+                held=held,
+                take=self._rules.takes(ConflictKind.FILE_RULE),
+            )
+        )
 
     def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
@@ -222,6 +314,17 @@ class _KeylessMerge:
                 f"{count(len(changed), 'data file')} of the target by deletion vectors."
             )
 
+    def _tell_joined(self, joins: Collection[JoinedDeletes]) -> None:
+        files = sum(len(each.held.ours) for each in joins)
+        counts = [each.row_counts for each in joins]
+        rows = sum(each.base - each.theirs for each in counts)
+        if joins:
+            self._note(
+                f"Both sides deleted rows of the same files: {count(files, 'data file')} of the "
+                f"target are written again without the {count(rows, 'row')} that the source "
+                "deleted."
+            )
+
     def _overwritten(self) -> set[str]:
         """What the target put into partitions that the source overwrote."""
         partitions = _partitions(self._theirs, {TableOperation.OVERWRITE})
@@ -245,7 +348,7 @@ class _KeylessMerge:
             some may go; those it wrote.
         """
         touched = outgoing | {each for each, key in self._keys.items() if key in masked}
-        live = {each for each in touched if _is_live(each, self._ours)}
+        live = _live(touched, self._ours)
         try:
             restored, undone = undo_compactions(touched - live, self._ours.log)
         except KeyError as error:
@@ -253,9 +356,16 @@ class _KeylessMerge:
             return live & outgoing, set(), set()
         return live & outgoing, restored, undone
 
-    def _strategy(self, place: Place, conflicted: set[str | None]) -> Strategy:
+    def _bucket_move(
+        self, place: Place, conflicted: set[str | None], written: set[Place]
+    ) -> BucketMove:
         if conflicted & {None, self._naming.partition(place[0])}:
-            return Strategy.CONFLICT
+            return BucketMove(place=place, strategy=Strategy.CONFLICT)
+        if place in written:
+            return BucketMove(place=place, strategy=Strategy.REWRITE, knowledge=Knowledge.ROWS)
+        return BucketMove(place=place, strategy=self._strategy(place))
+
+    def _strategy(self, place: Place) -> Strategy:
         changed = {self._keys[each][:2] for each in self._ours.added | self._ours.removed}
         changed |= {key[:2] for key in self._ours.masks}
         return Strategy.REPLAY if place in changed else Strategy.ADOPT
@@ -338,11 +448,17 @@ def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], 
     return restored, going
 
 
-def _is_live(identity: str, side: TableChanges) -> bool:
-    if identity in side.log.arrived:
-        return True
-    # What the side's log does not mention was there from the root on.
-    return identity not in side.log.left and identity not in side.base_log.added
+def _live(identities: Collection[str], side: TableChanges) -> set[str]:
+    """Those of some files that are live at the head of a side."""
+    known = side.log.files(identities)
+    is_new = pc.equal(known["kind"], int(FileKind.ADD))
+    # What the log mentions first as added, or not at all, was not there before.
+    came = set(known["identity"].filter(is_new).to_pylist()) | side.base_log.added
+    return {
+        each
+        for each in identities
+        if each in side.log.arrived or not (each in side.log.left or each in came)
+    }
 
 
 def _keys(side: TableChanges) -> dict[str, MaskKey]:

@@ -93,13 +93,16 @@ class PlanCost:
     """How much a merge moves; sizes in bytes.
 
     Attributes:
-        rows_added: Rows of the files that come, less those of the files that go.
+        files_joined: Files of the target whose rows are written again.
+        rows_added: Rows of the files that come, less those of the files that go; at least, where
+            files are joined, as both sides may have deleted the same rows.
         bytes_to_copy: Of files that may not be shared by the branches.
     """
 
     files_added: int = 0
     files_removed: int = 0
     files_restored: int = 0
+    files_joined: int = 0
     rows_added: int = 0
     bytes_added: int = 0
     bytes_to_copy: int = 0
@@ -172,6 +175,7 @@ class MergePlan:
                     "files_added": self.cost.files_added,
                     "files_deleted": self.cost.files_removed,
                     "files_restored": self.cost.files_restored,
+                    "files_joined": self.cost.files_joined,
                     "rows_added": self.cost.rows_added,
                     "bytes_added": self.cost.bytes_added,
                     "bytes_to_copy": self.cost.bytes_to_copy,
@@ -198,7 +202,13 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
-        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
+        moves = merge_keyless_files(
+            ours.changes,
+            theirs.changes,
+            rules,
+            naming,
+            writes_rows=not ours.schema.options.read(table_options.ROW_TRACKING_ENABLED),
+        )
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *moves.blocks)
@@ -339,10 +349,13 @@ def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
     coming = pa.concat_tables([moves.add, moves.replays])
     size = _total(coming, "file_size")
     come = _total(coming, "row_count") + _total(moves.restore, "row_count")
+    joined = [each.row_counts for each in moves.joins]
+    come += sum(max(0, each.ours + each.theirs - each.base) for each in joined)
     return PlanCost(
         files_added=coming.num_rows,
         files_removed=moves.remove.num_rows,
         files_restored=moves.restore.num_rows,
+        files_joined=sum(len(each.held.ours) for each in moves.joins),
         rows_added=come - _total(moves.remove, "row_count"),
         bytes_added=size,
         bytes_to_copy=0 if shares_files else size + _total(moves.restore, "file_size"),

@@ -148,3 +148,16 @@ class Reconciled(Generic[Message]):
     def open_count(self) -> int:
         """Conflicts that nothing settled."""
         return int(self.conflicts["take"].null_count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedRows(Generic[Message]):
+    """What came of joining the deletes of both sides.
+
+    Attributes:
+        messages: What the commit takes.
+        changed: The names of files of the base of which a side did more than delete rows.
+    """
+
+    messages: tuple[Message, ...]
+    changed: tuple[str, ...]

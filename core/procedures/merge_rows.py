@@ -53,11 +53,7 @@ def row_work(
         sides: Both sides; only the files of these buckets are read from their manifests.
         places: The buckets.
     """
-    heads = ThreeWay(
-        base=(target, sides.base),
-        ours=(target, sides.ours.head),
-        theirs=(source, sides.theirs.head),
-    )
+    heads = _heads(target, source, sides)
     files = each_side(heads, lambda head: _by_place(_live(*head, places)))
     marks = each_side(heads, lambda head: _by_place(_marks(*head)))
     changed_by_us, changed_by_them = (
@@ -79,6 +75,12 @@ def row_work(
         )
         for place in places
     )
+
+
+def vectors_of(target: FileStoreTable, source: FileStoreTable, sides: MergeSides) -> pa.Table:
+    """Return the index files of the deletion vectors of all sides, as INDEX_MANIFEST_ENTRY."""
+    marks = each_side(_heads(target, source, sides), lambda head: _marks(*head))
+    return pa.concat_tables([marks.base, marks.ours, marks.theirs])
 
 
 def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
@@ -157,6 +159,16 @@ def joined_messages(
             )
         )
     return tuple(found.values())
+
+
+def _heads(
+    target: FileStoreTable, source: FileStoreTable, sides: MergeSides
+) -> ThreeWay[tuple[FileStoreTable, Snapshot]]:
+    return ThreeWay(
+        base=(target, sides.base),
+        ours=(target, sides.ours.head),
+        theirs=(source, sides.theirs.head),
+    )
 
 
 def _by_place(files: pa.Table) -> Callable[[Place], pa.Table]:

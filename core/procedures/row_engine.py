@@ -9,9 +9,10 @@ import pyarrow as pa
 from core.commit.commit_message import CommitMessage
 from core.diff.row_diff import RowDiffWork
 from core.errors import ErrorKind, NotAllowed
+from core.merge.joined_deletes import JoinedDeletes
 from core.merge.policy import Policy
 from core.merge.predicate import Condition
-from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
 from core.quality.comparison import QualityComparison
 from core.quality.work import QualityWork
 from core.sql.answer import Answer
@@ -103,6 +104,28 @@ class RowEngine(Protocol):
         Raises:
             InvalidInput: The table is of a kind whose rows cannot be reconciled at level 0, or the
                 policy does not fit its columns.
+        """
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+    ) -> JoinedRows[CommitMessage]:
+        """Write files again without the rows that either side deleted of them.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the files share.
+            work: The files.
+            marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
+            progress: Called with tasks done and tasks known.
+
+        Raises:
+            FormatError: A file is missing or cannot be read.
+            InvalidInput: The table is of a kind whose rows cannot be read or written here.
         """
 
     def query(
@@ -220,6 +243,17 @@ class NoRowEngine:
         *,
         writes: bool = True,
     ) -> Reconciled[CommitMessage]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+    ) -> JoinedRows[CommitMessage]:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -10,7 +10,7 @@ from core.errors import ErrorKind, Refused
 from core.format.json_text import JsonObject
 from core.format.receipt import Receipt
 from core.merge.merge_plan import MergePlan
-from core.merge.row_work import Reconciled
+from core.merge.row_work import JoinedRows, Reconciled
 from core.procedures.call import ProcedureCall
 from core.procedures.merge_masks import write_masks
 from core.procedures.merge_rows import (
@@ -18,6 +18,7 @@ from core.procedures.merge_rows import (
     messages_to_json,
     row_scope,
     row_work,
+    vectors_of,
     written_paths,
 )
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
@@ -26,6 +27,7 @@ from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
 
 
 def settle_rows(
@@ -39,7 +41,7 @@ def settle_rows(
     plan = planned_merge(warehouse, call)
     found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True)
     if found is None:
-        return hide_rows(warehouse, call, plan)
+        return delete_rows(warehouse, rows, call, plan, progress)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
         spec = MergeSpec.from_call(target_table(warehouse, call), call)
@@ -60,15 +62,52 @@ def settle_rows(
     }
 
 
-def hide_rows(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Facts:
-    """Write the deletion vectors that a plan decides on; nothing where it decides on none."""
+def delete_rows(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+) -> Facts:
+    """Write what deletes rows of a table without keys: deletion vectors, and files written again.
+
+    Raises:
+        Refused: Rows of a file that both sides were to have deleted rows of were changed.
+    """
     if plan.moves is None or plan.ours is None:
         return {}
     target = target_table(warehouse, call)
-    messages = write_masks(warehouse.store, target, plan.ours, plan.moves)
+    joined = _joined(target, rows, call, plan, progress)
+    if joined.changed:
+        remove_copies(warehouse.store, written_paths(target, joined.messages))
+        raise Refused(
+            f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
+            f"wrote {', '.join(joined.changed)} again, and changed rows of it beside those that "
+            "they deleted. Nothing was changed; settle 'file rule' by ours or theirs in a policy.",
+            kind=ErrorKind.CONFLICTS_OPEN,
+            plan_id=plan.id,
+            conflicts=len(joined.changed),
+        )
+    messages = (*write_masks(warehouse.store, target, plan.ours, plan.moves), *joined.messages)
     if not messages:
         return {}
     return {"plan_id": plan.id, "rowMessages": messages_to_json(messages), "rowNotes": []}
+
+
+def _joined(
+    target: FileStoreTable,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+) -> JoinedRows[CommitMessage]:
+    assert plan.moves is not None
+    assert plan.ours is not None
+    if not plan.moves.joins or plan.theirs is None:
+        return JoinedRows(messages=(), changed=())
+    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
+    marks = vectors_of(target, target.on(plan.source), sides)
+    return rows.join_deletes(target, row_scope(plan, sides), plan.moves.joins, marks, progress)
 
 
 def compare_rows(

@@ -18,7 +18,7 @@ from core.procedures.merge_rows import messages_to_json
 from core.procedures.merge_spec import MergeKind
 from core.procedures.preview_merge import planned_merge
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.settle_rows import hide_rows, run_row_work, withdraw_rows
+from core.procedures.settle_rows import delete_rows, run_row_work, withdraw_rows
 from core.procedures.staged_result import sides_of_merge
 from core.procedures.warehouse import Warehouse
 from core.table.table_state import StagedState
@@ -87,11 +87,11 @@ def would_be_result(
     if plan.moves is None or plan.schema is None or plan.verdict is MergeVerdict.UP_TO_DATE:
         yield _committed(warehouse, call, diff, plan.verdict)
         return
-    if plan.moves.row_places or plan.moves.masks:
+    if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
         warehouse.check_writable()
     found = run_row_work(warehouse, rows, merge, plan, progress, writes=True)
     written = (
-        hide_rows(warehouse, merge, plan)
+        delete_rows(warehouse, rows, merge, plan, progress)
         if found is None
         else {"rowMessages": messages_to_json(found.messages)}
     )

@@ -166,9 +166,10 @@ class CompareTask:
 
     def count(self, unit: CompareUnit) -> Iterator[pa.RecordBatch]:
         """Count how often each row of a unit stands on each side, as batches of _COUNTED."""
+        types = [column.type for column in self.work.columns]
         for rows, is_after in zip(self.sides(unit), (False, True), strict=True):
             for start in range(0, rows.num_rows, _BATCH_ROWS):
-                keys = counted_rows(rows.slice(start, _BATCH_ROWS), self.work)
+                keys = counted_rows(rows.slice(start, _BATCH_ROWS), types)
                 found = pc.value_counts(keys)
                 counts = found.field("counts").cast(pa.int64())
                 none = pa.array([0] * len(counts), pa.int64())

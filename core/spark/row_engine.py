@@ -7,8 +7,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from core.commit.commit_message import CommitMessage
+from core.merge.joined_deletes import JoinedDeletes
 from core.merge.policy import Policy
-from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from core.spark.join_deletes import join_deletes
 from core.spark.row_reconcile import find_changed_keys, reconcile
 from core.spark.row_writer import SparkRowWriter
 from core.spark.session import Progress
@@ -91,6 +93,31 @@ class SparkRowEngine(SparkRowWriter):
             policy,
             writes=writes,
             progress=progress,
+        )
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+    ) -> JoinedRows[CommitMessage]:
+        """Write files again without the rows that either side deleted of them.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the files share.
+            work: The files.
+            marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+
+        Raises:
+            FormatError: A file is missing or cannot be read.
+            InvalidInput: The table is of a kind whose rows cannot be read or written here.
+        """
+        return join_deletes(
+            self._session, self._store, table, scope, work, marks, progress=progress
         )
 
     def query(

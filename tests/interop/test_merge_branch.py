@@ -14,7 +14,8 @@ from core.merge.conflict import Take
 from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
-from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, three_way
+from tests.support.java_rewrites import rewrite
+from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, row_of, three_way
 
 pytestmark = pytest.mark.shared_cells
 
@@ -80,7 +81,7 @@ def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
 
 @pytest.mark.parametrize(
     ("theirs", "ours", "rule"),
-    [("update", "update", "A3"), ("update", "delete", "A1"), ("delete", "delete", "A2")],
+    [("update", "update", "A3"), ("update", "delete", "A1")],
 )
 def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
     theirs: str, ours: str, rule: str, diverging: MergeBench
@@ -95,6 +96,54 @@ def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
     (conflict,) = diverging.plan().conflicts
     assert "Rows without a key are not compared" in conflict.advice
     diverging.check()
+
+
+def test_deletes_of_one_file_both_hold(diverging: MergeBench) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    bench.delete("dev", 1)
+    bench.delete("dev", 6)
+    bench.insert("dev", 21)
+    bench.delete("main", 2, 5)
+    found = bench.plan()
+    assert (found.verdict, found.cost.rows_added) == (MergeVerdict.CLEAN, -1)
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
+def test_deletes_of_one_file_hold_where_the_target_compacted_it(diverging: MergeBench) -> None:
+    bench = diverging
+    base = bench.rows["main"]
+    bench.delete("dev", 1, 6)
+    bench.delete("main", 2)
+    bench.insert("main", 41, 43)
+    bench.compact("main")
+    bench.merge(
+        rows=three_way(base, bench.rows["main"], bench.rows["dev"]), isolation=Isolation.SNAPSHOT
+    )
+    _check_all_that_follows(bench)
+
+
+@pytest.mark.parametrize("take", [Take.OURS, Take.THEIRS])
+def test_a_delete_that_changed_rows_too_is_found_and_loses_nothing(
+    take: Take, diverging: MergeBench
+) -> None:
+    bench = diverging
+    # One commit of Java's that leaves fewer rows: no release says what else it did.
+    changed = {1: None, 2: row_of(2, 7)}
+    rewrite(bench.table("dev"), lambda row: changed.get(row[0], row))
+    left = {each: row for each, row in bench.rows["dev"].items() if each != 1}
+    bench.rows["dev"] = left | {2: row_of(2, 7)}
+    bench.delete("main", 1)
+    assert bench.plan().verdict is MergeVerdict.CLEAN
+    before = bench.files()
+    with pytest.raises(Refused, match="changed rows of it beside those"):
+        bench.merge(rows={})
+    assert bench.files() == before
+    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    if take is Take.THEIRS:
+        bench.rows["main"] = bench.rows["dev"]
+    bench.check()
 
 
 def test_scope_looks_at_inserts_into_the_partitions_that_a_delete_touched(

@@ -9,12 +9,13 @@ if it knew the other, and where none knew the other no merge may call itself cle
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from types import MappingProxyType
+from typing import ClassVar, Final, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,18 +25,23 @@ from hypothesis import strategies as st
 
 from core.commit.commit_message import CommitMessage
 from core.diff.file_masks import HiddenRows, MaskKey
-from core.diff.logical_log import keys_of
+from core.diff.logical_log import keys_of, original_name
 from core.diff.masks import masks_of
+from core.diff.three_way import each_side
 from core.errors import Refused
 from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.file_moves import FileMoves, Isolation, MergeRules
+from core.merge.joined_deletes import JoinedDeletes, kept_by_both
 from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.merge.row_work import JoinedRows, RowScope
 from core.procedures.merge_logs import read_masks
 from core.procedures.merge_masks import write_masks
 from core.procedures.preview_merge import preview_merge
+from core.procedures.row_engine import Progress
 from core.procedures.warehouse import Warehouse
-from tests.support.branch_bench import BranchBench, tree
+from core.table.file_store_table import FileStoreTable
+from tests.support.branch_bench import BranchBench, TrustingRows, tree
 from tests.support.commit_tables import data_files, message
 from tests.support.lifecycle import run
 
@@ -46,6 +52,7 @@ _BRANCHES: Final = ("main", "dev", "exp")
 _RULES: Final = MergeRules(isolation=Isolation.SNAPSHOT)
 _BUCKETS: Final = 2
 _KEYS: Final = 12
+_BYTES: Final = pa.large_binary()
 
 # A branch or two, what is done there, and numbers to choose files or keys with.
 _steps = st.lists(
@@ -85,6 +92,12 @@ _THROUGH_A_THIRD: Final = [
     ("main", "compact", 999, 0),
     ("main", "merge", 47, 0),
 ]
+
+# dev compacts what main has too, is merged, and then hides a row of what it compacted.
+_HIDDEN_IN_COMPACTED: Final = {
+    "steps": [*[("main", "write", 0, 0)] * 3, ("dev", "compact", 1, 0)],
+    "later": [*[("main", "write", 0, 0)] * 2, ("dev", "hide", 0, 0), ("main", "merge", 0, 0)],
+}
 
 
 @dataclass
@@ -155,7 +168,10 @@ class Walk:
             assert head is not None
             assert new is not None
             assert new.id == head.id + 1
-            assert (new.delta_record_count or 0) == plan.cost.rows_added, "I11"
+            rows = new.delta_record_count or 0
+            # Both may have deleted one row, which files do not tell.
+            is_as_told = rows >= plan.cost.rows_added if plan.cost.files_joined else False
+            assert is_as_told or rows == plan.cost.rows_added, "I11"
         assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
         after = tree(self.root)
         assert {name: after.get(name) for name in _lasting(before)} == _lasting(before), "I12"
@@ -171,7 +187,11 @@ class Walk:
             target=target,
             isolation="snapshot",
             plan_id=plan.id,
+            rows=self.engine(),
         )
+
+    def engine(self) -> TrustingRows:
+        return TrustingRows()
 
     def commit(self, branch: str, part: CommitMessage) -> None:
         self.bench.committer(branch).commit([part], user="bob", identifier=next(self.numbers))
@@ -210,13 +230,15 @@ class Walk:
 class KeylessWalk(Walk):
     """Rows have names; a file holds some of them, ten times each, all hidden by hiding one."""
 
+    options: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"write-only": "true", "deletion-vectors.enabled": "true"}
+    )
     rows: dict[str, frozenset[str]] = field(default_factory=dict)
     seen: dict[str, frozenset[str]] = field(default_factory=dict)
     dead: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def start(self) -> None:
-        options = {"write-only": "true", "deletion-vectors.enabled": "true"}
-        self.bench = BranchBench(self.root, options=options)
+        self.bench = BranchBench(self.root, options=dict(self.options))
         self.seen = dict.fromkeys(_BRANCHES, frozenset())
         self.dead = dict.fromkeys(_BRANCHES, frozenset())
         for _ in range(3):
@@ -335,6 +357,72 @@ class KeylessWalk(Walk):
         return bool(
             self.dead[source] - self.dead[target] or self.seen[source] & self.dead[target]
         ) and bool(self.dead[source])
+
+
+@dataclass
+class RewritingWalk(KeylessWalk):
+    """No deletion vectors: what is left of a file, or of two, is written as another one."""
+
+    options: ClassVar[Mapping[str, str]] = MappingProxyType({"write-only": "true"})
+
+    def engine(self) -> TrustingRows:
+        return NamedRows(self)
+
+    def hide(self, branch: str, first: int, second: int) -> None:
+        """Delete a row by writing its file again, every third time together with another."""
+        live = self.live(branch)
+        if not live.num_rows:
+            return
+        at = {first % live.num_rows, (first + second % 3 // 2) % live.num_rows}
+        old = live.take(pa.array(sorted(at)))
+        held = self.shown(branch, old)
+        gone = held[second % len(held)]
+        left = frozenset(held) - {gone}
+        new = {} if not left else {"new_files": self.entries(self.new_file(left))}
+        self.dead[branch] |= {gone}
+        self.commit(branch, message(total_buckets=-1, deleted_files=old, **new))
+
+
+class NamedRows(TrustingRows):
+    """Joins deletes of files whose rows have names."""
+
+    def __init__(self, walk: RewritingWalk) -> None:
+        super().__init__()
+        self.walk = walk
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+    ) -> JoinedRows[CommitMessage]:
+        messages, changed = [], []
+        for each in work:
+            files = pa.concat_tables([each.ours, each.theirs])
+            names = dict(
+                zip(*(files[n].to_pylist() for n in ("identity", "file_name")), strict=True)
+            )
+            rows = {
+                identity: self.walk.rows[original_name(name)] for identity, name in names.items()
+            }
+            sides = each_side(each.held, lambda held, rows=rows: sorted(joined(held, rows)))
+            packed = each_side(
+                sides, lambda side: pa.chunked_array([[row.encode() for row in side]], _BYTES)
+            )
+            kept = kept_by_both(packed)
+            if kept is None:
+                changed.append(str(each.place))
+                continue
+            left = frozenset(pa.array(sides.ours, pa.string()).filter(pa.array(kept)).to_pylist())
+            new = {} if not left else {"new_files": self.walk.entries(self.walk.new_file(left))}
+            messages.append(message(total_buckets=-1, **new))
+        return JoinedRows(messages=tuple(messages), changed=tuple(changed))
+
+
+def joined(held: Iterable[str], rows: Mapping[str, frozenset[str]]) -> list[str]:
+    return [row for each in held for row in rows[each]]
 
 
 @dataclass(frozen=True)
@@ -465,13 +553,14 @@ class KeyedWalk(Walk):
         return bool(new[0] & new[1])
 
 
+@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk])
 @_examples
 @given(steps=_steps)
 @example(steps=_THROUGH_A_THIRD)
 def test_merges_of_rows_without_keys_follow_the_model(
-    steps: list[tuple[str, str, int, int]], roots: Roots
+    kind: type[KeylessWalk], steps: list[tuple[str, str, int, int]], roots: Roots
 ) -> None:
-    walk = KeylessWalk(roots())
+    walk = kind(roots())
     walk.start()
     walk.play(steps)
 
@@ -500,6 +589,15 @@ def test_inserts_and_compactions_always_merge(
 
 @_examples
 @given(steps=_steps)
+def test_deletes_of_rows_always_merge(steps: list[tuple[str, str, int, int]], roots: Roots) -> None:
+    walk = RewritingWalk(roots())
+    walk.start()
+    walk.play([each for each in steps if each[1] != "change"])
+    assert walk.refused == 0, "A2"
+
+
+@_examples
+@given(steps=_steps)
 def test_the_order_of_two_merges_does_not_matter(
     steps: list[tuple[str, str, int, int]], roots: Roots
 ) -> None:
@@ -514,7 +612,7 @@ def test_the_order_of_two_merges_does_not_matter(
     assert any(refused for refused, _ in ends) or ends[0] == ends[1], "I5"
 
 
-@pytest.mark.parametrize("kind", [KeylessWalk, KeyedWalk])
+@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, KeyedWalk])
 @settings(_examples, max_examples=max(5, _examples.max_examples // 3))
 @given(steps=_steps)
 def test_merges_of_either_branch_into_the_other_hold_the_same_rows(
@@ -528,12 +626,13 @@ def test_merges_of_either_branch_into_the_other_hold_the_same_rows(
     twin.merge("main", "dev")
     refused = (walk.refused > before, twin.refused > before)
     # The rules for tables without keys speak of source and target, and refuse one way alone.
-    assert kind is KeylessWalk or refused in ((True, True), (False, False)), "I4"
+    assert kind is not KeyedWalk or refused in ((True, True), (False, False)), "I4"
     assert any(refused) or walk.content("main") == twin.content("dev"), "I4"
 
 
 @_examples
 @given(steps=_steps, later=_steps)
+@example(**_HIDDEN_IN_COMPACTED)
 def test_undo_brings_back_every_byte_and_the_source_merges_again(
     steps: list[tuple[str, str, int, int]], later: list[tuple[str, str, int, int]], roots: Roots
 ) -> None:

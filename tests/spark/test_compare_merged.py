@@ -62,7 +62,7 @@ def both_change_a_row(bench: Bench) -> None:
     bench.write("dev", [(7, "b", 50.0, "theirs", None, []), (8, "a", 60.0, "dev", None, [])])
 
 
-def both_hide_rows_of_a_file(bench: Bench) -> None:
+def both_delete_rows_of_a_file(bench: Bench) -> None:
     for branch, condition in (("main", "id < 20"), ("dev", "id >= 100 AND id < 130")):
         delete = f"DELETE FROM db.t WHERE {condition}"
         bench.run(WriteKind.DELETE, sql=delete, branch=branch)
@@ -91,7 +91,8 @@ CELLS: Final[dict[str, tuple[dict[str, Any], Callable[[Bench], None], int]]] = {
     "append, another column": ({}, dev_has_another_column, 0),
     "keyed, nothing open": (KEYED, dev_has_another_column, 0),
     "keyed, open": (KEYED, both_change_a_row, 2),
-    "append, hidden rows": (VECTORS, both_hide_rows_of_a_file, 0),
+    "append, rows written again": ({}, both_delete_rows_of_a_file, 0),
+    "append, hidden rows": (VECTORS, both_delete_rows_of_a_file, 0),
     "fast-forward": (KEYED, only_dev_writes, 0),
     "up to date": (APART, only_main_writes, 0),
 }

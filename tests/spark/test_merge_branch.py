@@ -1,4 +1,4 @@
-"""Whole merges of tables with a primary key: planned, settled by rows, published, read back."""
+"""Whole merges whose rows are looked at: planned, settled, published, read back."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,9 +22,11 @@ from core.procedures.warehouse import Warehouse
 from core.spark.readers import read_table
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
+from core.sql.writes import WriteKind
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from tests.support.compare_bench import Bench
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
 Rows = Sequence[tuple[Any, ...]]
@@ -183,3 +185,23 @@ def test_columns_that_each_side_added_stay_apart(table: Table) -> None:
     assert table.on("main").schema().row_type.names == ("id", "a", "b", "mine", "theirs")
     assert table.rows()[0] == (1, 10, "base", "m", "t")
     assert table.rows()[5] == (6, 0, "dev", "m", "t")
+
+
+def test_deletes_that_both_sides_made_in_one_file_hold(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path)
+    bench.write("main", [(number, "a", 1.0, None, None, [number]) for number in range(100)])
+    bench.run("create_branch", branch="dev")
+    for branch, condition in (
+        ("main", "id < 20"),
+        ("dev", "id BETWEEN 10 AND 39"),
+        ("dev", "id=99"),
+    ):
+        bench.run(WriteKind.DELETE, sql=f"DELETE FROM db.t WHERE {condition}", branch=branch)
+    bench.run("merge_branch", branch="dev", target="main")
+    assert sorted(row[0] for row in bench.rows("main")) == list(range(40, 99))
+    # A merge of what came since knows what it has.
+    bench.run(WriteKind.DELETE, sql="DELETE FROM db.t WHERE id = 50", branch="dev")
+    bench.run("merge_branch", branch="dev", target="main")
+    assert sorted(row[0] for row in bench.rows("main")) == [*range(40, 50), *range(51, 99)]

@@ -7,9 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
+from core.merge.joined_deletes import JoinedDeletes
 from core.merge.policy import Policy
-from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
 from core.procedures.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
+from core.spark import join_deletes
 from core.spark.bucket_sides import BucketReader, units_of
 from core.spark.data_files import WriteTarget
 from core.spark.row_reconcile import MergeTask, reconciled
@@ -56,3 +58,17 @@ class LocalRows(LocalFiles):
             {"number": unit.number, **task.do(unit)} for unit in units_of(self._store, table, work)
         ]
         return reconciled(scope, work, found)
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+    ) -> JoinedRows[CommitMessage]:
+        """See `RowEngine`."""
+        task = join_deletes.task_of(self._store, table, scope)
+        units = join_deletes.units_of(self._store, table, work, marks)
+        found = [{"number": unit.number, **task.do(unit)} for unit in units]
+        return join_deletes.joined_rows(scope.schema, work, found)

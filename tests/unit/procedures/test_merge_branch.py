@@ -2,17 +2,19 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from core.commit.schema_commit import change_schema, set_options
+from core.diff.three_way import ThreeWay, each_side
 from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind
-from core.merge.file_moves import MergeRules, Strategy
+from core.merge.file_moves import Isolation, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.preview_merge import preview_merge
 from tests.support.branch_bench import NOW, BranchBench, tree
@@ -77,6 +79,18 @@ def commit(
     return snapshot
 
 
+def plan_with(bench: BranchBench, **rules: Any) -> MergePlan:
+    return preview_merge(bench.warehouse(), TABLE, "dev", "main", MergeRules(**rules))
+
+
+def short_names(names: Iterable[str]) -> set[str]:
+    return {each.removeprefix("data-").removesuffix(".parquet") for each in names}
+
+
+def names_of(files: pa.Table) -> set[str]:
+    return short_names(files["file_name"].to_pylist())
+
+
 def plan(bench: BranchBench, source: str = "dev", target: str = "main") -> MergePlan:
     return preview_merge(bench.warehouse(), TABLE, source, target, MergeRules())
 
@@ -86,9 +100,7 @@ def merge(bench: BranchBench, operation: str = "merge-1", **arguments: str | boo
 
 
 def names(bench: BranchBench, branch: str = "main") -> set[str]:
-    return {
-        each.removeprefix("data-").removesuffix(".parquet") for each in bench.live_names(branch)
-    }
+    return short_names(bench.live_names(branch))
 
 
 def test_both_sides_appended(bench: BranchBench) -> None:
@@ -386,6 +398,92 @@ def test_what_was_made_of_an_updated_file_goes_with_it(
             commit(bench, branch=branch, new=data_files([name], total_buckets=-1), gone=[old])
     merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
     assert names(bench) == {left}
+
+
+def test_a_policy_settles_a_file_that_the_target_updated_and_compacted(bench: BranchBench) -> None:
+    for branch in ("main", "dev"):
+        new = data_files([f"updated-{branch}"], total_buckets=-1)
+        commit(bench, branch=branch, new=new, gone=["base"])
+    bench.append("other")
+    after = data_files(["packed"], total_buckets=-1, rows=20)
+    commit(bench, compact=(["updated-main", "other"], after))
+    merge(bench, isolation="snapshot", policy="version: 1\nkinds: {file rule: theirs}")
+    assert names(bench) == {"updated-dev", "other"}
+
+
+def delete_rows(bench: BranchBench, branch: str, *gone: str, left: str, rows: int) -> None:
+    """What is left of some files is written as another one."""
+    commit(bench, branch=branch, new=data_files([left], total_buckets=-1, rows=rows), gone=gone)
+
+
+def test_files_of_which_both_deleted_rows_are_joined(bench: BranchBench) -> None:
+    delete_rows(bench, "dev", "base", left="theirs", rows=7)
+    delete_rows(bench, "main", "base", left="ours", rows=8)
+    found = plan(bench)
+    assert (found.verdict, found.conflicts) == (MergeVerdict.CLEAN, ())
+    assert found.strategies == {Strategy.REWRITE: 1}
+    assert (found.cost.files_joined, found.cost.files_added, found.cost.rows_added) == (1, 0, -3)
+    assert any("the 3 rows that the source deleted" in note for note in found.notes)
+    assert found.moves is not None
+    (join,) = found.moves.joins
+    named = {each["identity"]: each["file_name"] for each in join.ours.to_pylist()}
+    named |= {each["identity"]: each["file_name"] for each in join.theirs.to_pylist()}
+    held = each_side(join.held, lambda side: {named[each] for each in side})
+    assert held == ThreeWay(
+        base={"data-base.parquet"}, ours={"data-ours.parquet"}, theirs={"data-theirs.parquet"}
+    )
+
+
+def test_files_that_were_written_as_one_are_joined_as_a_group(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, options=dict(MANAGED))
+    for name in ("one", "two", "three", "alone"):
+        bench.append(name)
+    bench.branch("dev")
+    delete_rows(bench, "dev", "one", "two", left="theirs", rows=15)
+    delete_rows(bench, "main", "two", "three", left="ours", rows=15)
+    commit(bench, gone=["alone"])
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.CLEAN
+    assert found.moves is not None
+    (join,) = found.moves.joins
+    counts = join.row_counts
+    assert (counts.base, counts.ours, counts.theirs) == (30, 25, 25)
+    assert names_of(found.moves.remove) == {"one", "ours"}
+
+
+def test_what_the_target_compacted_of_such_files_is_taken_back(bench: BranchBench) -> None:
+    bench.append("other")
+    delete_rows(bench, "dev", "base", left="theirs", rows=7)
+    delete_rows(bench, "main", "base", left="ours", rows=8)
+    commit(bench, compact=(["ours", "other"], data_files(["packed"], total_buckets=-1, rows=18)))
+    found = plan_with(bench, isolation=Isolation.SNAPSHOT)
+    assert found.moves is not None
+    assert names_of(found.moves.remove) == {"packed"}
+    assert names_of(found.moves.restore) == {"other"}
+    assert len(found.moves.joins) == 1
+
+
+def test_rows_that_have_ids_are_not_written_again(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, options={**MANAGED, "row-tracking.enabled": "true"})
+    bench.append("base")
+    bench.branch("dev")
+    delete_rows(bench, "dev", "base", left="theirs", rows=7)
+    delete_rows(bench, "main", "base", left="ours", rows=8)
+    (conflict,) = plan(bench).conflicts
+    assert conflict.rule == "003/A2"
+
+
+def test_a_file_that_one_side_updated_keeps_those_written_with_it_from_being_joined(
+    tmp_path: Path,
+) -> None:
+    bench = BranchBench(tmp_path, options=dict(MANAGED))
+    bench.append("one")
+    bench.append("two")
+    bench.branch("dev")
+    delete_rows(bench, "dev", "one", left="theirs", rows=7)
+    delete_rows(bench, "dev", "two", left="updated", rows=10)
+    delete_rows(bench, "main", "one", "two", left="ours", rows=15)
+    assert sorted(each.rule for each in plan(bench).conflicts) == ["003/A1", "003/A2"]
 
 
 def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(bench: BranchBench) -> None:

@@ -1,0 +1,229 @@
+"""Files of which both sides deleted rows, written again in tasks without the rows of either."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.commit.commit_message import CommitMessage
+from core.diff.row_diff import counted_rows
+from core.diff.three_way import ThreeWay
+from core.format.data_types import arrow_schema
+from core.format.table_schema import TableSchema
+from core.merge.conflict import Take
+from core.merge.joined_deletes import JoinedDeletes, kept_by_both
+from core.merge.row_work import JoinedRows, RowScope
+from core.spark.data_files import WriteTarget, check_writable, write_bucket
+from core.spark.data_reader import read_data_file
+from core.spark.read_plan import PlacedFile, place_marked
+from core.spark.readers import check_readable
+from core.spark.session import Progress, WarmSession
+from core.spark.table_bytes import from_bytes, to_bytes
+from core.spark.unit_tasks import run_units
+from core.storage.file_io import FileIO
+from core.table.file_store_table import FileStoreTable
+
+_FOUND: Final = ("new_files",)
+_BATCH_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinUnit:
+    """What one task does.
+
+    Attributes:
+        files: Those of JoinedDeletes by identity, and whether the target knows them.
+        next_sequence: What stays keeps its place among the files of the bucket.
+    """
+
+    number: int
+    partition: bytes
+    bucket: int
+    files: Mapping[str, tuple[PlacedFile, bool]]
+    held: ThreeWay[frozenset[str]]
+    take: Take | None
+    next_sequence: int
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        return sum(file.data.size for file, _ in self.files.values())
+
+
+def join_deletes(
+    session: WarmSession,
+    store: FileIO,
+    table: FileStoreTable,
+    scope: RowScope,
+    work: Sequence[JoinedDeletes],
+    marks: pa.Table,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> JoinedRows[CommitMessage]:
+    """Write files again without the rows that either side deleted of them.
+
+    Args:
+        session: Where the tasks run.
+        store: The store of the table, with the right to write.
+        table: The table on the target; files are written for it.
+        scope: What the files share.
+        work: The files.
+        marks: The deletion vectors that both heads and the base have, as INDEX_MANIFEST_ENTRY.
+        progress: Called with tasks done and tasks known; what it raises stops the run.
+
+    Raises:
+        FormatError: A file is missing or cannot be read.
+        InvalidInput: The table is of a kind whose rows cannot be read or written here.
+    """
+    check_readable(scope.schema)
+    check_writable(scope.schema)
+    found = run_units(
+        session,
+        units_of(store, table, work, marks),
+        task_of(store, table, scope).do,
+        _FOUND,
+        description=f"join deletes of {scope.table}",
+        progress=progress,
+    )
+    return joined_rows(scope.schema, work, found)
+
+
+def units_of(
+    store: FileIO, table: FileStoreTable, work: Sequence[JoinedDeletes], marks: pa.Table
+) -> list[JoinUnit]:
+    """Say what tasks do, in the order of `work`."""
+
+    def placed(entries: pa.Table, *, by_target: bool) -> dict[str, tuple[PlacedFile, bool]]:
+        files = place_marked(store, table, entries, marks)
+        identities = entries["identity"].to_pylist()
+        return {each: (file, by_target) for each, file in zip(identities, files, strict=True)}
+
+    return [
+        JoinUnit(
+            number=number,
+            partition=each.place[0],
+            bucket=each.place[1],
+            files=placed(each.ours, by_target=True) | placed(each.theirs, by_target=False),
+            held=ThreeWay(
+                base=frozenset(each.held.base),
+                ours=frozenset(each.held.ours),
+                theirs=frozenset(each.held.theirs),
+            ),
+            take=each.take,
+            next_sequence=pc.min(each.ours["min_sequence_number"]).as_py(),
+        )
+        for number, each in enumerate(work)
+    ]
+
+
+def task_of(store: FileIO, table: FileStoreTable, scope: RowScope) -> "JoinTask":
+    """Say what all tasks know."""
+    target = WriteTarget(
+        schema=scope.schema, paths=table.data_paths(), store=store, created=datetime.now()
+    )
+    return JoinTask(scope=scope, target=target)
+
+
+def joined_rows(
+    schema: TableSchema, work: Sequence[JoinedDeletes], found: Sequence[Mapping[str, Any]]
+) -> JoinedRows[CommitMessage]:
+    """Join what `JoinTask` found; `found` has the columns of its answer and `number`."""
+    changed = [work[row["number"]] for row in found if row["new_files"] is None]
+    return JoinedRows(
+        messages=tuple(
+            CommitMessage(
+                partition=work[row["number"]].place[0],
+                bucket=work[row["number"]].place[1],
+                total_buckets=schema.num_buckets,
+                new_files=from_bytes(row["new_files"]),
+            )
+            for row in found
+            if row["new_files"] is not None
+        ),
+        changed=tuple(
+            name
+            for each in changed
+            for files in (each.ours, each.theirs)
+            for name, identity in zip(
+                files["file_name"].to_pylist(), files["identity"].to_pylist(), strict=True
+            )
+            if identity in each.held.base
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinTask:
+    """Reads the files of all sides, and writes what both kept."""
+
+    scope: RowScope
+    target: WriteTarget
+
+    def do(self, unit: JoinUnit) -> dict[str, bytes | None]:
+        """Find the columns of _FOUND; no files where a side did more than delete."""
+        rows = {
+            identity: self._read(file, by_target=by_target)
+            for identity, (file, by_target) in unit.files.items()
+        }
+        sides = ThreeWay(
+            base=self._side(rows, unit.held.base),
+            ours=self._side(rows, unit.held.ours),
+            theirs=self._side(rows, unit.held.theirs),
+        )
+        kept = kept_by_both(
+            ThreeWay(
+                base=self._bytes(sides.base),
+                ours=self._bytes(sides.ours),
+                theirs=self._bytes(sides.theirs),
+            )
+        )
+        if kept is not None:
+            return {"new_files": to_bytes(self._write(unit, sides.ours.filter(pa.array(kept))))}
+        if unit.take is Take.OURS:
+            return {"new_files": to_bytes(self._write(unit, sides.ours))}
+        if unit.take is Take.THEIRS:
+            return {"new_files": to_bytes(self._write(unit, sides.theirs))}
+        return {"new_files": None}
+
+    def _read(self, file: PlacedFile, *, by_target: bool) -> pa.Table:
+        schemas = self.scope.schemas.ours if by_target else self.scope.schemas.theirs
+        rows = read_data_file(
+            self.target.store, file.data, schemas, self.scope.schema.fields, with_system=False
+        )
+        return rows.cast(self._layout)
+
+    @property
+    def _layout(self) -> pa.Schema:
+        fields = arrow_schema(self.scope.schema.fields)
+        return pa.schema([field.remove_metadata().with_nullable(True) for field in fields])
+
+    def _side(self, rows: Mapping[str, pa.Table], held: Iterable[str]) -> pa.Table:
+        parts = (rows[each] for each in sorted(held))
+        return pa.concat_tables([self._layout.empty_table(), *parts])
+
+    def _bytes(self, rows: pa.Table) -> pa.ChunkedArray:
+        types = [field.type for field in self.scope.schema.fields]
+        return pa.chunked_array(
+            [
+                # Together they may be more than 32 bits can count.
+                counted_rows(rows.slice(start, _BATCH_ROWS), types).cast(pa.large_binary())
+                for start in range(0, rows.num_rows, _BATCH_ROWS)
+            ],
+            pa.large_binary(),
+        )
+
+    def _write(self, unit: JoinUnit, rows: pa.Table) -> pa.Table:
+        written = write_bucket(
+            self.target,
+            unit.partition,
+            unit.bucket,
+            [rows] if rows.num_rows else [],
+            next_sequence=unit.next_sequence,
+            # A task that Spark runs again writes new names: no file is ever written twice.
+            file_id=str(uuid4()),
+        )
+        return written.new_files
