@@ -24,6 +24,7 @@ MERGE_BASE_IDENTITY: Final = "branch.merge.base-identity"
 MERGE_SOURCE: Final = "branch.merge.source"
 MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
 MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
+MERGE_COMPLETE: Final = "branch.merge.complete"
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
 
 # The same snapshot has the same lists on every branch, with or without a uuid beside them.

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
-from core.diff.lineage import merge_source
+from core.diff.lineage import MERGE_COMPLETE, merge_source
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
@@ -64,6 +64,8 @@ class Step:
         masked: Files of which it hid rows or showed them again.
         places: Where it changed files.
         merges: The name of the delta manifest list of the head that a merge took in.
+        is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
+            files that it wrote; else one side's version was chosen.
         is_inferred: Whether the kind was concluded from the files, as no release recorded it.
     """
 
@@ -74,6 +76,7 @@ class Step:
     masked: frozenset[MaskKey]
     places: frozenset[Place]
     merges: str | None
+    is_complete: bool
     is_inferred: bool
 
     @property
@@ -103,6 +106,7 @@ class LogicalLog:
         left: Files from before that are not live any more.
         compactions: Those that stayed undone, oldest first.
         steps: All other commits, oldest first.
+        commits: The names of the delta manifest lists of all commits, compactions too.
         masks: What of files was hidden at the root and is now; a file that a compaction took away
             has what was hidden of it then.
     """
@@ -114,6 +118,7 @@ class LogicalLog:
     left: frozenset[str]
     compactions: tuple[Compaction, ...]
     steps: tuple[Step, ...]
+    commits: frozenset[str]
     masks: Masks
 
     def files(self, identities: Iterable[str]) -> pa.Table:
@@ -131,7 +136,7 @@ def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
             fold.compact(delta, entries)
         elif entries.num_rows or delta.masks:
             fold.change(delta, entries)
-    return fold.result()
+    return fold.result(frozenset(delta.snapshot.delta_manifest_list for delta in deltas))
 
 
 def with_original_names(entries: pa.Table) -> pa.Table:
@@ -258,11 +263,12 @@ class _Fold:
                 masked=frozenset(masked),
                 places=frozenset(places),
                 merges=None if source is None else source.manifest_lists[1],
+                is_complete=MERGE_COMPLETE in delta.snapshot.properties,
                 is_inferred=is_inferred,
             )
         )
 
-    def result(self) -> LogicalLog:
+    def result(self, commits: frozenset[str]) -> LogicalLog:
         whole = pa.concat_tables([MANIFEST_ENTRY.empty_table(), *self.parts])
         return LogicalLog(
             entries=_first_of_each(whole),
@@ -272,6 +278,7 @@ class _Fold:
             left=frozenset(self.left),
             compactions=tuple(self.compactions),
             steps=tuple(self.steps),
+            commits=commits,
             masks=self.masks,
         )
 
@@ -293,20 +300,27 @@ class _Fold:
         _toggle(identity, self.arrived, self.left)
 
     def _count_as_written(self, identity: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Stop undoing the compaction that wrote a file; returns what it read and wrote."""
+        """Stop undoing the compaction that wrote a file, and those before it of what it read.
+
+        Returns:
+            What they read, and what they wrote.
+        """
         compaction = self.undone.get(identity)
         if compaction is None:
             return frozenset(), frozenset()
         self.compactions.remove(compaction)
         for each in compaction.after:
             del self.undone[each]
+        read, written = set(compaction.before), set(compaction.after)
         for each in sorted(compaction.before):
-            self._count_as_written(each)
+            earlier = self._count_as_written(each)
+            read |= earlier[0]
+            written |= earlier[1]
             self._unmask(each)
             _toggle(each, self.added, self.removed)
         for each in sorted(compaction.after):
             _toggle(each, self.removed, self.added)
-        return compaction.before, compaction.after
+        return frozenset(read), frozenset(written)
 
 
 def _with(entries: pa.Table, name: str, column: pa.Array) -> pa.Table:

@@ -4,7 +4,7 @@ After a merge the base lies on one side only. Both sides are therefore told from
 newest snapshot that the histories of both hold, and the base is taken off.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -98,10 +98,14 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
             # It left nothing: a merge that took the bucket as compacted took these rows too.
             now |= compaction.before & then
             gone_now -= compaction.before - gone_then
-    known = {step.commit for step in base.steps}
+    known = base.commits
     removed = (gone_now - gone_then) | (then - now)
     # Nothing is hidden of what is not there.
     gone = {key for _, key in keys_of(files_in(removed, side, base))}
+    # Files of the base that no commit of the side removed did not come with a merge.
+    not_taken = (then - now).difference(*(step.removed for step in side.steps))
+    if not all(step.is_complete for step in side.steps if step.merges is not None):
+        not_taken = frozenset()
     return TableChanges(
         log=side,
         base_log=base,
@@ -109,11 +113,20 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
         removed=removed,
         masks={key: masks[key] for key in sorted(masks.keys() - gone)},
         steps=tuple(
-            # What a merge brought of the base is no touch of this side.
-            replace(step, masked=frozenset()) if step.merges in known else step
+            _without_base(step, not_taken) if step.merges in known else step
             for step in side.steps
             if step.commit not in known
         ),
+    )
+
+
+def _without_base(step: Step, missing: Set[str]) -> Step:
+    """What the merge of the base itself was to a side: what it brought is no touch of this side."""
+    return replace(
+        step,
+        operation=TableOperation.DELETE if missing else step.operation,
+        removed=step.removed | missing,
+        masked=frozenset(),
     )
 
 
@@ -127,6 +140,7 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
         left=left.left | right.left,
         compactions=(*left.compactions, *right.compactions),
         steps=(*left.steps, *right.steps),
+        commits=left.commits | right.commits,
         masks=joined_masks(left.masks, right.masks),
     )
 

@@ -111,6 +111,8 @@ class FileMoves:
         masks: The deletion vectors that files of a table without a primary key get; empty ones go.
         joins: Files whose rows are written again without those that either side deleted; those of
             the target are among `remove`.
+        is_complete: Whether all rows without a key that the source wrote come, are deleted, or are
+            written again; else the target's version of some may stand.
         brings_back: Whether a file comes that the target had before.
         notes: What the rules decided against a side, in sentences.
     """
@@ -126,6 +128,7 @@ class FileMoves:
     adopts_index: frozenset[Place] = frozenset()
     masks: Mapping[MaskKey, HiddenRows] = field(default_factory=dict)
     joins: tuple[JoinedDeletes, ...] = ()
+    is_complete: bool = False
     brings_back: bool = False
     notes: tuple[str, ...] = ()
 

@@ -47,8 +47,9 @@ def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey,
     for step in side.steps:
         changed = {keys[each] for each in step.removed} | step.masked
         files = frozenset(root for key in changed for root in made_of.get(key, frozenset({key})))
-        # Who touches a file again touches what it was made of.
-        for key in (keys[each] for each in step.added):
+        # Who touches a file again touches what it was made of; what a merge brought of the base
+        # is told from itself on.
+        for key in {keys[each] for each in step.added} - touched:
             made_of[key] = frozenset(root for root in files if root[:2] == key[:2]) or frozenset(
                 {key}
             )

@@ -1,17 +1,17 @@
 """Files of which both sides deleted rows and wrote the rest again: both deletions hold.
 
-Rows without a key are told by their values and counted. A row is kept as often as it stands on the
-side that has it less often; what a side wrote beside the rows of the base is no deletion, and is
-not joined.
+Rows without a key are told by their values and counted. Of a row of the base is kept what both
+sides kept, of a row that a side inserted since what that side kept. A row that a side wrote
+without having it before is no deletion, and nothing is joined.
 """
 
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.diff.logical_log import Place
 from core.diff.three_way import ThreeWay
@@ -28,61 +28,72 @@ class JoinedDeletes:
         ours: Files that the target knows, with the columns of MANIFEST_ENTRY.
         theirs: The files that only the source knows.
         held: The identities of the files that each side holds.
+        inserted: Of files that the target and the source inserted since the base, and wrote again
+            together with some of the base.
         take: What was chosen for files that a side changed otherwise.
     """
 
     place: Place
     ours: pa.Table
     theirs: pa.Table
-    held: ThreeWay[Set[str]]
+    held: ThreeWay[frozenset[str]]
+    inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None = None
 
     @property
-    def row_counts(self) -> ThreeWay[int]:
-        """How many rows each side holds in them."""
-        counts = {
-            identity: rows
-            for files in (self.ours, self.theirs)
-            for identity, rows in zip(
-                files["identity"].to_pylist(), files["row_count"].to_pylist(), strict=True
-            )
-        }
-        base, ours, theirs = (
-            sum(counts[each] for each in side)
-            for side in (self.held.base, self.held.ours, self.held.theirs)
-        )
-        return ThreeWay(base=base, ours=ours, theirs=theirs)
+    def rows_left(self) -> int:
+        """How many rows stay at least; more, where both sides deleted the same."""
+        base, ours, theirs = map(self._rows, (self.held.base, self.held.ours, self.held.theirs))
+        return max(0, ours + theirs - base)
+
+    @property
+    def rows_deleted(self) -> int:
+        """How many rows the source deleted."""
+        before = self._rows(self.held.base) + self._rows(self.inserted[1])
+        return before - self._rows(self.held.theirs)
 
     @property
     def told(self) -> list[str]:
         """What tells it from others, as JSON values."""
-        sides = (self.held.base, self.held.ours, self.held.theirs)
+        sides = (self.held.base, self.held.ours, self.held.theirs, *self.inserted)
         return [str(self.take), *(" ".join(sorted(side)) for side in sides)]
 
+    def _rows(self, identities: frozenset[str]) -> int:
+        files = pa.concat_tables([self.ours, self.theirs])
+        is_in = pc.is_in(files["identity"], value_set=pa.array(sorted(identities), pa.string()))
+        return int(pc.sum(files["row_count"].filter(is_in)).as_py() or 0)
 
-def kept_by_both(rows: ThreeWay[pa.ChunkedArray]) -> Bools | None:
-    """Return which rows of the target stay.
+
+def kept_by_both(
+    rows: ThreeWay[pa.ChunkedArray], inserted: tuple[pa.ChunkedArray, pa.ChunkedArray]
+) -> tuple[Bools, Bools] | None:
+    """Return which rows of the target stay, and which of the source come to them.
 
     Args:
         rows: The rows of each side as bytes that are equal where the rows are.
+        inserted: Rows that the target and the source had besides those of the base.
 
     Returns:
-        None where a side holds a row that the base does not hold as often: it did more than delete.
+        None where a side holds a row more often than it had it: it did more than delete.
     """
-    sides = (rows.base, rows.ours, rows.theirs)
+    sides = (rows.base, rows.ours, rows.theirs, *inserted)
     whole = pa.chunked_array([chunk for side in sides for chunk in side.chunks], pa.large_binary())
     encoded = whole.dictionary_encode()
     codes = np.concatenate(
         [np.empty(0, np.int64), *(chunk.indices.to_numpy() for chunk in encoded.chunks)]
     ).astype(np.int64)
-    of_base, of_ours, of_theirs = np.split(codes, np.cumsum([len(side) for side in sides])[:2])
+    of_side = np.split(codes, np.cumsum([len(side) for side in sides])[:-1])
     kinds = int(codes.max(initial=-1)) + 1
-    base, ours, theirs = (
-        np.bincount(each, minlength=kinds) for each in (of_base, of_ours, of_theirs)
+    base, ours, theirs, ours_new, theirs_new = (
+        np.bincount(each, minlength=kinds) for each in of_side
     )
-    if (ours > base).any() or (theirs > base).any():
+    if (ours > base + ours_new).any() or (theirs > base + theirs_new).any():
         return None
-    return _rank(of_ours) < np.minimum(ours, theirs)[of_ours]
+    # Equal rows of the base and of an insert cannot be told apart: those of the base stay first.
+    of_base = np.minimum(base, ours), np.minimum(base, theirs)
+    stay = np.minimum(*of_base) + ours - of_base[0]
+    come = theirs - of_base[1]
+    return _rank(of_side[1]) < stay[of_side[1]], _rank(of_side[2]) < come[of_side[2]]
 
 
 def _rank(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

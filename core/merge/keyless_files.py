@@ -5,7 +5,7 @@ where the target has compacted it in the meantime: then the compaction is taken 
 no row to be read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,6 +74,7 @@ class _Settled:
         dropped: Files that stay, or are gone, as the target left them.
         taken: Files of which is hidden what the source hides.
         joins: Files of which both deleted rows.
+        is_chosen: Whether the target's version of rows stands that the source wrote as well.
     """
 
     from_theirs: set[str] = field(default_factory=set)
@@ -81,6 +82,7 @@ class _Settled:
     dropped: set[MaskKey] = field(default_factory=set)
     taken: set[MaskKey] = field(default_factory=set)
     joins: list[JoinedDeletes] = field(default_factory=list)
+    is_chosen: bool = False
 
     def take_ours(self, key: MaskKey, left: FileTouch) -> None:
         self.from_theirs |= left.added
@@ -153,6 +155,7 @@ class _KeylessMerge:
             blocks=tuple(self._found.blocks),
             masks=masks,
             joins=tuple(settled.joins),
+            is_complete=not settled.is_chosen,
             notes=tuple(self._found.notes),
         )
 
@@ -184,6 +187,7 @@ class _KeylessMerge:
             rule = Rule.A3 if cell is None else cell.rule
             if rule in (Rule.A4, Rule.A5) and (left.files <= ours_gone or not left.added):
                 settled.take_ours(key, left)
+                settled.is_chosen = True
                 self._note(
                     "The target overwrote rows that the source had changed in "
                     f"{self._naming.partition(key[0])}: they stay overwritten."
@@ -218,6 +222,8 @@ class _KeylessMerge:
         wins = winner(rule, left, right, self._rules.takes(ConflictKind.FILE_RULE))
         if wins is Take.OURS:
             settled.take_ours(key, left)
+            # Where the target deleted the whole file, nothing of it is another version.
+            settled.is_chosen |= rule is not Rule.A2 or bool(right.added) or not right.is_gone
         elif wins is Take.THEIRS:
             settled.take_theirs(key, right)
         else:
@@ -230,33 +236,43 @@ class _KeylessMerge:
     def _join(
         self,
         settled: _Settled,
-        files: Collection[MaskKey],
+        files: frozenset[MaskKey],
         left_of: Mapping[MaskKey, FileTouch],
         right_of: Mapping[MaskKey, FileTouch],
     ) -> None:
         """Have files written again without the rows that either side deleted."""
         ours, theirs = self._ours, self._theirs
 
-        def made(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> set[str]:
-            found = (touches[key].added for key in files if key in touches)
-            return set().union(*found) & side.added
+        base = frozenset(e for e in ours.removed | theirs.removed if self._keys[e] in files)
 
-        base = {each for each in ours.removed | theirs.removed if self._keys[each] in files}
-        held: ThreeWay[Set[str]] = ThreeWay(
+        def made(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> frozenset[str]:
+            found = frozenset[str]().union(*(touches[key].added for key in files & touches.keys()))
+            return found & side.added
+
+        def inserted(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> frozenset[str]:
+            read = set().union(*(touches[key].files for key in files & touches.keys()))
+            came = frozenset[str]().union(*(step.added for step in side.steps))
+            return frozenset(each for each in came if self._keys[each] in read - touches.keys())
+
+        held = ThreeWay(
             base=base,
             ours=made(ours, right_of) | (base - ours.removed),
             theirs=made(theirs, left_of) | (base - theirs.removed),
         )
-        known = files_in(base | held.ours | held.theirs, ours.log)
-        rest = (base | held.ours | held.theirs).difference(known["identity"].to_pylist())
+        new = inserted(ours, right_of), inserted(theirs, left_of)
+        wanted = base | held.ours | held.theirs | new[0] | new[1]
+        known = files_in(wanted, ours.log)
+        take = self._rules.takes(ConflictKind.FILE_RULE)
+        settled.is_chosen |= take is not None
         settled.from_theirs |= held.theirs
         settled.joins.append(
             JoinedDeletes(
                 place=next(iter(files))[:2],
                 ours=known,
-                theirs=theirs.files(rest),
+                theirs=theirs.files(wanted.difference(known["identity"].to_pylist())),
                 held=held,
-                take=self._rules.takes(ConflictKind.FILE_RULE),
+                inserted=new,
+                take=take,
             )
         )
 
@@ -316,8 +332,7 @@ class _KeylessMerge:
 
     def _tell_joined(self, joins: Collection[JoinedDeletes]) -> None:
         files = sum(len(each.held.ours) for each in joins)
-        counts = [each.row_counts for each in joins]
-        rows = sum(each.base - each.theirs for each in counts)
+        rows = sum(each.rows_deleted for each in joins)
         if joins:
             self._note(
                 f"Both sides deleted rows of the same files: {count(files, 'data file')} of the "

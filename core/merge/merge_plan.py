@@ -349,8 +349,7 @@ def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
     coming = pa.concat_tables([moves.add, moves.replays])
     size = _total(coming, "file_size")
     come = _total(coming, "row_count") + _total(moves.restore, "row_count")
-    joined = [each.row_counts for each in moves.joins]
-    come += sum(max(0, each.ours + each.theirs - each.base) for each in joined)
+    come += sum(each.rows_left for each in moves.joins)
     return PlanCost(
         files_added=coming.num_rows,
         files_removed=moves.remove.num_rows,

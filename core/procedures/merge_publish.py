@@ -16,6 +16,7 @@ from core.commit.own_commit import snapshots_since
 from core.commit.schema_commit import withdraw_schemas
 from core.diff.lineage import (
     MERGE_BASE_IDENTITY,
+    MERGE_COMPLETE,
     MERGE_FIELD_IDS,
     MERGE_SCHEMA_ID,
     MERGE_SOURCE,
@@ -183,7 +184,7 @@ def _land(
         joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         user=intent.actor,
         identifier=commit_id,
-        properties=_properties(spec, intent.operation_id, theirs, raw),
+        properties=_properties(spec, intent.operation_id, theirs, raw, moves),
         expected_head=ours.identity,
         seen_id=ours.id,
         check_append=moves.brings_back,
@@ -195,7 +196,7 @@ def _land(
 
 
 def _properties(
-    spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject
+    spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject, moves: FileMoves
 ) -> dict[str, str]:
     """What the snapshot tells: of a merge, all that the next one builds on."""
     name = str(spec.kind).removesuffix("_branch")
@@ -203,6 +204,8 @@ def _properties(
     told |= gate_properties(raw.values)
     if spec.kind is not MergeKind.MERGE:
         return told
+    if moves.is_complete:
+        told[MERGE_COMPLETE] = "true"
     return told | {
         MERGE_SOURCE: spec.source,
         MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.row_diff import counted_rows
-from core.diff.three_way import ThreeWay
+from core.diff.three_way import ThreeWay, each_side
 from core.format.data_types import arrow_schema
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
@@ -45,6 +45,7 @@ class JoinUnit:
     bucket: int
     files: Mapping[str, tuple[PlacedFile, bool]]
     held: ThreeWay[frozenset[str]]
+    inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None
     next_sequence: int
 
@@ -108,11 +109,8 @@ def units_of(
             partition=each.place[0],
             bucket=each.place[1],
             files=placed(each.ours, by_target=True) | placed(each.theirs, by_target=False),
-            held=ThreeWay(
-                base=frozenset(each.held.base),
-                ours=frozenset(each.held.ours),
-                theirs=frozenset(each.held.theirs),
-            ),
+            held=each.held,
+            inserted=each.inserted,
             take=each.take,
             next_sequence=pc.min(each.ours["min_sequence_number"]).as_py(),
         )
@@ -169,20 +167,13 @@ class JoinTask:
             identity: self._read(file, by_target=by_target)
             for identity, (file, by_target) in unit.files.items()
         }
-        sides = ThreeWay(
-            base=self._side(rows, unit.held.base),
-            ours=self._side(rows, unit.held.ours),
-            theirs=self._side(rows, unit.held.theirs),
-        )
-        kept = kept_by_both(
-            ThreeWay(
-                base=self._bytes(sides.base),
-                ours=self._bytes(sides.ours),
-                theirs=self._bytes(sides.theirs),
-            )
-        )
+        sides = each_side(unit.held, lambda held: self._side(rows, held))
+        ours_new, theirs_new = (self._bytes(self._side(rows, each)) for each in unit.inserted)
+        kept = kept_by_both(each_side(sides, self._bytes), (ours_new, theirs_new))
         if kept is not None:
-            return {"new_files": to_bytes(self._write(unit, sides.ours.filter(pa.array(kept))))}
+            stay, come = (pa.array(each) for each in kept)
+            left = pa.concat_tables([sides.ours.filter(stay), sides.theirs.filter(come)])
+            return {"new_files": to_bytes(self._write(unit, left))}
         if unit.take is Take.OURS:
             return {"new_files": to_bytes(self._write(unit, sides.ours))}
         if unit.take is Take.THEIRS:

@@ -9,7 +9,7 @@ import pytest
 
 from core.diff import logical_log, table_changes
 from core.diff.file_masks import FileMask, masks_since
-from core.errors import CommitConflict
+from core.errors import CommitConflict, Refused
 from core.merge import keyed_files, keyless_files, merge_plan
 from core.merge.conflict import Take
 from core.merge.keyless_files import _KeylessMerge, _Settled
@@ -20,6 +20,7 @@ from tests.property.test_merge_laws import (
     _KEYS,
     KeyedWalk,
     KeylessWalk,
+    RewritingWalk,
     Walk,
     Write,
 )
@@ -167,10 +168,17 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     ),
     "every file counts as live": (
         keyless_files,
-        "_is_live",
-        lambda *_: True,
+        "_live",
+        lambda identities, _: set(identities),
         KeylessWalk,
         _HIDDEN_OF_A_COMPACTED_FILE,
+    ),
+    "files that were written as one are joined one by one": (
+        keyless_files,
+        "touched_together",
+        lambda wanted, *_: [frozenset({each}) for each in wanted],
+        RewritingWalk,
+        [("main", "hide", 0, 2), ("dev", "hide", 0, 0), ("main", "merge", 0, 0)],
     ),
     "a compaction stays undone though its result changed": (
         logical_log._Fold,
@@ -278,7 +286,7 @@ def test_each_fault_of_a_merge_is_found(tmp_path: Path, monkeypatch: pytest.Monk
             patch.setattr(owner, what, fault)
             try:
                 found = _refused(kind, steps, tmp_path / f"faulty-{number}")
-            except (AssertionError, CommitConflict):
+            except (AssertionError, CommitConflict, Refused):
                 continue
         # The model lets a merge be refused where it need not be.
         if found <= refused[repr((kind, steps))]:

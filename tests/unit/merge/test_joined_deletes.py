@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import compress
 
 import pyarrow as pa
 from hypothesis import given
@@ -11,15 +12,18 @@ BYTES = pa.large_binary()
 Rows = list[bytes]
 
 
-def kept(base: Rows, ours: Rows, theirs: Rows) -> Rows | None:
+def kept(
+    base: Rows, ours: Rows, theirs: Rows, *, ours_new: Rows | None = None, new: Rows | None = None
+) -> Rows | None:
     # In two chunks, as rows of several files come.
     sides = ThreeWay(
         base=pa.chunked_array([base[:1], base[1:]], BYTES),
         ours=pa.chunked_array([ours[:2], ours[2:]], BYTES),
         theirs=pa.chunked_array([theirs], BYTES),
     )
-    found = kept_by_both(sides)
-    return None if found is None else [row for row, stays in zip(ours, found, strict=True) if stays]
+    inserted = (pa.chunked_array([ours_new or []], BYTES), pa.chunked_array([new or []], BYTES))
+    found = kept_by_both(sides, inserted)
+    return None if found is None else [*compress(ours, found[0]), *compress(theirs, found[1])]
 
 
 def test_what_either_side_deleted_goes_and_the_order_of_the_target_stays() -> None:
@@ -42,6 +46,17 @@ def test_all_rows_may_be_gone() -> None:
 def test_a_row_that_the_base_has_not_is_no_deletion() -> None:
     assert kept([b"a", b"b"], [b"a"], [b"x"]) is None
     assert kept([b"a", b"b"], [b"a", b"a"], [b"b"]) is None
+
+
+def test_what_a_side_inserted_stays_as_far_as_that_side_kept_it() -> None:
+    assert kept([b"a", b"b"], [b"b"], [b"a", b"x"], new=[b"x", b"y"]) == [b"x"]
+    assert kept([b"a", b"b"], [b"b", b"x"], [b"b"], ours_new=[b"x"]) == [b"b", b"x"]
+    assert kept([b"a", b"b"], [b"b"], [b"a", b"x"], new=[b"y"]) is None
+
+
+def test_an_inserted_row_that_equals_one_of_the_base_is_not_lost() -> None:
+    assert kept([b"a"], [b"a"], [b"a", b"a"], new=[b"a"]) == [b"a", b"a"]
+    assert kept([b"a"], [], [b"a", b"a"], new=[b"a"]) == [b"a"]
 
 
 @given(

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from core.commit.commit_message import CommitMessage
 from core.commit.schema_commit import change_schema, set_options
 from core.diff.three_way import ThreeWay, each_side
 from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
@@ -16,8 +17,9 @@ from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind
 from core.merge.file_moves import Isolation, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.merge.row_work import JoinedRows
 from core.procedures.preview_merge import preview_merge
-from tests.support.branch_bench import NOW, BranchBench, tree
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import data_files, message
 from tests.support.lifecycle import run
 
@@ -77,6 +79,17 @@ def commit(
     )
     assert snapshot is not None
     return snapshot
+
+
+class Joining(TrustingRows):
+    """Writes a file of so many rows for whatever is joined."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        super().__init__()
+        self.files = data_files([name], rows=rows, total_buckets=-1)
+
+    def join_deletes(self, *_: object) -> JoinedRows[CommitMessage]:
+        return JoinedRows(messages=(message(total_buckets=-1, new_files=self.files),), changed=())
 
 
 def plan_with(bench: BranchBench, **rules: Any) -> MergePlan:
@@ -446,8 +459,7 @@ def test_files_that_were_written_as_one_are_joined_as_a_group(tmp_path: Path) ->
     assert found.verdict is MergeVerdict.CLEAN
     assert found.moves is not None
     (join,) = found.moves.joins
-    counts = join.row_counts
-    assert (counts.base, counts.ours, counts.theirs) == (30, 25, 25)
+    assert (join.rows_left, join.rows_deleted) == (20, 5)
     assert names_of(found.moves.remove) == {"one", "ours"}
 
 
@@ -461,6 +473,29 @@ def test_what_the_target_compacted_of_such_files_is_taken_back(bench: BranchBenc
     assert names_of(found.moves.remove) == {"packed"}
     assert names_of(found.moves.restore) == {"other"}
     assert len(found.moves.joins) == 1
+
+
+def test_what_was_chosen_once_is_no_delete_of_what_was_left_out(bench: BranchBench) -> None:
+    for branch in ("main", "dev"):
+        new = data_files([f"updated-{branch}"], total_buckets=-1)
+        commit(bench, branch=branch, new=new, gone=["base"])
+    merge(bench, policy="version: 1\nkinds: {file rule: ours}")
+    assert names(bench) == {"updated-main"}
+    # Rows that the chosen file has too: as if it did not matter, they would stay.
+    delete_rows(bench, "dev", "updated-dev", left="fewer", rows=7)
+    assert plan(bench).verdict is MergeVerdict.CONFLICTS
+
+
+def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
+    delete_rows(bench, "dev", "base", left="theirs", rows=7)
+    delete_rows(bench, "main", "base", left="ours", rows=8)
+    bench.call("merge_branch", operation="merge-1", branch="dev", rows=Joining("joined", 5))
+    assert names(bench) == {"joined"}
+    delete_rows(bench, "dev", "theirs", left="fewer", rows=4)
+    found = plan(bench)
+    assert (found.verdict, found.cost.files_joined) == (MergeVerdict.CLEAN, 1)
+    assert found.moves is not None
+    assert names_of(found.moves.remove) == {"joined"}
 
 
 def test_rows_that_have_ids_are_not_written_again(tmp_path: Path) -> None:
