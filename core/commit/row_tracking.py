@@ -80,4 +80,5 @@ def _is_unnumbered(delta: pa.Table) -> pa.ChunkedArray:
 
 
 def _holds_row_ids(delta: pa.Table) -> pa.Array:
-    return pa.array([_ROW_ID in (names or ()) for names in delta["write_cols"].to_pylist()])
+    names = delta["write_cols"].to_pylist()
+    return pa.array([_ROW_ID in (each or ()) for each in names], pa.bool_())

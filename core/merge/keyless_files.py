@@ -194,7 +194,7 @@ class _KeylessMerge:
                 )
             elif self._both_hold(rule, key, left, right):
                 continue
-            elif rule is Rule.A2 and winner(rule, left, right, None) is None and self._writes_rows:
+            elif rule is Rule.A2 and self._may_join(left, right):
                 deleted.add(key)
             else:
                 self._settle(settled, cell, key, (left, right))
@@ -242,7 +242,6 @@ class _KeylessMerge:
     ) -> None:
         """Have files written again without the rows that either side deleted."""
         ours, theirs = self._ours, self._theirs
-
         base = frozenset(e for e in ours.removed | theirs.removed if self._keys[e] in files)
 
         def made(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> frozenset[str]:
@@ -275,6 +274,11 @@ class _KeylessMerge:
                 take=take,
             )
         )
+
+    def _may_join(self, left: FileTouch, right: FileTouch) -> bool:
+        """Whether rows must tell what is left: files may hold more than what a delete left."""
+        are_written = left.is_gone and right.is_gone and bool(left.added or right.added)
+        return self._writes_rows and are_written
 
     def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
