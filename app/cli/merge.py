@@ -276,6 +276,8 @@ def _moves(plan: MergePlan) -> dict[str, object]:
     files = [f"{cost.files_added:,} in", f"{cost.files_removed:,} out"]
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")
+    if cost.files_joined:
+        files.append(f"{cost.files_joined:,} written again")
     return {
         "buckets": strategies_words(plan) or "none changes",
         "files": ", ".join(files),

@@ -263,6 +263,18 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
     assert [call.name for call in console.services.sent] == ["compare_rows", "dry_run_merge"]
 
 
+def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again(
+    tmp_path: Path,
+) -> None:
+    cost = PlanCost(files_added=2, rows_added=20, files_joined=3)
+    console = planned(air_console(tmp_path), MergeVerdict.CLEAN, moves=NEW_FILES, cost=cost)
+    page = console.open("merge", **FIX)
+    assert "3 files of which both sides deleted rows will be written again" in page.text
+    assert "no row is read or written" not in page.text
+    assert "Files written again 3" in page.text
+    assert page.has_button("run-dry")
+
+
 def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
     console = planned(
         air_console(tmp_path),
