@@ -5,6 +5,7 @@ sides kept, of a row that a side inserted since what that side kept. A row that 
 without having it before is no deletion, and nothing is joined.
 """
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,9 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.file_masks import MaskKey
 from core.diff.logical_log import Place
+from core.diff.table_changes import TableChanges, files_in
 from core.diff.three_way import ThreeWay
 from core.merge.conflict import Take
+from core.merge.file_touches import FileTouch
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -62,6 +66,81 @@ class JoinedDeletes:
         files = pa.concat_tables([self.ours, self.theirs])
         is_in = pc.is_in(files["identity"], value_set=pa.array(sorted(identities), pa.string()))
         return int(pc.sum(files["row_count"].filter(is_in)).as_py() or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedFiles:
+    """What a side did in a group of files, all by identity.
+
+    Attributes:
+        removed: Files of the base that it wrote again or gave up.
+        made: What it holds in their place.
+        inserted: What it had inserted since the base, and wrote again with them.
+    """
+
+    removed: frozenset[str]
+    made: frozenset[str]
+    inserted: frozenset[str]
+
+
+def touched_files(
+    files: Set[MaskKey],
+    side: TableChanges,
+    touches: Mapping[MaskKey, FileTouch],
+    keys: Mapping[str, MaskKey],
+) -> TouchedFiles:
+    """Return what a side did in a group of files.
+
+    Args:
+        files: The group, of the base.
+        side: Its changes since the base.
+        touches: What it did to each file that it touched.
+        keys: Of all files that a log mentions, by identity.
+    """
+    found = [touches[key] for key in files & touches.keys()]
+    made = frozenset[str]().union(*(each.added for each in found))
+    read = frozenset[MaskKey]().union(*(each.files for each in found)) - touches.keys()
+    came = frozenset[str]().union(*(step.added for step in side.steps))
+    return TouchedFiles(
+        removed=frozenset(each for each in side.removed if keys[each] in files),
+        made=made & side.added,
+        inserted=frozenset(each for each in came if keys[each] in read),
+    )
+
+
+def join_deletes(
+    place: Place,
+    sides: tuple[TableChanges, TableChanges],
+    *,
+    ours: TouchedFiles,
+    theirs: TouchedFiles,
+    take: Take | None,
+) -> JoinedDeletes:
+    """Join what both sides did in a group of files of one bucket.
+
+    Args:
+        place: The bucket.
+        sides: The changes of the target and of the source since the base.
+        ours: What the target did there.
+        theirs: What the source did there.
+        take: What was chosen for files that a side changed otherwise.
+    """
+    base = ours.removed | theirs.removed
+    held = ThreeWay(
+        base=base,
+        ours=ours.made | (base - ours.removed),
+        theirs=theirs.made | (base - theirs.removed),
+    )
+    wanted = base | held.ours | held.theirs | ours.inserted | theirs.inserted
+    known = files_in(wanted, sides[0].log)
+    return JoinedDeletes(
+        place=place,
+        ours=known,
+        theirs=sides[1].files(wanted.difference(known["identity"].to_pylist())),
+        held=held,
+        inserted=(ours.inserted, theirs.inserted),
+        take=take,
+    )
 
 
 def kept_by_both(

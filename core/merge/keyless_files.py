@@ -9,15 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import pyarrow.compute as pc
-
 from core.diff.file_masks import HiddenRows, MaskKey
 from core.diff.history_move import count
-from core.diff.logical_log import LogicalLog, Place, keys_of
+from core.diff.logical_log import Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.table_operation import TableOperation
 from core.diff.three_way import ThreeWay
-from core.format.manifest_entry import FileKind
+from core.merge.compactions import held_files, live_files, undo_compactions
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.conflict_matrix import Cell, Rule, cells
 from core.merge.file_moves import (
@@ -39,7 +37,7 @@ from core.merge.file_touches import (
     ways_to_settle,
     winner,
 )
-from core.merge.joined_deletes import JoinedDeletes
+from core.merge.joined_deletes import JoinedDeletes, join_deletes, touched_files
 
 _REWRITES: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
@@ -93,15 +91,6 @@ class _Settled:
         self.taken.add(key)
 
 
-def _held(side: TableChanges) -> set[str]:
-    """The files that a side got since the root and holds, as they are or in compacted ones."""
-    held = set(side.log.arrived)
-    for each in reversed(side.log.compactions):
-        if not held.isdisjoint(each.after):
-            held |= each.before
-    return held
-
-
 class _KeylessMerge:
     def __init__(
         self,
@@ -128,7 +117,7 @@ class _KeylessMerge:
         self._check_inserts()
         settled = self._both_touched()
         dropped_ours = settled.from_ours | self._overwritten()
-        incoming = theirs.added - settled.from_theirs - _held(ours)
+        incoming = theirs.added - settled.from_theirs - held_files(ours.log)
         outgoing = {
             each
             for each in theirs.removed - ours.removed
@@ -241,39 +230,17 @@ class _KeylessMerge:
         right_of: Mapping[MaskKey, FileTouch],
     ) -> None:
         """Have files written again without the rows that either side deleted."""
-        ours, theirs = self._ours, self._theirs
-        base = frozenset(e for e in ours.removed | theirs.removed if self._keys[e] in files)
-
-        def made(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> frozenset[str]:
-            found = frozenset[str]().union(*(touches[key].added for key in files & touches.keys()))
-            return found & side.added
-
-        def inserted(side: TableChanges, touches: Mapping[MaskKey, FileTouch]) -> frozenset[str]:
-            read = set().union(*(touches[key].files for key in files & touches.keys()))
-            came = frozenset[str]().union(*(step.added for step in side.steps))
-            return frozenset(each for each in came if self._keys[each] in read - touches.keys())
-
-        held = ThreeWay(
-            base=base,
-            ours=made(ours, right_of) | (base - ours.removed),
-            theirs=made(theirs, left_of) | (base - theirs.removed),
-        )
-        new = inserted(ours, right_of), inserted(theirs, left_of)
-        wanted = base | held.ours | held.theirs | new[0] | new[1]
-        known = files_in(wanted, ours.log)
         take = self._rules.takes(ConflictKind.FILE_RULE)
-        settled.is_chosen |= take is not None
-        settled.from_theirs |= held.theirs
-        settled.joins.append(
-            JoinedDeletes(
-                place=next(iter(files))[:2],
-                ours=known,
-                theirs=theirs.files(wanted.difference(known["identity"].to_pylist())),
-                held=held,
-                inserted=new,
-                take=take,
-            )
+        join = join_deletes(
+            next(iter(files))[:2],
+            (self._ours, self._theirs),
+            ours=touched_files(files, self._ours, right_of, self._keys),
+            theirs=touched_files(files, self._theirs, left_of, self._keys),
+            take=take,
         )
+        settled.is_chosen |= take is not None
+        settled.from_theirs |= join.held.theirs
+        settled.joins.append(join)
 
     def _may_join(self, left: FileTouch, right: FileTouch) -> bool:
         """Whether rows must tell what is left: files may hold more than what a delete left."""
@@ -367,7 +334,7 @@ class _KeylessMerge:
             some may go; those it wrote.
         """
         touched = outgoing | {each for each, key in self._keys.items() if key in masked}
-        live = _live(touched, self._ours)
+        live = live_files(touched, self._ours)
         try:
             restored, undone = undo_compactions(touched - live, self._ours.log)
         except KeyError as error:
@@ -437,47 +404,6 @@ class _KeylessMerge:
     def _note(self, text: str) -> None:
         if text not in self._found.notes:
             self._found.notes.append(text)
-
-
-def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:
-    """Return which files come back, and which live ones go, so that the wanted ones are there.
-
-    Raises:
-        KeyError: A file was not taken away by a compaction; its identity is the argument.
-    """
-    reads = {each: done for done in log.compactions for each in done.before}
-    restored: set[str] = set()
-    going: set[str] = set()
-
-    def bring_back(identity: str) -> None:
-        compaction = reads[identity]
-        for each in sorted(compaction.after):
-            if each not in restored and each not in log.arrived:
-                bring_back(each)
-        for each in compaction.after:
-            if each in restored:
-                restored.discard(each)
-            else:
-                going.add(each)
-        restored.update(compaction.before)
-
-    for each in sorted(wanted):
-        if each not in restored:
-            bring_back(each)
-    return restored, going
-
-
-def _live(identities: Collection[str], side: TableChanges) -> set[str]:
-    """Those of some files that are live at the head of a side."""
-    known = side.log.files(identities)
-    is_new = pc.equal(known["kind"], int(FileKind.ADD))
-    # What the log mentions first as added, or not at all, was not there before.
-    came = set(known["identity"].filter(is_new).to_pylist()) | side.base_log.added
-    return {
-        each
-        for each in identities
-        if each in side.log.arrived or not (each in side.log.left or each in came)
-    }
 
 
 def _keys(side: TableChanges) -> dict[str, MaskKey]:

@@ -168,7 +168,7 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     ),
     "every file counts as live": (
         keyless_files,
-        "_live",
+        "live_files",
         lambda identities, _: set(identities),
         KeylessWalk,
         _HIDDEN_OF_A_COMPACTED_FILE,
@@ -252,7 +252,7 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     ),
     "files that were picked come again": (
         keyless_files,
-        "_held",
+        "held_files",
         lambda _: set(),
         PickingWalk,
         _PICKED,
