@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 from core.errors import PaimonError
 from core.spark.session import Progress, WarmSession
 from core.spark.table_frames import frame_of
+
+_FEW_PER_TASK: Final = 4
+_SMALL_BYTES: Final = 512 << 20
 
 
 class HasNumber(Protocol):
@@ -36,7 +39,7 @@ def run_units(
     description: str,
     progress: Progress,
 ) -> list[dict[str, Any]]:
-    """Do units in tasks of their own, the largest first.
+    """Do units in tasks, the largest first; each in one of its own where the work is large.
 
     Args:
         session: Where the tasks run.
@@ -54,7 +57,14 @@ def run_units(
     """
     if not units:
         return []
-    packed = [pickle.dumps(each) for each in sorted(units, key=lambda unit: -unit.size)]
+    in_order = sorted(units, key=lambda unit: -unit.size)
+    lanes = session.parallelism
+    size = sum(unit.size for unit in units)
+    is_small = len(units) <= _FEW_PER_TASK * lanes and size <= _SMALL_BYTES
+    if is_small:
+        # A frame is cut into one piece a lane: each gets its share of the large ones.
+        in_order = [unit for lane in range(lanes) for unit in in_order[lane::lanes]]
+    packed = [pickle.dumps(each) for each in in_order]
     layout = {
         "number": pa.int32(),
         **dict.fromkeys((*columns, "error"), pa.binary()),
@@ -64,7 +74,9 @@ def run_units(
 
     def act(spark: SparkSession) -> pa.Table:
         frame = frame_of(spark, pa.table({"unit": pa.array(packed, pa.binary())}))
-        return frame.repartition(len(packed)).mapInArrow(tasks, written).toArrow()
+        # A shuffle gives each unit its own task; for small work it takes longer than the tasks do.
+        parts = frame if is_small else frame.repartition(len(packed))
+        return parts.mapInArrow(tasks, written).toArrow()
 
     rows = session.run(act, description=description, progress=progress).to_pylist()
     for row in rows:
