@@ -98,6 +98,23 @@ _HIDDEN_IN_COMPACTED: Final = {
     "later": [*[("main", "write", 0, 0)] * 2, ("dev", "hide", 0, 0), ("main", "merge", 0, 0)],
 }
 
+# dev deletes of a file that it compacted twice, and of which main had deleted too.
+_OF_WHAT_WAS_COMPACTED_TWICE: Final = [
+    ("main", "hide", 0, 0),
+    *[("dev", "compact", 0, 0)] * 2,
+    ("dev", "hide", 0, 0),
+    ("main", "merge", 0, 0),
+]
+# The head that main merged first was a compaction.
+_AFTER_A_COMPACTED_HEAD: Final = [
+    ("main", "hide", 0, 0),
+    ("dev", "hide", 0, 0),
+    ("dev", "compact", 0, 0),
+    ("main", "merge", 0, 0),
+    ("dev", "hide", 0, 0),
+    ("main", "merge", 0, 0),
+]
+
 
 @dataclass
 class Walk:
@@ -602,6 +619,8 @@ def test_inserts_and_compactions_always_merge(
         max_size=12,
     )
 )
+@example(steps=_OF_WHAT_WAS_COMPACTED_TWICE)
+@example(steps=_AFTER_A_COMPACTED_HEAD)
 def test_deletes_of_rows_always_merge(steps: list[tuple[str, str, int, int]], roots: Roots) -> None:
     walk = RewritingWalk(roots())
     walk.start()
