@@ -89,7 +89,7 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
     # Where a merge took files as the source had compacted them, these stand for what they hold.
     compactions = (*base.compactions, *side.compactions)
     masks = masks_since(base.masks, side.masks)
-    hidden = {each for each, key in keys_of(side.entries) if key in masks}
+    hidden = {each for each, key in keys_of(side.entries) if key in masks} if masks else set()
     then, gone_then = _as_written(base, compactions)
     # Of what a compaction wrote rows are hidden: only who has it can hide them as well.
     now, gone_now = _as_written(side, [each for each in compactions if not each.after & hidden])

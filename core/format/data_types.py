@@ -402,6 +402,11 @@ def arrow_schema(fields: tuple[DataField, ...]) -> pa.Schema:
     return pa.schema([_arrow_field(field) for field in fields])
 
 
+def nullable_columns(fields: tuple[DataField, ...]) -> pa.Schema:
+    """Return `fields` as columns of rows that any file may have: all take null, none has an id."""
+    return pa.schema([f.remove_metadata().with_nullable(True) for f in arrow_schema(fields)])
+
+
 def _arrow_field(field: DataField) -> pa.Field:
     # Parquet files of Paimon are read by field id, not by name or position.
     metadata = {b"PARQUET:field_id": str(field.id).encode()}

@@ -50,7 +50,7 @@ def live_files(identities: Collection[str], side: TableChanges) -> set[str]:
     """Those of some files that are live at the head of a side."""
     known = side.log.files(identities)
     is_new = pc.equal(known["kind"], int(FileKind.ADD))
-    # What the log mentions first as added, or not at all, was not there before.
+    # What the log mentions first as added was not there before, nor what the base alone got.
     came = set(known["identity"].filter(is_new).to_pylist()) | side.base_log.added
     return {
         each

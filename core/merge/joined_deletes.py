@@ -62,10 +62,18 @@ class JoinedDeletes:
         sides = (self.held.base, self.held.ours, self.held.theirs, *self.inserted)
         return [str(self.take), *(" ".join(sorted(side)) for side in sides)]
 
+    @property
+    def base_names(self) -> list[str]:
+        """The names of the files of the base."""
+        return list(self._of(self.held.base)["file_name"].to_pylist())
+
     def _rows(self, identities: frozenset[str]) -> int:
+        return int(pc.sum(self._of(identities)["row_count"]).as_py() or 0)
+
+    def _of(self, identities: frozenset[str]) -> pa.Table:
         files = pa.concat_tables([self.ours, self.theirs])
-        is_in = pc.is_in(files["identity"], value_set=pa.array(sorted(identities), pa.string()))
-        return int(pc.sum(files["row_count"].filter(is_in)).as_py() or 0)
+        wanted = pa.array(sorted(identities), pa.string())
+        return files.filter(pc.is_in(files["identity"], value_set=wanted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 import pyarrow as pa
 
 from core.diff.three_way import ThreeWay
-from core.format.data_types import arrow_schema
+from core.format.data_types import arrow_schema, nullable_columns
 from core.format.table_schema import TableSchema
 
 Message = TypeVar("Message")
@@ -68,7 +68,7 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
         field.with_nullable(True)
         for field in arrow_schema(schema.project(schema.primary_keys).fields)
     ]
-    rows = [field.remove_metadata().with_nullable(True) for field in arrow_schema(schema.fields)]
+    rows = list(nullable_columns(schema.fields))
     return pa.schema(
         [
             pa.field("conflict_id", pa.string(), nullable=False),

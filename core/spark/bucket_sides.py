@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from core.commit.commit_message import NO_INDEX_FILES
 from core.diff.three_way import ThreeWay
 from core.format.binary_row import decode_row, decode_rows, encode_rows
-from core.format.data_types import arrow_schema
+from core.format.data_types import nullable_columns
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.row_work import RowScope, RowWork
@@ -205,12 +205,11 @@ def _numbered(rows: pa.Table, schema: TableSchema) -> pa.Array:
 
 def _layout(schema: TableSchema) -> pa.Schema:
     """The columns of rows as they stand in files."""
-    columns = [field.remove_metadata() for field in arrow_schema(schema.fields)]
     return pa.schema(
         [
             pa.field(SEQUENCE_NUMBER, pa.int64()),
             pa.field(VALUE_KIND, pa.int8()),
-            *(column.with_nullable(True) for column in columns),
+            *nullable_columns(schema.fields),
         ]
     )
 

@@ -1,6 +1,6 @@
 """Files of which both sides deleted rows, written again in tasks without the rows of either."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from core.commit.commit_message import CommitMessage
 from core.diff.row_diff import counted_rows
 from core.diff.three_way import ThreeWay, each_side
-from core.format.data_types import arrow_schema
+from core.format.data_types import nullable_columns
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
 from core.merge.joined_deletes import JoinedDeletes, kept_by_both
@@ -36,7 +36,8 @@ class JoinUnit:
     """What one task does.
 
     Attributes:
-        files: Those of JoinedDeletes by identity, and whether the target knows them.
+        files: Those of JoinedDeletes by identity, as their rows follow on each other, and whether
+            the target knows them.
         next_sequence: What stays keeps its place among the files of the bucket.
     """
 
@@ -99,6 +100,8 @@ def units_of(
     """Say what tasks do, in the order of `work`."""
 
     def placed(entries: pa.Table, *, by_target: bool) -> dict[str, tuple[PlacedFile, bool]]:
+        # Readers of a bucket take files in this order.
+        entries = entries.sort_by("min_sequence_number")
         files = place_marked(store, table, entries, marks)
         identities = entries["identity"].to_pylist()
         return {each: (file, by_target) for each, file in zip(identities, files, strict=True)}
@@ -130,7 +133,6 @@ def joined_rows(
     schema: TableSchema, work: Sequence[JoinedDeletes], found: Sequence[Mapping[str, Any]]
 ) -> JoinedRows[CommitMessage]:
     """Join what `JoinTask` found; `found` has the columns of its answer and `number`."""
-    changed = [work[row["number"]] for row in found if row["new_files"] is None]
     return JoinedRows(
         messages=tuple(
             CommitMessage(
@@ -144,12 +146,9 @@ def joined_rows(
         ),
         changed=tuple(
             name
-            for each in changed
-            for files in (each.ours, each.theirs)
-            for name, identity in zip(
-                files["file_name"].to_pylist(), files["identity"].to_pylist(), strict=True
-            )
-            if identity in each.held.base
+            for row in found
+            if row["new_files"] is None
+            for name in work[row["number"]].base_names
         ),
     )
 
@@ -185,16 +184,11 @@ class JoinTask:
         rows = read_data_file(
             self.target.store, file.data, schemas, self.scope.schema.fields, with_system=False
         )
-        return rows.cast(self._layout)
+        return rows.cast(nullable_columns(self.scope.schema.fields))
 
-    @property
-    def _layout(self) -> pa.Schema:
-        fields = arrow_schema(self.scope.schema.fields)
-        return pa.schema([field.remove_metadata().with_nullable(True) for field in fields])
-
-    def _side(self, rows: Mapping[str, pa.Table], held: Iterable[str]) -> pa.Table:
-        parts = (rows[each] for each in sorted(held))
-        return pa.concat_tables([self._layout.empty_table(), *parts])
+    def _side(self, rows: Mapping[str, pa.Table], held: Set[str]) -> pa.Table:
+        nothing = nullable_columns(self.scope.schema.fields).empty_table()
+        return pa.concat_tables([nothing, *(rows[each] for each in rows if each in held)])
 
     def _bytes(self, rows: pa.Table) -> pa.ChunkedArray:
         types = [field.type for field in self.scope.schema.fields]

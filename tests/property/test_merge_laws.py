@@ -38,7 +38,6 @@ from core.merge.row_work import JoinedRows, RowScope
 from core.procedures.merge_logs import read_masks
 from core.procedures.merge_masks import write_masks
 from core.procedures.preview_merge import preview_merge
-from core.procedures.row_engine import Progress
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
@@ -407,12 +406,7 @@ class NamedRows(TrustingRows):
         self.walk = walk
 
     def join_deletes(
-        self,
-        table: FileStoreTable,
-        scope: RowScope,
-        work: Sequence[JoinedDeletes],
-        marks: pa.Table,
-        progress: Progress,
+        self, _: FileStoreTable, scope: RowScope, work: Sequence[JoinedDeletes], *__: object
     ) -> JoinedRows[CommitMessage]:
         messages, changed = [], []
         for each in work:
