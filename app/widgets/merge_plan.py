@@ -224,7 +224,12 @@ def _show_figures(preview: MergePreview) -> None:
     with st.container(horizontal=True, gap="small", key="figures"):
         for figure in preview.figures:
             st.metric(figure.label, figure.value, border=True, help=figure.help)
-    if preview.is_exact:
+    if preview.plan.cost.files_joined:
+        st.caption(
+            "Files and bytes are exact. More rows may stay than told: both sides may have deleted "
+            "the same ones."
+        )
+    elif preview.is_exact:
         st.caption("All counts are exact: they come from manifests and schema files.")
     else:
         st.caption(
