@@ -1,9 +1,11 @@
 """What was acknowledged outlives a crash of the machine: the file and its name are synced first."""
 
-import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -135,8 +137,23 @@ def test_a_sync_that_fails_in_another_thread_fails_the_write(
         write_all([(tmp_path / name, b"") for name in "ab"])
 
 
+_FORKED: Final = """
+import os, signal, sys
+from pathlib import Path
+from core.storage.durable import write_all
+
+folder = Path(sys.argv[1])
+write_all([(folder / name, b"") for name in "ab"])
+if not (child := os.fork()):
+    signal.alarm(30)
+    write_all([(folder / name, b"") for name in "cd"])
+    os._exit(0)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
 def test_a_forked_process_syncs_with_threads_of_its_own(tmp_path: Path) -> None:
-    write_all([(tmp_path / name, b"") for name in "ab"])
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        pool.apply_async(write_all, ([(tmp_path / name, b"") for name in "cd"],)).get(30)
+    # A process of the tests may hold a JVM, which does not live through a fork.
+    command = [sys.executable, "-W", "ignore", "-c", _FORKED, str(tmp_path)]
+    subprocess.run(command, check=True)
     assert {each.name for each in tmp_path.iterdir()} == set("abcd")
