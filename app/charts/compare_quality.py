@@ -39,7 +39,9 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
             text=[
                 f"{_SIGNS.get(each.rating, '')} {each.severity:.2f}".strip() for each in drift.bars
             ],
-            textposition="auto",
+            # Beside the bar, as bars of columns that are not chosen are faint.
+            textposition="outside",
+            cliponaxis=False,
             hovertext=[chart_text(f"{each.column}: {each.words}") for each in drift.bars],
             hovertemplate="%{hovertext}<extra></extra>",
         )
@@ -50,7 +52,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
         ticktext=[chart_text(shortened(name, _LABEL)) for name in names],
         autorange="reversed", showgrid=False, zeroline=False, fixedrange=True,
     )  # fmt: skip
-    most = max([1.15, *(min(each.severity, _FULL) * 1.05 for each in drift.bars)])
+    most = max([1.15, *(min(each.severity, _FULL) * 1.08 for each in drift.bars)])
     figure.update_xaxes(
         range=[0, most], gridcolor=GRID, zeroline=False, fixedrange=True,
         title={"text": "how many alarms it is worth; 1 is the line", "font": {"size": 12}},

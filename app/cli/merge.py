@@ -28,10 +28,10 @@ from app.cli.output import (
     print_rows,
     size,
 )
+from app.models.merge_figures import rows_moved
 from app.models.merge_preview import (
     MergeDecision,
     otherwise_words,
-    rows_moved,
     schema_change,
     settling_option,
     strategies_words,

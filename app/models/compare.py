@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from app.models.exactness import AT_MOST, BOUNDS, EXACT
 from app.models.wording import MINUS, count, plural
 from core.diff.row_bounds import Bounds, RowDifference
 from core.diff.state_diff import StateDiff, TableState
@@ -14,8 +15,6 @@ from core.format.binary_row import decode_row
 from core.format.partition_path import partition_path, partition_strings
 from core.format.table_schema import TableSchema
 
-EXACT: Final = "exact"
-AT_MOST: Final = "≤"
 WHOLE_TABLE: Final = "whole table"
 _FIGURES: Final = tuple(
     f"{what}_{side}" for what in ("files", "bytes", "rows") for side in ("before", "after")
@@ -69,7 +68,7 @@ def bounds_text(bounds: Bounds) -> str:
 
 def label_of(bounds: Bounds) -> str:
     """Say how good a number is."""
-    return EXACT if bounds.is_exact else "bounds"
+    return EXACT if bounds.is_exact else BOUNDS
 
 
 def summary(diff: StateDiff) -> str:

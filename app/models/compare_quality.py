@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.models.quality_figures import EXACT, LONGEST, measure_text
+from app.models.exactness import EXACT
+from app.models.quality_figures import LONGEST, measure_text
 from app.models.wording import count, plural, shortened, size
 from core.quality.attribution import explaining_bins
 from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison

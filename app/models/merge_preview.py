@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, assert_never
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from app.models.wording import code, count, plain, plural, signed, size
+from app.models.exactness import Figure
+from app.models.merge_figures import FileSums, bounds_reasons, files_by_place, merge_figures
+from app.models.wording import code, count, plain, plural
 from core.diff.schema_diff import SchemaDiff, diff_schemas
 from core.errors import ErrorKind
 from core.format.binary_row import decode_row
@@ -16,7 +15,7 @@ from core.format.partition_path import partition_path
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Conflict, Take
-from core.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
+from core.merge.file_moves import BucketMove, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.consequence import Preview
 
@@ -105,15 +104,6 @@ class SeenPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One count of a merge; `help` says what it counts."""
-
-    label: str
-    value: str
-    help: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BucketLine:
     """What happens to one bucket, and the files that move there."""
 
@@ -165,7 +155,7 @@ class MergePreview:
 
     Attributes:
         code: Of what stops the merge.
-        is_exact: Whether rows of files are rows of the table: not where a key has several.
+        reasons: Why figures are not exact.
         settlings: The options that settle conflicts, the one that settles most first.
     """
 
@@ -176,7 +166,7 @@ class MergePreview:
     heads: str
     code: ErrorKind | None = None
     figures: tuple[Figure, ...] = ()
-    is_exact: bool = True
+    reasons: tuple[str, ...] = ()
     schema: SchemaDiff | None = None
     buckets: tuple[BucketLine, ...] = ()
     conflicts: tuple[ConflictLine, ...] = ()
@@ -210,8 +200,8 @@ class MergePreview:
             detail=detail,
             heads=_heads(plan),
             code=_code(plan),
-            figures=tuple(_figures(plan, changed)),
-            is_exact=schema is None or not schema.primary_keys,
+            figures=merge_figures(plan, schema, changed),
+            reasons=bounds_reasons(plan, schema),
             schema=changed,
             buckets=bucket_lines(plan, schema),
             conflicts=tuple(_conflict_line(each) for each in plan.conflicts),
@@ -297,55 +287,6 @@ def _code(plan: MergePlan) -> ErrorKind | None:
     return ErrorKind.CONFLICTS_OPEN if plan.conflicts else None
 
 
-def _figures(plan: MergePlan, changed: SchemaDiff | None) -> list[Figure]:
-    moves, cost = plan.moves, plan.cost
-    if moves is None:
-        return []
-    by_strategy = _files_by_strategy(moves)
-    come, go = rows_moved(plan)
-    figures = [
-        Figure(
-            label="Files adopted",
-            value=count(by_strategy.get(Strategy.ADOPT, 0)),
-            help="Files of the source, in buckets that only the source changed",
-        ),
-        Figure(
-            label="Files replayed",
-            value=count(by_strategy.get(Strategy.REPLAY, 0)),
-            help="Files of the source that are added to what the target changed",
-        ),
-        Figure(label="Files removed", value=count(cost.files_removed)),
-        Figure(label="Rows that come", value=signed(come)),
-        Figure(label="Rows that go", value=signed(-go)),
-        Figure(
-            label="Copied",
-            value=size(cost.bytes_to_copy),
-            help="0: the branches share the files" if plan.shares_files else None,
-        ),
-        Figure(label="Schema changes", value=count(len(changed.changes) if changed else 0)),
-    ]
-    if cost.files_restored:
-        restored = Figure(
-            label="Files restored",
-            value=count(cost.files_restored),
-            help="From before a compaction of the target: the source changed rows in them",
-        )
-        figures.insert(3, restored)
-    if plan.conflicts:
-        figures.append(Figure(label="Conflicts", value=count(len(plan.conflicts))))
-    if cost.files_joined:
-        figures.append(Figure(label="Files written again", value=count(cost.files_joined)))
-    if cost.buckets_to_compare:
-        figures.append(Figure(label="Buckets to compare", value=count(cost.buckets_to_compare)))
-    return figures
-
-
-def rows_moved(plan: MergePlan) -> tuple[int, int]:
-    """Return the rows of the files that come, and of those that go."""
-    go = 0 if plan.moves is None else int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
-    return plan.cost.rows_added + go, go
-
-
 def schema_change(plan: MergePlan, schema: TableSchema | None) -> SchemaDiff | None:
     """Return what the merge makes of the target's schema; None where that stays.
 
@@ -363,17 +304,14 @@ def bucket_lines(plan: MergePlan, schema: TableSchema | None) -> tuple[BucketLin
     """Return what happens to each bucket, by partition and number."""
     if plan.moves is None:
         return ()
-    added = _by_place(plan.moves.add, plan.moves.replays, plan.moves.restore)
-    removed = _by_place(plan.moves.remove)
+    added = files_by_place(plan.moves.add, plan.moves.replays, plan.moves.restore)
+    removed = files_by_place(plan.moves.remove)
     lines = (_bucket_line(move, added, removed, schema) for move in plan.moves.buckets)
     return tuple(sorted(lines, key=lambda line: (line.partition, line.bucket)))
 
 
-_Sums = dict[tuple[bytes, int], tuple[int, int]]
-
-
 def _bucket_line(
-    move: BucketMove, added: _Sums, removed: _Sums, schema: TableSchema | None
+    move: BucketMove, added: FileSums, removed: FileSums, schema: TableSchema | None
 ) -> BucketLine:
     partition, bucket = move.place
     come, go = added.get(move.place, (0, 0)), removed.get(move.place, (0, 0))
@@ -392,29 +330,6 @@ def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
     if schema is None or not schema.partition_keys:
         return ""
     return partition_path(decode_row(partition, schema.partition_type.types), schema)
-
-
-def _by_place(*tables: pa.Table) -> _Sums:
-    """Files and rows of each bucket."""
-    files = pa.concat_tables(tables).select(["partition", "bucket", "row_count"])
-    sums = files.group_by(["partition", "bucket"]).aggregate(
-        [([], "count_all"), ("row_count", "sum")]
-    )
-    columns = (
-        sums[name].to_pylist() for name in ("partition", "bucket", "count_all", "row_count_sum")
-    )
-    return {
-        (place, bucket): (number, rows)
-        for place, bucket, number, rows in zip(*columns, strict=True)
-    }
-
-
-def _files_by_strategy(moves: FileMoves) -> dict[Strategy, int]:
-    added = _by_place(moves.add)
-    found: dict[Strategy, int] = {}
-    for move in moves.buckets:
-        found[move.strategy] = found.get(move.strategy, 0) + added.get(move.place, (0, 0))[0]
-    return found
 
 
 def _conflict_line(conflict: Conflict) -> ConflictLine:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, TypeAlias
 
+from app.models.exactness import EXACT, UNREAD, shares_label
 from app.models.wording import MINUS, NOT_READ, count, shortened, signed
 from core.quality.comparison import (
     QUANTILES,
@@ -18,11 +19,9 @@ from core.quality.comparison import (
 )
 from core.quality.profile import ColumnKind
 
-EXACT: Final = "exact"
 LONGEST: Final = 40
 """How much of a long text is shown."""
 
-_UNKNOWN: Final = "not read"
 _DAY_MICROS: Final = 86_400_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _Get: TypeAlias = Callable[[SideFigures], float | None]
@@ -51,7 +50,7 @@ def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
         lines.append(_count_line("NaN", old, new, lambda side: side.nans))
     if column.kind is ColumnKind.OTHER:
         lines.append(
-            FigureLine(name="distinct", before=NOT_READ, after=NOT_READ, delta="", label=_UNKNOWN)
+            FigureLine(name="distinct", before=NOT_READ, after=NOT_READ, delta="", label=UNREAD)
         )
         return tuple(lines)
     lines.append(_distinct_line(old, new))
@@ -62,7 +61,7 @@ def figure_lines(column: ColumnComparison) -> tuple[FigureLine, ...]:
     lines.append(_measure_line(f"{what}mean", column, _mean, EXACT))
     lines.append(_measure_line(f"{what}deviation", column, _deviation, EXACT, is_span=True))
     error = max((side.rank_error for side in (old, new) if side), default=0.0)
-    label = EXACT if not error else f"≈ ±{100 * error:.2f} % of rows"
+    label = shares_label(error)
     lines += [
         _measure_line(f"{what}p{share:.0%}".rstrip("%"), column, _quantile(at), label)
         for at, share in enumerate(QUANTILES)

@@ -18,7 +18,8 @@ from app.models.compare_quality import (
     side_title,
     summary,
 )
-from app.models.quality_figures import EXACT, figure_table
+from app.models.exactness import shares_label
+from app.models.quality_figures import figure_table
 from app.models.quality_map import QualityMap, quality_map
 from app.models.wording import moment, visible
 from core.quality.comparison import ColumnComparison, QualityComparison, ScopeComparison
@@ -97,7 +98,7 @@ def _add_column(
     shares = bin_shares(column, scope.scope)
     if not shares.labels:
         return
-    label = f"≈ ±{100 * column.bins_error:.2f} % of rows" if column.bins_error else EXACT
+    label = shares_label(column.bins_error)
     _put(section, "p", f"Shares of all rows, in bins of A ({label})", "label")
     bars = ET.SubElement(section, "table", {"class": "bars"})
     other = "m" if side_title(scope.scope) != "B" else "b"

@@ -20,9 +20,9 @@ from app.models.compare import (
     partitions_of,
 )
 from app.models.compare_map import is_within, partition_map
+from app.models.exactness import EXACT, UNREAD, badge
 from app.models.wording import code, count, full_count, plain, plural, size
 from app.widgets import rows
-from core.diff.row_bounds import Bounds
 from core.diff.state_diff import StateDiff, Totals
 from core.format.binary_row import decode_row
 from core.format.partition_path import partition_path
@@ -32,7 +32,6 @@ _MOST_LINES = 20_000
 # Numbers that name something, and count nothing.
 _NAMES = ("Bucket", "Level", "Schema")
 _CHART = "cmp-map"
-_NOT_READ = ":gray-badge[not read]"
 
 
 def show_figures(diff: StateDiff) -> None:
@@ -44,7 +43,9 @@ def show_figures(diff: StateDiff) -> None:
     with st.container(border=True, key="card-compare"):
         cells = st.columns(len(pairs) + 3, gap="small")
         for cell, (label, bounds) in zip(cells, pairs, strict=False):
-            _figure(cell, label, bounds_text(bounds), _badge(bounds), full_count(bounds.high))
+            _figure(
+                cell, label, bounds_text(bounds), badge(label_of(bounds)), full_count(bounds.high)
+            )
         sides = (("Only in A", diff.only_in(after=False)), ("Only in B", diff.only_in(after=True)))
         for cell, (label, totals) in zip(
             cells[len(pairs) :], (*sides, ("In both", diff.shared)), strict=True
@@ -56,10 +57,8 @@ def show_figures(diff: StateDiff) -> None:
         for reason in diff.rows.reasons:
             st.caption(f"Why bounds: {plain(reason)}")
         if diff.masks:
-            st.caption(
-                f"{plural(len(diff.masks), 'shared file')} with other deletion vectors. "
-                ":green-badge[exact]"
-            )
+            masks = plural(len(diff.masks), "shared file")
+            st.caption(f"{masks} with other deletion vectors. {badge(EXACT)}")
         st.caption(
             f"{plural(diff.manifests_read, 'manifest')} of one side alone, "
             f"{count(diff.manifests_skipped)} that both sides list."
@@ -72,15 +71,10 @@ def _figure(
     cell.markdown(f":small[:gray[{label}]]  \n**{value}**  \n{note}", help=full)
 
 
-def _badge(bounds: Bounds) -> str:
-    colour = "green" if bounds.is_exact else "orange"
-    return f":{colour}-badge[{label_of(bounds)}]"
-
-
 def _size_words(totals: Totals) -> str:
     if totals.byte_count is None:
-        return _NOT_READ
-    return f"{size(totals.byte_count)} :green-badge[exact]"
+        return badge(UNREAD)
+    return f"{size(totals.byte_count)} {badge(EXACT)}"
 
 
 def show_partitions(diff: StateDiff) -> None:

@@ -18,7 +18,8 @@ from app.models.compare_quality import (
     side_title,
     summary,
 )
-from app.models.quality_figures import EXACT, figure_table
+from app.models.exactness import EXACT, UNREAD, badge, shares_label
+from app.models.quality_figures import figure_table
 from app.models.quality_report import quality_report
 from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
@@ -74,15 +75,14 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
     scope = _picked_scope(found)
     tone = _TONES.get(scope.rating, "")
     st.markdown(f"**{plain(summary(scope))}** {tone}")
-    st.caption(f"{plain(scope_words(scope))} :green-badge[exact]")
+    st.caption(f"{plain(scope_words(scope))} {badge(EXACT)}")
     made = age(found.finished_millis, state.now_millis())
     st.caption(f"{plain(read_words(found))} \u2003 Compared {made}.")
     unsettled = conflict_words(found, scope)
     if unsettled is not None:
         st.caption(f":material/warning: {plain(unsettled)}")
     for words, label in key_words(scope):
-        colour = "green" if label == EXACT else "orange"
-        st.caption(f"{plain(words)} :{colour}-badge[{label}]")
+        st.caption(f"{plain(words)} {badge(label)}")
     for note in found.notes:
         st.caption(plain(note))
     _offer_more(identifier, diff, found)
@@ -199,7 +199,7 @@ def _cell(column: ColumnComparison | None, title: str, *, is_after: bool) -> str
     if title == "Nulls":
         return f"{figures.nulls:,}"
     if figures.distinct is None:
-        return "not read"
+        return UNREAD
     return f"{'≈ ' if figures.distinct_error else ''}{figures.distinct:,}"
 
 
@@ -224,9 +224,8 @@ def _show_column(
             st.plotly_chart(
                 bins_figure(shares, uirevision=key), key=key, config=CHART_CONFIG, alt=shares.alt
             )
-            label = f"≈ ±{100 * column.bins_error:.2f} % of rows" if column.bins_error else EXACT
-            colour = "orange" if column.bins_error else "green"
-            st.caption(f"Shares of all rows, in bins of A :{colour}-badge[{label}]")
+            label = badge(shares_label(column.bins_error))
+            st.caption(f"Shares of all rows, in bins of A {label}")
     figures = figure_table(found, scope, column)
     right.dataframe(
         pd.DataFrame(list(figures.lines), columns=list(figures.titles)),

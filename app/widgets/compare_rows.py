@@ -16,6 +16,7 @@ from app.models.compare_rows import (
     shown_columns,
     summary,
 )
+from app.models.exactness import EXACT, badge
 from app.models.wording import plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
@@ -82,7 +83,7 @@ def _show_found(kept: KeptDiff) -> None:
         show_problem(error, headline="The rows cannot be filtered so.")
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rows"):
-        st.markdown(f"{summary(found)} :green-badge[exact]", width="content")
+        st.markdown(f"{summary(found)} {badge(EXACT)}", width="content")
         st.space("stretch")
         _show_downloads(kept, wanted, number)
     words = changed_words(found)

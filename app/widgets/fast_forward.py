@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from app import state
+from app.models.exactness import Figure
 from app.models.fast_forward import FastForwardPreview, Moved, commit_rows, tag_words
 from app.models.location import Location
 from app.models.wording import code, count, listed, plain, plural, signed
@@ -12,6 +13,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.eligibility import show_eligibility
+from app.widgets.figures import show_figures
 from app.widgets.gates import show_gates
 from app.widgets.rows import block
 from app.widgets.same_as import show_same_as
@@ -54,13 +56,15 @@ def _show_headline(preview: FastForwardPreview) -> None:
 
 def _show_figures(preview: FastForwardPreview) -> None:
     arrives, removes = preview.arrives, preview.removes
-    with st.container(horizontal=True, gap="small", key="figures"):
-        st.metric("Commits that arrive", count(len(arrives.snapshots)), border=True)
-        st.metric("Rows", signed(arrives.row_count), border=True)
-        st.metric("Schema versions", count(len(arrives.schema_ids)), border=True)
-        st.metric("Tags", count(len(arrives.tags)), border=True)
-        st.metric("Commits it would remove", count(len(removes.snapshots)), border=True)
-    st.caption("All counts are exact: they come from snapshot, schema and tag files.")
+    counts = {
+        "Commits that arrive": count(len(arrives.snapshots)),
+        "Rows": signed(arrives.row_count),
+        "Schema versions": count(len(arrives.schema_ids)),
+        "Tags": count(len(arrives.tags)),
+        "Commits it would remove": count(len(removes.snapshots)),
+    }
+    show_figures(Figure(label=label, value=value) for label, value in counts.items())
+    st.caption("The counts come from snapshot, schema and tag files.")
 
 
 def _show_moves(preview: FastForwardPreview) -> None:

@@ -23,6 +23,7 @@ from app.models.wording import code, plain, plural
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.eligibility import show_eligibility
+from app.widgets.figures import show_figures
 from app.widgets.merge_confirm import show_confirm
 from app.widgets.preview import show_same_command
 from app.widgets.row_conflicts import (
@@ -221,20 +222,9 @@ def _show_headline(preview: MergePreview) -> None:
 def _show_figures(preview: MergePreview) -> None:
     if not preview.figures:
         return
-    with st.container(horizontal=True, gap="small", key="figures"):
-        for figure in preview.figures:
-            st.metric(figure.label, figure.value, border=True, help=figure.help)
-    if preview.plan.cost.files_joined:
-        st.caption(
-            "Files and bytes are exact. More rows may stay than told: both sides may have deleted "
-            "the same ones."
-        )
-    elif preview.is_exact:
-        st.caption("All counts are exact: they come from manifests and schema files.")
-    else:
-        st.caption(
-            "Files and bytes are exact. Rows are those of the files: one key may have several."
-        )
+    show_figures(preview.figures)
+    for reason in preview.reasons:
+        st.caption(reason)
 
 
 def _show_schema(preview: MergePreview) -> None:

@@ -1,9 +1,11 @@
 """A thousand snapshots and fifty branches: drawn, folded, searchable."""
 
 import time
+from pathlib import Path
 
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, running_console
+from tests.support.contested_table import ContestedTable
 
 HISTORY = {"db": "big", "table": "history"}
 _MARKS = """() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(plot =>
@@ -46,3 +48,26 @@ def test_the_timeline_draws_every_snapshot(visit: NewVisit, broken_console: Runn
             .find(trace => trace.name === 'snapshots').x.length"""
     )
     assert beads == 1_000
+
+
+def test_a_hundred_thousand_conflicts_open_and_one_condition_settles_a_group(
+    visit: NewVisit, tmp_path: Path
+) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=46_000)
+    table.call("compare_rows", branch="fix-delays", target="main")
+    with running_console(table.folder, tmp_path / "state") as console:
+        seen = visit(console)
+        started = time.monotonic()
+        seen.open("conflicts", db="air", table="delays", source="fix-delays")
+        print(f"101,200 conflicts: {time.monotonic() - started:.1f} s")
+        seen.sees("101,200 of 101,200 conflicts unresolved.")
+        seen.page.get_by_text("Condition", exact=True).click()
+        seen.settle().page.locator(".st-key-rule-when input").fill("flight < 45000")
+        seen.page.keyboard.press("Enter")
+        seen.pick_rule("Take", "theirs")
+        started = time.monotonic()
+        seen.sees("99,000 conflicts match. It settles 99,000 open ones")
+        seen.page.get_by_role("button", name="Keep this rule").click()
+        seen.sees("2,200 of 101,200 conflicts unresolved.")
+        print(f"settled by one condition: {time.monotonic() - started:.1f} s")
+        seen.assert_fits()

@@ -1,5 +1,8 @@
 """The life of a branch in the browser: made, tagged, renamed, dropped and had again."""
 
+import json
+from pathlib import Path
+
 from playwright.sync_api import Locator, expect
 
 from core.format.identifier import Identifier
@@ -102,6 +105,39 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     assert taken_back.total_record_count == before.total_record_count
 
 
+def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what_is_missing(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    services = own_demo_console.services
+    base, older = _base_tag(own_demo_console, "fix-delays"), "old-experiment"
+    folder = Path(services.settings.warehouse) / "air.db" / "flights"
+    tag = folder / "tag" / f"tag-{base}"
+    before = tag.read_bytes()
+    tag.unlink()
+    # Of the other one nothing is left of where it began.
+    fork = _fork(own_demo_console, older)
+    for kind in ("tag", "snapshot"):
+        for path in folder.glob(f"**/{kind}/{kind}-*"):
+            if json.loads(path.read_text())["id"] == fork:
+                path.unlink()
+    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    card = ".st-key-card-branch"
+    seen.sees("at risk", within=card)
+    seen.sees(base, within=card)
+    seen.page.get_by_role("button", name="Pin", exact=True).click()
+    expect(_dialog(seen)).to_contain_text(f"Tag '{base}' on main keeps snapshot")
+    seen.assert_fits()
+    seen.keep_picture("pin-branch-light", update=update_screenshots)
+    _run(seen, "Pin fix-delays")
+    assert tag.read_bytes() == before
+    seen.open("branches", **FLIGHTS, branch="fix-delays").sees("healthy", within=card)
+
+    seen.open("branches", **FLIGHTS, branch=older).sees("at risk", within=card)
+    seen.page.get_by_role("button", name="Pin", exact=True).click()
+    expect(_dialog(seen)).to_contain_text("is nowhere any more")
+    expect(_dialog(seen)).to_contain_text("Tag its oldest snapshot instead")
+
+
 def _dialog(seen: Visit) -> Locator:
     return seen.page.get_by_role("dialog")
 
@@ -130,3 +166,16 @@ def _snapshot(console: RunningConsole, branch: str, table: Identifier = TABLE) -
 
 def _names(console: RunningConsole) -> set[str]:
     return {item.name for item in console.services.branches(TABLE)}
+
+
+def _base_tag(console: RunningConsole, branch: str) -> str:
+    found = {item.name: item.base_tag for item in console.services.branches(TABLE)}[branch]
+    assert found is not None
+    return found
+
+
+def _fork(console: RunningConsole, branch: str) -> int:
+    fork = {item.name: item.fork for item in console.services.branches(TABLE)}[branch]
+    assert fork is not None
+    assert fork.snapshot_id is not None
+    return fork.snapshot_id

@@ -110,8 +110,8 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     _sees_line(other, 1, ["8", "theirs", "ada"])
     other.keep_picture("resolver-dark", update=update_screenshots)
 
-    _pick(seen, "Column", "note")
-    _pick(seen, "Take", "concatenate")
+    seen.pick_rule("Column", "note")
+    seen.pick_rule("Take", "concatenate")
     seen.sees("It settles 4 open ones.")
     seen.page.get_by_role("button", name="Keep this rule").click()
     seen.sees("22 of 28 conflicts unresolved.")
@@ -120,7 +120,7 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     condition = seen.page.locator(".st-key-rule-when input")
     condition.fill("flight >= 0")
     seen.page.keyboard.press("Enter")
-    _pick(seen, "Take", "theirs")
+    seen.pick_rule("Take", "theirs")
     seen.sees("28 conflicts match. It settles 22 open ones, decides 4")
     seen.assert_fits()
     seen.keep_picture("resolver-light", update=update_screenshots)
@@ -177,15 +177,6 @@ def _sees_line(seen: Visit, number: int, end: list[str]) -> None:
         }""",
         arg=[number, end],
     )
-    seen.settle()
-
-
-def _pick(seen: Visit, label: str, choice: str) -> None:
-    """Choose in a select box of the form for rules."""
-    box = seen.page.locator(".st-key-filters-rule").get_by_label(label, exact=True)
-    box.click()
-    box.fill(choice)
-    seen.page.get_by_role("option", name=choice, exact=True).click()
     seen.settle()
 
 

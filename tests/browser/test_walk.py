@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from app.models.wording import NOT_READ
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 
@@ -35,6 +36,23 @@ def test_every_page_opens_and_fits_by_day_and_by_night(
     seen.page.wait_for_function(f"{_BACKGROUND} === 'rgb(14, 17, 23)'")
     seen.settle()
     seen.keep_picture(f"{name}-dark", update=update_screenshots)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith(("merge", "fast"))])
+def test_every_count_of_a_merge_says_how_good_it_is(
+    name: str, visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    path, query = PAGES[name]
+    seen = visit(demo_console).open(path, **query)
+    counts = seen.page.locator('.st-key-figures [data-testid="stMetric"]')
+    texts = (count.inner_text().splitlines() for count in counts.all())
+    told = [[line for line in text if line.strip()] for text in texts]
+    assert len(told) > 4
+    for _, value, known in told:
+        assert known == {"≤": "bounds", "≥": "bounds", NOT_READ: "not read"}.get(value[0], "exact")
+    if name == "merge-rows":
+        # Only rows tell here what the merge brings.
+        assert {known for *_, known in told} == {"exact", "bounds", "not read"}
 
 
 def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(

@@ -106,6 +106,14 @@ class Visit:
         )
         return self
 
+    def pick_rule(self, label: str, choice: str) -> Visit:
+        """Choose in a select box of the form for rules of conflicts."""
+        box = self.page.locator(".st-key-filters-rule").get_by_label(label, exact=True)
+        box.click()
+        box.fill(choice)
+        self.page.get_by_role("option", name=choice, exact=True).click()
+        return self.settle()
+
     def runs_job(self) -> str:
         """Wait until the job that was just started is done, and return its id."""
         self.page.wait_for_url("**/job?**")

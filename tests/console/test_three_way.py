@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.models.wording import NOT_READ
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind
 from core.format.receipt import Counts
@@ -272,8 +273,9 @@ def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again
     assert "3 files of which both sides deleted rows will be written again" in page.text
     assert "no row is read or written" not in page.text
     assert "Files written again 3" in page.text
-    assert "More rows may stay than told" in page.text
-    assert "All counts are exact" not in page.text
+    assert "Rows that come ≥ 20" in page.text
+    assert f"Rows that go {NOT_READ}" in page.text
+    assert "Only rows tell which of a file both sides deleted" in page.text
     assert page.has_button("run-dry")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.models.exactness import BOUNDS, EXACT, UNREAD
 from app.models.merge_preview import (
     MergeDecision,
     MergePreview,
@@ -12,6 +13,7 @@ from app.models.merge_preview import (
     otherwise_words,
     strategies_words,
 )
+from app.models.wording import NOT_READ
 from core.diff.schema_diff import ChangeKind
 from core.errors import ErrorKind
 from core.format.binary_row import encode_row
@@ -81,6 +83,8 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
     # Other engines may expire what branches share here, so the file is copied.
     assert counts["Copied"] == "1,000 B"
     assert "Conflicts" not in counts
+    assert {figure.known for figure in preview.figures} == {EXACT}
+    assert preview.reasons == ()
     (line,) = preview.buckets
     assert (line.strategy, line.files_added, line.rows) == (Strategy.REPLAY, 1, 10)
     assert strategies_words(preview.plan) == "1 replayed"
@@ -126,9 +130,28 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
         bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
     preview = seen(bench)
     assert preview.headline == "1 bucket to compare: a job reads the changed keys."
-    assert figures(preview)["Buckets to compare"] == "1"
-    assert not preview.is_exact
+    told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
+    assert told["Buckets to compare"] == ("1", EXACT)
+    assert told["Files adopted"] == ("0", EXACT)
+    assert told["Files replayed"] == ("≥ 0", BOUNDS)
+    assert told["Rows that come"] == told["Rows that go"] == (NOT_READ, UNREAD)
+    assert preview.reasons[0].startswith("Only rows tell what comes")
     assert preview.can_run
+
+
+def test_rows_of_keys_are_bounds(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
+    for name, branch, keys in (("a", "main", (0, 9)), ("b", "dev", (2, 5)), ("c", "main", (6, 7))):
+        if branch == "dev":
+            bench.branch("dev")
+        files = data_files([name], keys=keys)
+        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
+    preview = seen(bench)
+    told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
+    assert told["Files replayed"] == ("1", EXACT)
+    assert told["Rows that come"] == ("≤ 10", BOUNDS)
+    assert told["Rows that go"] == ("0", EXACT)
+    assert "one key may have several" in preview.reasons[0]
 
 
 def test_a_schema_change_is_compared_with_the_target(tmp_path: Path) -> None:

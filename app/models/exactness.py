@@ -1,0 +1,42 @@
+"""How good a number is: counts of pages say so beside themselves."""
+
+from dataclasses import dataclass
+from typing import Final
+
+EXACT: Final = "exact"
+BOUNDS: Final = "bounds"
+UNREAD: Final = "not read"
+AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
+AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
+
+_COLOURS: Final = {EXACT: "green", UNREAD: "gray"}
+
+
+def label_colour(label: str) -> str:
+    """Return the colour of a label: green only for what is exact."""
+    return _COLOURS.get(label, "orange")
+
+
+def badge(label: str) -> str:
+    """Write a label as Markdown."""
+    return f":{label_colour(label)}-badge[{label}]"
+
+
+def shares_label(error: float) -> str:
+    """Return the label of shares of rows that are wrong by this part of all rows at most."""
+    return f"\N{ALMOST EQUAL TO} ±{100 * error:.2f} % of rows" if error else EXACT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One count with its unit.
+
+    Attributes:
+        known: How good it is.
+        help: What it counts.
+    """
+
+    label: str
+    value: str
+    known: str = EXACT
+    help: str | None = None

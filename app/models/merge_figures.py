@@ -1,0 +1,135 @@
+"""The counts of a merge, as far as its plan knows them."""
+
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.models.exactness import AT_LEAST, AT_MOST, BOUNDS, UNREAD, Figure
+from app.models.wording import NOT_READ, count, signed, size
+from core.diff.schema_diff import SchemaDiff
+from core.format.table_schema import TableSchema
+from core.merge.file_moves import FileMoves, Strategy
+from core.merge.merge_plan import MergePlan
+
+FileSums: TypeAlias = dict[tuple[bytes, int], tuple[int, int]]
+"""Files and their rows by partition and bucket."""
+
+
+def merge_figures(
+    plan: MergePlan, schema: TableSchema | None, changed: SchemaDiff | None
+) -> tuple[Figure, ...]:
+    """Return what is counted of a merge; nothing where it has no moves.
+
+    Args:
+        plan: The merge.
+        schema: The newest one of the target.
+        changed: What the merge makes of that.
+    """
+    moves, cost = plan.moves, plan.cost
+    if moves is None:
+        return ()
+    by_strategy = _files_by_strategy(moves)
+    # What is counted only where there is some.
+    further = {
+        "Conflicts": len(plan.conflicts),
+        "Files written again": cost.files_joined,
+        "Buckets to compare": cost.buckets_to_compare,
+    }
+    restored = Figure(
+        label="Files restored",
+        value=count(cost.files_restored),
+        help="From before a compaction of the target: the source changed rows in them",
+    )
+    return (
+        Figure(
+            label="Files adopted",
+            value=count(by_strategy.get(Strategy.ADOPT, 0)),
+            help="Files of the source, in buckets that only the source changed",
+        ),
+        _so_far(
+            plan,
+            "Files replayed",
+            count(by_strategy.get(Strategy.REPLAY, 0)),
+            "Files of the source that are added to what the target changed",
+        ),
+        _so_far(plan, "Files removed", count(cost.files_removed)),
+        *([restored] if cost.files_restored else []),
+        *_row_figures(plan, schema),
+        _so_far(
+            plan,
+            "Copied",
+            size(cost.bytes_to_copy),
+            "0: the branches share the files" if plan.shares_files else None,
+        ),
+        Figure(label="Schema changes", value=count(len(changed.changes) if changed else 0)),
+        *(Figure(label=label, value=count(number)) for label, number in further.items() if number),
+    )
+
+
+def bounds_reasons(plan: MergePlan, schema: TableSchema | None) -> tuple[str, ...]:
+    """Say why counts of rows are not exact."""
+    if plan.moves is None:
+        return ()
+    if plan.cost.buckets_to_compare:
+        return ("Only rows tell what comes from the buckets to compare: a job reads them.",)
+    if plan.cost.files_joined:
+        return ("Only rows tell which of a file both sides deleted: they are read in the run.",)
+    if schema is not None and schema.primary_keys:
+        return ("Why bounds: the rows are those of the files, and one key may have several.",)
+    return ()
+
+
+def rows_moved(plan: MergePlan) -> tuple[int, int]:
+    """Return the rows of the files that come, and of those that go."""
+    go = 0 if plan.moves is None else int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
+    return plan.cost.rows_added + go, go
+
+
+def _so_far(plan: MergePlan, label: str, value: str, help_: str | None = None) -> Figure:
+    """A count to which buckets may add that only rows decide."""
+    if not plan.cost.buckets_to_compare:
+        return Figure(label=label, value=value, help=help_)
+    return Figure(label=label, value=f"{AT_LEAST} {value}", known=BOUNDS, help=help_)
+
+
+def _row_figures(plan: MergePlan, schema: TableSchema | None) -> tuple[Figure, Figure]:
+    come, go = rows_moved(plan)
+    if plan.cost.buckets_to_compare:
+        return _rows("Rows that come", None), _rows("Rows that go", None)
+    if plan.cost.files_joined:
+        return _rows("Rows that come", come, AT_LEAST), _rows("Rows that go", None)
+    bound = AT_MOST if schema is not None and schema.primary_keys else None
+    return _rows("Rows that come", come, bound), _rows("Rows that go", -go, bound)
+
+
+def _rows(label: str, rows: int | None, bound: str | None = None) -> Figure:
+    if rows is None:
+        return Figure(label=label, value=NOT_READ, known=UNREAD)
+    # At most none is none.
+    if bound is None or (bound == AT_MOST and not rows):
+        return Figure(label=label, value=signed(rows))
+    return Figure(label=label, value=f"{bound} {count(abs(rows))}", known=BOUNDS)
+
+
+def _files_by_strategy(moves: FileMoves) -> dict[Strategy, int]:
+    added = files_by_place(moves.add)
+    found: dict[Strategy, int] = {}
+    for move in moves.buckets:
+        found[move.strategy] = found.get(move.strategy, 0) + added.get(move.place, (0, 0))[0]
+    return found
+
+
+def files_by_place(*tables: pa.Table) -> FileSums:
+    """Files and rows of each bucket."""
+    files = pa.concat_tables(tables).select(["partition", "bucket", "row_count"])
+    sums = files.group_by(["partition", "bucket"]).aggregate(
+        [([], "count_all"), ("row_count", "sum")]
+    )
+    columns = (
+        sums[name].to_pylist() for name in ("partition", "bucket", "count_all", "row_count_sum")
+    )
+    return {
+        (place, bucket): (number, rows)
+        for place, bucket, number, rows in zip(*columns, strict=True)
+    }

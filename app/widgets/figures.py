@@ -1,0 +1,20 @@
+"""A row of counts, each with how good it is."""
+
+from collections.abc import Iterable
+from typing import cast
+
+import streamlit as st
+from streamlit.elements.metric import DeltaColor
+
+from app.models.exactness import Figure, label_colour
+
+
+def show_figures(figures: Iterable[Figure]) -> None:
+    """Draw counts beside each other."""
+    with st.container(horizontal=True, gap="small", key="figures"):
+        for figure in figures:
+            colour = cast(DeltaColor, label_colour(figure.known))
+            st.metric(
+                figure.label, figure.value, figure.known, colour, delta_arrow="off",
+                border=True, help=figure.help,
+            )  # fmt: skip
