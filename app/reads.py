@@ -307,7 +307,7 @@ def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
     return {}
 
 
-@st.cache_data(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
 def _read_heads(
     warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str, ...]
 ) -> Reading:
@@ -315,7 +315,7 @@ def _read_heads(
     return Reading(value=value, millis=state.now_millis())
 
 
-@st.cache_data(max_entries=512, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=512, show_spinner=False, hash_funcs=_HASH)
 def _read_fixed(
     warehouse: str,
     actor: str,

@@ -168,7 +168,7 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
 
 def _gains(plan: MergePlan) -> list[Consequence]:
     cost = plan.cost
-    how = ", ".join(f"{number} by {name}" for name, number in plan.strategies.items())
+    how = ", ".join(f"{name} {number:,}" for name, number in plan.strategies.items())
     rows = "" if cost.buckets_to_compare or cost.files_joined else " No row is read or written."
     told = [
         changes(
