@@ -36,13 +36,16 @@ class RunningConsole:
 
 
 @contextmanager
-def running_console(warehouse: Path, state_dir: Path) -> Iterator[RunningConsole]:
+def running_console(
+    warehouse: Path, state_dir: Path, *, role: str = "operator"
+) -> Iterator[RunningConsole]:
     """Serve the console of a warehouse; a worker that it started is stopped with it."""
     overrides = {
         "warehouse": str(warehouse),
         "state_dir": str(state_dir),
         "cache_dir": str(state_dir / "cache"),
         "actor": "ada",
+        "role": role,
         "port": str(_free_port()),
     }
     settings = Settings.from_environment(overrides, {})

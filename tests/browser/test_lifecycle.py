@@ -138,6 +138,34 @@ def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what
     expect(_dialog(seen)).to_contain_text("Tag its oldest snapshot instead")
 
 
+def test_main_is_replaced_under_its_typed_name_and_undo_brings_every_byte_back(
+    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+) -> None:
+    folder = Path(own_demo_console.services.settings.warehouse) / "air.db" / "flights"
+    before = _metadata_of_main(folder)
+    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="backfill-2013-12")
+    seen.page.get_by_role("button", name="Replace main", exact=True).click()
+    expect(_dialog(seen)).to_contain_text("snapshot 12")
+    button = _dialog(seen).get_by_role("button", name="Replace main", exact=False).last
+    expect(button).to_be_disabled()
+    _dialog(seen).get_by_placeholder("main").fill("mein")
+    expect(button).to_be_disabled()
+    _dialog(seen).get_by_placeholder("main").fill("main")
+    expect(button).to_be_enabled()
+    seen.assert_fits()
+    seen.keep_picture("replace-main-light", update=update_screenshots)
+    button.click()
+    seen.runs_job()
+    source = _head(own_demo_console, "backfill-2013-12")
+    assert _head(own_demo_console, "main").same_as(source)
+
+    seen.link("Receipt").click()
+    seen.page.wait_for_url("**/receipt?**")
+    seen.settle().page.get_by_role("button", name="Undo", exact=True).click()
+    _run(seen, "Undo")
+    assert _metadata_of_main(folder) == before
+
+
 def _dialog(seen: Visit) -> Locator:
     return seen.page.get_by_role("dialog")
 
@@ -179,3 +207,12 @@ def _fork(console: RunningConsole, branch: str) -> int:
     assert fork is not None
     assert fork.snapshot_id is not None
     return fork.snapshot_id
+
+
+def _metadata_of_main(folder: Path) -> dict[str, bytes]:
+    """The snapshots, schemas and tags of main."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for kind in ("snapshot", "schema", "tag")
+        for path in (folder / kind).iterdir()
+    }

@@ -1,11 +1,13 @@
 """A walk through every page of the demo, by day and by night, wide and narrow."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
 from app.models.wording import NOT_READ
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, running_console
 
 FLIGHTS = {"db": "air", "table": "flights"}
 PAGES = {
@@ -53,6 +55,23 @@ def test_every_count_of_a_merge_says_how_good_it_is(
     if name == "merge-rows":
         # Only rows tell here what the merge brings.
         assert {known for *_, known in told} == {"exact", "bounds", "not read"}
+
+
+def test_a_viewer_opens_every_page_and_is_told_the_role_that_an_action_needs(
+    visit: NewVisit, demo_warehouse: Path, tmp_path: Path
+) -> None:
+    with running_console(demo_warehouse, tmp_path / "state", role="viewer") as console:
+        seen = visit(console)
+        for path, query in PAGES.values():
+            seen.open(path, **query)
+        seen.open("merge", **FLIGHTS, source="old-experiment")
+        seen.sees("This asks for an editor; you are a viewer. ROLE_REQUIRED")
+        expect(seen.page.get_by_role("button", name="Dry run").last).to_be_disabled()
+        for action, role in (("drop-branch", "an editor"), ("replace-main", "an operator")):
+            seen.open("branches", **FLIGHTS, branch="fix-delays", do=action)
+            told = seen.page.get_by_role("dialog")
+            expect(told).to_contain_text(f"This asks for {role}; you are a viewer. ROLE_REQUIRED")
+        seen.assert_fits()
 
 
 def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
