@@ -73,22 +73,22 @@ def removals_of(target: str, removed: Removals) -> list[Consequence]:
     if removed.snapshots:
         told.append(
             loses(
-                f"{count(len(removed.snapshots), 'commit')} of {target!r} "
-                f"leave its history: {-removed.row_count:+,} rows.",
+                f"The history of {target!r} is without "
+                f"{count(len(removed.snapshots), 'commit')}: {-removed.row_count:+,} rows.",
                 tuple(f"snapshot {each.id} by {each.commit_user}" for each in removed.snapshots),
             )
         )
     if removed.schema_ids:
         told.append(
             loses(
-                f"{count(len(removed.schema_ids), 'schema')} of {target!r} go.",
+                f"{target!r} is without {count(len(removed.schema_ids), 'schema')} of its own.",
                 tuple(f"schema {each}" for each in removed.schema_ids),
             )
         )
     if removed.tags:
         told.append(
             loses(
-                f"{count(len(removed.tags), 'tag')} of {target!r} go.",
+                f"{target!r} is without {count(len(removed.tags), 'tag')} of its own.",
                 tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
             )
         )

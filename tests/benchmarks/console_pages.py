@@ -139,7 +139,7 @@ def views(size: Large) -> list[View]:
             name="conflicts",
             path="conflicts",
             query=merge,
-            clicks=(_button("cf_state", "open"), _button("cf_state", "all")),
+            clicks=(_button("cf_state", "Unresolved"), _button("cf_state", "All")),
         ),
         View(name="jobs", path="jobs"),
     ]

@@ -1,6 +1,8 @@
 """The benchmarks run and their answers are right; how fast they are is not judged here."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +32,9 @@ from tests.benchmarks.contest import (
     to_json,
 )
 from tests.benchmarks.synthetic import SyntheticTable, make_table
-from tests.support.requirements import need_doltlite, need_java_paimon, need_pypaimon
+from tests.support.requirements import need_chromium, need_doltlite, need_java_paimon, need_pypaimon
+
+_ROOT = Path(__file__).parents[2]
 
 each_contestant = pytest.mark.parametrize(
     ("name", "need"),
@@ -202,6 +206,16 @@ def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> N
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
     assert wrong == ()
     assert sample.answer["bytes"] == own_bytes
+
+
+def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) -> None:
+    need_chromium()
+    found = tmp_path / "figures.json"
+    options = ["--only", "B11", "--scale", "tiny", "--repeats", "1", "--json", str(found)]
+    # Of its own, as one process drives one browser at a time.
+    subprocess.run([sys.executable, "-m", "tests.benchmarks", *options], check=True, cwd=_ROOT)
+    pages = [each["case"]["page"] for each in json.loads(found.read_text())["results"]]
+    assert len(pages) == 9
 
 
 @pytest.mark.parametrize(

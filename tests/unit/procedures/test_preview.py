@@ -56,7 +56,7 @@ def test_a_fast_forward_and_what_replacing_costs(bench: BranchBench) -> None:
     assert forced.can_run
     assert forced.typed_name == "main"
     assert forced.role == "operator"
-    assert "1 commit of 'main' leave its history" in told(forced, Weight.LOSES)
+    assert "The history of 'main' is without 1 commit" in told(forced, Weight.LOSES)
     assert forced.consequences[1].details == ("snapshot 2 by etl",)
 
 
