@@ -127,7 +127,7 @@ class Landing:
                 outcome, failure = attempts.publish(attempt, end_turn)
             if outcome is Published.WON:
                 move_hints(self._store, self._table.paths, attempt.snapshot)
-                if not was_replaced(self._store, self._table.paths, attempt.snapshot, self._sleep):
+                if not was_replaced(self._table, attempt.snapshot, self._sleep):
                     return attempt.snapshot
                 _log.warning("snapshot %d was replaced by another writer", attempt.snapshot.id)
                 # Somebody may have built on it meanwhile; then what it changed stands all the same.

@@ -41,6 +41,10 @@ _CREATES_EXCLUSIVELY: Final = frozenset(
 # HDFS renames a file in one step of the name node, which refuses a taken name. Its other client,
 # Arrow's behind hdfs://, removes what is in the way and tries again, and so is of no use here.
 _RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
+# s3fs asks for the size first, to fetch what is large in parts; of small files that is half.
+_WHOLE: Final[dict[str, dict[str, int]]] = {
+    scheme: {"max_concurrency": 1} for scheme in ("s3", "s3a")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +171,8 @@ class FileIO:
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: bytes(self._filesystem.cat_file(checked_path(path))))
+        how = _WHOLE.get(self._scheme, {})
+        return self._ask(path, lambda: bytes(self._filesystem.cat_file(checked_path(path), **how)))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""

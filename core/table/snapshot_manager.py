@@ -68,7 +68,10 @@ class SnapshotManager:
         status = self._reader.files.status(self._paths.snapshot(snapshot_id))
         if status is None or status.is_directory:
             return None
-        return decode(self._reader, status, Snapshot.from_json)
+        found = decode(self._reader, status, Snapshot.from_json)
+        if self._seen_id is not None:
+            self._seen_id = max(self._seen_id, snapshot_id)
+        return found
 
     def get(self, snapshot_id: int) -> Snapshot:
         """A snapshot by its id.

@@ -47,6 +47,9 @@ def newest_numbered(
     reader: MetadataReader, directory: str, prefix: str, *, least: int = 0
 ) -> FileStatus | None:
     """The file of a directory with the highest number from `least` on, or None."""
+    if not reader.files.is_local:
+        # What a store far away lists it tells all about.
+        return _newest_listed(reader, directory, prefix, least)
     start = len(prefix)
     texts = [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
     newest = max(filter(str.isdecimal, texts), key=int, default="")
@@ -57,9 +60,15 @@ def newest_numbered(
         if status is not None and not status.is_directory:
             return status
     # Gone since, a folder, or no number as Paimon writes it: a whole listing settles it.
+    return _newest_listed(reader, directory, prefix, least)
+
+
+def _newest_listed(
+    reader: MetadataReader, directory: str, prefix: str, least: int
+) -> FileStatus | None:
     found = list_numbered(reader, directory, prefix)
-    numbers = [number for number in found if number >= least]
-    return found[max(numbers)] if numbers else None
+    newest = max(found, default=-1)
+    return found[newest] if newest >= least else None
 
 
 def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:

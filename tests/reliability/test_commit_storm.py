@@ -109,7 +109,7 @@ def test_on_an_object_store_neither(
         url=f"{server.make_bucket('storm')}/wh",
         table=_TABLE,
         number=0,
-        commits=examples(15),
+        commits=examples(200),
         seed=seed,
         options=server.options,
     )

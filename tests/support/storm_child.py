@@ -69,7 +69,7 @@ def main() -> None:
 
 def _tell(commit: FileStoreCommit, task: Task, identifier: int) -> dict[str, object]:
     partition = encode_row([task.number], [INT]) if task.partitioned else encode_row([], [])
-    files = data_files([f"{task.number}-{identifier}"], partition=partition)
+    files = data_files([f"{task.number}-{identifier}"], partition=partition, total_buckets=-1)
     began = time.perf_counter()
     snapshot, error = None, None
     try:
