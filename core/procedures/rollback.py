@@ -312,12 +312,12 @@ def _pin(operation: Operation, table: FileStoreTable, then: Snapshot, raw: JsonO
     """Keep what comes back from expiry, which judges by the snapshot that had taken it away.
 
     Paimon spares what the last tag before that snapshot holds; it looks at main's tags, newer
-    releases at those of the branch. Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
+    releases at those of the branch. On main a tag of another branch would need that branch's schema
+    and, by its id, take the place of main's own tags there (hazard H6).
+    Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
     """
-    name = raw.get("pin", str)
     data = without_retention(snapshot_bytes(table, then))
-    for branch in dict.fromkeys((table.branch, MAIN_BRANCH)):
-        put_tag(table.on(branch), operation.warehouse.store, name, data, replaces=None)
+    put_tag(table, operation.warehouse.store, raw.get("pin", str), data, replaces=None)
 
 
 def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:

@@ -47,6 +47,33 @@ def test_java_expires_all_before_the_rollback_and_its_rows_stay(
     assert sorted(table.rows()) == sorted([*expected, (5, "five")])
 
 
+def test_a_rollback_of_a_branch_leaves_main_as_it_was(java: JavaPaimon, tmp_path: Path) -> None:
+    # Java spares what the last tag of main before a snapshot holds, whichever history it is of.
+    java.create_table("db.t", {"id": "INT"}, options=_KEPT)
+    table = java.table("db.t")
+    table.write([(1,)])
+    table.create_tag("first", 1)
+    table.create_branch("dev", "first")
+    dev = table.on("dev")
+    dev.add_column("note", "STRING")
+    dev.truncate()
+    dev.write([(2, "two")])
+    dev.write([(3, "three")])
+    warehouse = Warehouse.open(str(tmp_path / "java"))
+
+    _run(warehouse, "rollback", table="db.t$branch_dev", snapshot=3)
+    assert dev.rows() == [(2, "two")]
+    table.write([(4,)])
+    table.write([(5,)])
+    table.truncate()
+    table.write([(6,)])
+    table.expire_snapshots(1)
+    assert table.rows() == [(6,)]
+    assert table.rows(tag="first") == [(1,)]
+    assert list(table.tags()) == ["first"]
+    assert dev.rows() == [(2, "two")]
+
+
 def test_undo_takes_the_tag_of_the_rollback_along(java: JavaPaimon, tmp_path: Path) -> None:
     java.create_table("db.t", {"id": "INT"}, options=_KEPT)
     table = java.table("db.t")

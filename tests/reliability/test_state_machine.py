@@ -12,7 +12,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -38,8 +40,8 @@ from tests.support.truth_model import ModelBranch, Rows, State, TruthModel
 
 Examples: TypeAlias = Callable[[int], int]
 
-# 600 runs of 40 steps take ten times what this kind of test may take; the long run has them.
-_RUNS, _STEPS, _SAMPLE_EVERY = 60, 40, 20
+# In parts, so that every lane of a run has some.
+_PARTS, _RUNS, _STEPS, _SAMPLE_EVERY = 4, 600, 40, 20
 _NAMES = ("b0", "b1", "b2", "b3")
 _numbers = itertools.count(1)
 
@@ -352,17 +354,18 @@ def _rows_of(name: str) -> dict[int, int]:
     return {int(key): int(version) for key, version in pairs}
 
 
+@pytest.mark.parametrize("part", range(_PARTS))
 def test_branches_hold_what_the_model_says_whatever_is_done_to_them(
-    memory_path: Path, examples: Examples
+    memory_path: Path, examples: Examples, seed: int, part: int
 ) -> None:
     museum = memory_path / "museum"
     shutil.rmtree(museum, ignore_errors=True)
     (museum / "db.db").mkdir(parents=True)
     Branching.memory, Branching.museum, Branching.steps = memory_path, {}, 0
     run_state_machine_as_test(
-        Branching,
+        hypothesis_seed(_PARTS * seed + part)(Branching),
         settings=settings(
-            max_examples=examples(_RUNS),
+            max_examples=examples(_RUNS // _PARTS),
             stateful_step_count=_STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),
