@@ -54,18 +54,23 @@ class ModelBranch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthModel:
-    """A table: its branches by name, main among them. A change gives another model."""
+    """A table: its branches by name, main among them. A change gives another model.
+
+    `rescued_from` are the branches that rescue branches stand on: what was dropped can come back.
+    """
 
     branches: Mapping[str, ModelBranch]
+    rescued_from: frozenset[str] = frozenset()
 
     def with_branch(self, name: str, branch: ModelBranch) -> "TruthModel":
         """The table with a branch made or changed."""
-        return TruthModel(branches={**self.branches, name: branch})
+        return replace(self, branches={**self.branches, name: branch})
 
     def without(self, name: str) -> "TruthModel":
         """The table without a branch."""
         left = {each: branch for each, branch in self.branches.items() if each != name}
-        return TruthModel(branches=left)
+        stood_on = {self.branches[name].stands_on} - {None, name}
+        return TruthModel(branches=left, rescued_from=(self.rescued_from | stood_on) - {name})
 
     def renamed(self, name: str, to: str) -> "TruthModel":
         """The table with a branch under another name."""
@@ -74,7 +79,8 @@ class TruthModel:
             branches={
                 each: replace(branch, stands_on=to) if branch.stands_on == name else branch
                 for each, branch in moved.items()
-            }
+            },
+            rescued_from=frozenset(to if each == name else each for each in self.rescued_from),
         )
 
     def branched(self, name: str, source: str, state_id: int | None) -> "TruthModel":
@@ -100,9 +106,12 @@ class TruthModel:
     def forwarded(self, source: str, target: str) -> "TruthModel":
         """The table with the target at the head of the source."""
         theirs, ours = self.branches[source], self.branches[target]
-        moved = replace(ours, history={**ours.history, **theirs.history}, columns=theirs.columns)
+        new = {n: each for n, each in theirs.history.items() if n > (ours.head_id or 0)}
+        moved = replace(ours, history={**ours.history, **new}, columns=theirs.columns)
         return self.with_branch(target, moved)
 
     def has_dependents(self, name: str) -> bool:
-        """Whether another branch stands on this one."""
-        return any(branch.stands_on == name for branch in self.branches.values())
+        """Whether another branch stands on this one, be it one that was dropped."""
+        return name in self.rescued_from or any(
+            branch.stands_on == name for branch in self.branches.values()
+        )
