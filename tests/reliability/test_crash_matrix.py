@@ -1,11 +1,20 @@
 """R1: a kill at every change of every operation, and of recovery: each state is the old or the new.
 
+Processes are killed by a signal at any moment too, which no store made for tests stands in for.
+
 What the tests leave behind is opened by both Java versions and pypaimon, each distinct state once.
 """
 
+import contextlib
 import hashlib
+import json
+import os
 import random
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -39,6 +48,9 @@ T = TypeVar("T")
 Examples: TypeAlias = Callable[[int], int]
 
 pytestmark = pytest.mark.xdist_group("crash matrix")
+
+_ROOT = Path(__file__).resolve().parents[2]
+_KILLS = 5
 
 _each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
 
@@ -190,6 +202,61 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
                     sweep.recover(twice, again, run="second recovery")
     museum.keep(clean.origin, whole=True)
     museum.keep(clean.root, whole=True)
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator["subprocess.Popen[str]"]:
+    """Does each operation in a process that has just been forked."""
+    command = [sys.executable, "-m", "tests.support.kill_child"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
+    ) as child:
+        yield child
+        child.kill()
+
+
+@_each_operation
+def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
+    operation: Operation,
+    clean: Clean,
+    forks: "subprocess.Popen[str]",
+    rng: random.Random,
+    examples: Examples,
+) -> None:
+    started = time.monotonic()
+    assert _do_and_kill(forks, operation, clean.origin.parent, None) == 0
+    longest = time.monotonic() - started
+    ends = []
+    for _ in range(examples(_KILLS)):
+        after = rng.uniform(0, longest)
+        status = _do_and_kill(forks, operation, clean.origin.parent, after)
+        assert status in (0, signal.SIGKILL)
+        ends.append(status)
+        root = clean.origin.parent / "forked"
+        where = f"killed after {after * 1_000:.1f} of {longest * 1_000:.1f} ms"
+        recovered_twice(root)
+        _check_end(operation, clean, root, where)
+        operation.run(root, None)
+        assert _state(operation, root) == clean.new, where
+        assert states.problems(root / TABLE) == [], where
+    print(f"{ends.count(signal.SIGKILL)} of {len(ends)} were killed on the way")
+
+
+def _do_and_kill(
+    forks: "subprocess.Popen[str]", operation: Operation, folder: Path, after: float | None
+) -> int:
+    """Do an operation on a copy of its world, and kill who does it after so many seconds."""
+    root = copy_world(folder / operation.world.__name__, folder / "forked")
+    assert forks.stdin is not None
+    assert forks.stdout is not None
+    forks.stdin.write(json.dumps({"operation": operation.name, "root": str(root)}) + "\n")
+    forks.stdin.flush()
+    pid = int(forks.stdout.readline())
+    if after is not None:
+        time.sleep(after)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return int(forks.stdout.readline())
 
 
 @pytest.mark.parametrize("operation", [*UNDOS, *MERGE_UNDOS], ids=attrgetter("name"))
