@@ -96,18 +96,18 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.open("conflicts", **group)
     other = visit(console, scheme="dark").open("conflicts", **group)
 
-    _put(seen, 0, _RESULT, "42")
-    _sees_line(seen, 0, ["0", "5", "7", "42", "edit", "ada"])
-    _put(seen, 1, _RESULT, "soon")
+    seen.types_in_cell(0, _RESULT, "42")
+    seen.sees_line(0, ["0", "5", "7", "42", "edit", "ada"])
+    seen.types_in_cell(1, _RESULT, "soon")
     seen.sees("'soon' is no value of column 'dep_delay'")
-    _sees_line(seen, 1, ["1", "6", "8", "", "open", ""])
+    seen.sees_line(1, ["1", "6", "8", "", "open", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
-    _sees_line(other, 0, ["", "open", ""])
-    _put(other, 0, _TAKE, "theirs")
+    other.sees_line(0, ["", "open", ""])
+    other.types_in_cell(0, _TAKE, "theirs")
     other.sees("Somebody has decided this in the meantime: dep_delay")
-    _sees_line(other, 0, ["42", "edit", "ada"])
-    _put(other, 1, _TAKE, "theirs")
-    _sees_line(other, 1, ["8", "theirs", "ada"])
+    other.sees_line(0, ["42", "edit", "ada"])
+    other.types_in_cell(1, _TAKE, "theirs")
+    other.sees_line(1, ["8", "theirs", "ada"])
     other.keep_picture("resolver-dark", update=update_screenshots)
 
     seen.pick_rule("Column", "note")
@@ -140,44 +140,6 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.page.wait_for_url("**/merge?**")
     seen.sees("All 28 conflicts resolved.")
     expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
-
-
-def _put(seen: Visit, line: int, column: int, text: str) -> None:
-    """Type into a cell of the editor, as the keyboard does it."""
-    editor = seen.page.locator('[data-testid="stDataFrame"]')
-    editor.locator("canvas tbody td").first.wait_for(state="attached")
-    box = editor.bounding_box()
-    assert box is not None
-    typed = seen.page.locator("#portal input:focus, #portal textarea:focus")
-    for _ in range(5):
-        # A grid that is being drawn anew takes no keys.
-        seen.page.mouse.click(box["x"] + 40, box["y"] + 32 * (line + 1) + 16)
-        seen.keeps_up()
-        for _ in range(column):
-            seen.page.keyboard.press("ArrowRight")
-            seen.keeps_up()
-        seen.page.keyboard.press("Enter")
-        seen.page.wait_for_timeout(1_000)
-        if typed.count():
-            break
-    seen.page.keyboard.type(text)
-    expect(typed).to_have_value(text)
-    seen.keeps_up()
-    seen.page.keyboard.press("Enter")
-
-
-def _sees_line(seen: Visit, number: int, end: list[str]) -> None:
-    """Wait until a line of the editor ends so; its columns end with result, take, decided by."""
-    seen.page.wait_for_function(
-        """([number, end]) => {
-            const rows = document.querySelectorAll('[data-testid="stDataFrame"] canvas tbody tr');
-            if (!rows[number]) return false;
-            const cells = [...rows[number].querySelectorAll('td')].map(cell => cell.textContent);
-            return JSON.stringify(cells.slice(-end.length)) === JSON.stringify(end);
-        }""",
-        arg=[number, end],
-    )
-    seen.settle()
 
 
 def _follow(seen: Visit, label: str, parameter: str) -> None:

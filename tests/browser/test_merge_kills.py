@@ -40,7 +40,7 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
 
     ada, bob, eve = (visit(console).open("merge", **DELAYS) for _ in range(3))
     for each in (ada, bob, eve):
-        _choose_publish(each)
+        each.chooses_publish()
     _press(ada)
     for stage in _STAGES:
         _kill(services, lambda stage=stage: [each.step for each in services.jobs()] == [stage])
@@ -74,13 +74,6 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     eve.sees(f"This preview is out of date: main moved from {before.id} to {head.id}")
     eve.sees("Kept: 1 decision")
     assert len(services.jobs()) == 1
-
-
-def _choose_publish(seen: Visit) -> None:
-    seen.page.get_by_role("radio", name="Publish").or_(
-        seen.page.get_by_role("button", name="Publish", exact=True)
-    ).first.click()
-    seen.settle()
 
 
 def _press(seen: Visit) -> None:

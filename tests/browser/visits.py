@@ -114,6 +114,56 @@ class Visit:
         self.page.get_by_role("option", name=choice, exact=True).click()
         return self.settle()
 
+    def chooses_publish(self) -> None:
+        """Choose to publish a merge at once, where a dry run is preselected."""
+        self.page.get_by_role("radio", name="Publish").or_(
+            self.page.get_by_role("button", name="Publish", exact=True)
+        ).first.click()
+        self.settle()
+
+    def types_in_cell(self, line: int, column: int, text: str) -> None:
+        """Type into a cell of the editor, as the keyboard does it."""
+        editor = self.page.locator('[data-testid="stDataFrame"]')
+        editor.locator("canvas tbody td").first.wait_for(state="attached")
+        box = editor.bounding_box()
+        assert box is not None
+        typed = self.page.locator("#portal input:focus, #portal textarea:focus")
+        for _ in range(5):
+            # A grid that is being drawn anew takes no keys.
+            self.page.mouse.click(box["x"] + 40, box["y"] + 32 * (line + 1) + 16)
+            self.keeps_up()
+            for _ in range(column):
+                self.page.keyboard.press("ArrowRight")
+                self.keeps_up()
+            self.page.keyboard.press("Enter")
+            self.page.wait_for_timeout(1_000)
+            if typed.count():
+                break
+        self.page.keyboard.type(text)
+        expect(typed).to_have_value(text)
+        self.keeps_up()
+        self.page.keyboard.press("Enter")
+
+    def line(self, number: int) -> list[str]:
+        """The cells of a line of the editor; they end with ours, theirs, result, take, who."""
+        row = self.page.locator('[data-testid="stDataFrame"] canvas tbody tr').nth(number)
+        row.wait_for(state="attached")
+        return [str(each) for each in row.locator("td").all_text_contents()]
+
+    def sees_line(self, number: int, end: list[str]) -> None:
+        """Wait until a line of the editor ends so; see `line`."""
+        self.page.wait_for_function(
+            """([number, end]) => {
+                const rows = document.querySelectorAll(
+                    '[data-testid="stDataFrame"] canvas tbody tr');
+                if (!rows[number]) return false;
+                const cells = [...rows[number].querySelectorAll('td')].map(td => td.textContent);
+                return JSON.stringify(cells.slice(-end.length)) === JSON.stringify(end);
+            }""",
+            arg=[number, end],
+        )
+        self.settle()
+
     def runs_job(self) -> str:
         """Wait until the job that was just started is done, and return its id."""
         self.page.wait_for_url("**/job?**")

@@ -19,11 +19,15 @@ _BOUND_SECONDS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """One thing to read: a table by its name such as `db.t$branch_dev`, at its head or earlier."""
+    """One thing to read: a table by its name such as `db.t$branch_dev`, at its head or earlier.
+
+    `partition` is the key and the value of the one partition to read, None for all.
+    """
 
     table: str
     snapshot: int | None = None
     tag: str | None = None
+    partition: tuple[str, str] | None = None
     only_count: bool = False
 
 
@@ -104,7 +108,11 @@ def _answer(java: Any, read: Read) -> Answer:
         table = java.table(read.table)
         if read.only_count:
             return _count(table.load(_place(read)))
-        rows: list[tuple[Any, ...]] = table.rows(snapshot=read.snapshot, tag=read.tag)
+        rows: list[tuple[Any, ...]] = table.rows(
+            snapshot=read.snapshot,
+            tag=read.tag,
+            partition=None if read.partition is None else dict([read.partition]),
+        )
     except Exception as error:  # Java's exceptions are classes of JPype
         return str(error)
     return rows

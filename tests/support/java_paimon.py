@@ -388,14 +388,18 @@ class JavaTable:
         snapshot: int | None = None,
         tag: str | None = None,
         options: Mapping[str, str] | None = None,
+        partition: Mapping[str, str] | None = None,
     ) -> list[tuple[Value, ...]]:
-        """What a batch reader returns at the head, a snapshot id or a tag name of main."""
+        """What a batch reader returns at the head, a snapshot id or a tag name of main.
+
+        With a partition, by the text of its values, the rows of that one alone.
+        """
         wanted = dict(options or {})
         if snapshot is not None:
             wanted["scan.snapshot-id"] = str(snapshot)
         if tag is not None:
             wanted["scan.tag-name"] = tag
-        return _read(self.load(wanted))
+        return _read(self.load(wanted), partition)
 
     def row_count(self) -> int:
         """How many rows a batch reader returns at the head."""
@@ -468,8 +472,10 @@ class JavaTable:
         return java_class("catalog.Identifier").fromString(self.name)
 
 
-def _read(table: Any) -> list[tuple[Value, ...]]:
+def _read(table: Any, partition: Mapping[str, str] | None = None) -> list[tuple[Value, ...]]:
     builder = table.newReadBuilder()
+    if partition is not None:
+        builder = builder.withPartitionFilter(_java_map(partition))
     read_row = row_reader(builder.readType())
     found: list[tuple[Value, ...]] = []
     reader = builder.newRead().createReader(builder.newScan().plan())

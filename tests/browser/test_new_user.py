@@ -1,0 +1,115 @@
+"""What a new user does on the demo, from the first page to the second merge."""
+
+from datetime import datetime
+from pathlib import Path
+
+from core.format.identifier import Identifier
+from tests.browser.conftest import NewVisit
+from tests.browser.consoles import RunningConsole
+from tests.support.java_child import Read, read_with_java
+
+MAIN, SOURCE = "air.flights", "air.flights$branch_backfill-2013-12"
+DECEMBER = ("month", "2013-12")
+_KEY, _DELAY = slice(0, 4), 7
+_LATE, _TYPED = 60, 7777
+_RESULT = 5
+
+
+def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged_again(
+    visit: NewVisit, own_demo_console: RunningConsole, demo_warehouse: Path, tmp_path: Path
+) -> None:
+    console = own_demo_console
+    ours, theirs = (
+        {row[_KEY]: row for row in _december("2.0.0", demo_warehouse, table)}
+        for table in (MAIN, SOURCE)
+    )
+    before = console.services.table(Identifier.parse(MAIN)).head
+    assert before is not None
+
+    seen = visit(console).open()
+    seen.link("air.flights").click()
+    seen.asks(db="air", table="flights").settle()
+    seen.link("Branches", within="sidebar").click()
+    seen.page.wait_for_url("**/branches?**")
+    seen.settle().link("backfill-2013-12").click()
+    seen.asks(branch="backfill-2013-12")
+    seen.sees("1 ahead, 1 behind")
+    branch = seen.page.url
+    seen.link("Compare").click()
+    seen.page.wait_for_url("**/compare?**")
+    seen.settle().page.get_by_text("quality", exact=True).click()
+    seen.asks(cmp_tab="quality").settle()
+    seen.page.get_by_role("button", name="Compare quality").click()
+    seen.sees("dep_delay most.")
+
+    seen.page.goto(branch)
+    seen.settle().link("Merge").click()
+    seen.page.wait_for_url("**/merge?**")
+    seen.settle().page.get_by_role("button", name="Compare rows").click()
+    seen.sees("21,296 of 21,296 conflicts unresolved.")
+    seen.link("Resolve").click()
+    seen.page.wait_for_url("**/conflicts?**")
+    seen.settle()
+    edited = _key_of(seen.line(0)[0])
+    seen.types_in_cell(0, _RESULT, str(_TYPED))
+    seen.sees_line(0, [str(_TYPED), "edit", "ada"])
+    seen.sees("21,295 of 21,296 conflicts unresolved.")
+    seen.page.get_by_text("Condition", exact=True).click()
+    seen.settle()
+    seen.page.locator(".st-key-rule-when input").fill(f"ours.dep_delay > {_LATE}")
+    seen.page.keyboard.press("Enter")
+    seen.pick_rule("Take", "ours")
+    seen.page.get_by_role("button", name="Keep this rule").click()
+    policy = tmp_path / "carriers.yaml"
+    policy.write_text("version: 1\ntables: {air.flights: {take: theirs}}\n")
+    seen.page.locator('input[type="file"]').set_input_files(policy)
+    seen.sees("All 21,296 conflicts resolved.")
+
+    seen.link("Continue").click()
+    seen.page.wait_for_url("**/merge?**")
+    jobs = []
+    for _ in range(2):
+        seen.sees("All 21,296 conflicts resolved.")
+        seen.chooses_publish()
+        seen.page.get_by_role("button", name="Merge backfill-2013-12 into main").click()
+        jobs.append(seen.runs_job())
+        receipt = seen.link("Receipt")
+        receipt.click()
+        seen.page.wait_for_url("**/receipt?**")
+        seen.sees(f"as snapshot {before.id + 1}")
+        if len(jobs) == 1:
+            seen.page.get_by_role("button", name="Undo", exact=True).click()
+            seen.page.get_by_role("dialog").get_by_role("button", name="Undo").click()
+            jobs.append(seen.runs_job())
+            back = console.services.table(Identifier.parse(MAIN)).head
+            assert back is not None
+            assert back.identity.same_as(before.identity)
+            seen.open("merge", db="air", table="flights", source="backfill-2013-12")
+    assert len(set(jobs)) == 3
+
+    expected = ours | theirs
+    for key in ours.keys() & theirs.keys():
+        delay = ours[key][_DELAY]
+        if delay is not None and delay > _LATE:
+            expected[key] = _with_delay(expected[key], delay)
+    expected[edited] = _with_delay(expected[edited], _TYPED)
+    warehouse = tmp_path / "demo"
+    for version in ("1.4.2", "2.0.0"):
+        found = _december(version, warehouse, MAIN)
+        assert sorted(found) == sorted(expected.values()), version
+
+
+def _december(version: str, warehouse: Path, table: str) -> list[tuple[object, ...]]:
+    read = Read(table=table, partition=DECEMBER)
+    rows = read_with_java(version, warehouse, [read])[read]
+    assert isinstance(rows, list), rows
+    return rows
+
+
+def _key_of(text: str) -> tuple[object, ...]:
+    month, time_hour, carrier, flight = (each.partition(" = ")[2] for each in text.split(", "))
+    return month, datetime.fromisoformat(time_hour), carrier, int(flight)
+
+
+def _with_delay(row: tuple[object, ...], delay: object) -> tuple[object, ...]:
+    return (*row[:_DELAY], delay, *row[_DELAY + 1 :])
