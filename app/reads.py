@@ -274,6 +274,7 @@ def _reader() -> tuple[str, str]:
     return settings.get_warehouse(), settings.actor
 
 
+# What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_HASH)
 def _read_conflicts(warehouse: str, actor: str, identifier: Identifier, plan_id: str) -> pa.Table:
     found = get_services().row_conflicts(identifier, plan_id)

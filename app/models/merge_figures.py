@@ -86,6 +86,21 @@ def rows_moved(plan: MergePlan) -> tuple[int, int]:
     return plan.cost.rows_added + go, go
 
 
+def files_by_place(*tables: pa.Table) -> FileSums:
+    """Files and rows of each bucket."""
+    files = pa.concat_tables(tables).select(["partition", "bucket", "row_count"])
+    sums = files.group_by(["partition", "bucket"]).aggregate(
+        [([], "count_all"), ("row_count", "sum")]
+    )
+    columns = (
+        sums[name].to_pylist() for name in ("partition", "bucket", "count_all", "row_count_sum")
+    )
+    return {
+        (place, bucket): (number, rows)
+        for place, bucket, number, rows in zip(*columns, strict=True)
+    }
+
+
 def _so_far(plan: MergePlan, label: str, value: str, help_: str | None = None) -> Figure:
     """A count to which buckets may add that only rows decide."""
     if not plan.cost.buckets_to_compare:
@@ -118,18 +133,3 @@ def _files_by_strategy(moves: FileMoves) -> dict[Strategy, int]:
     for move in moves.buckets:
         found[move.strategy] = found.get(move.strategy, 0) + added.get(move.place, (0, 0))[0]
     return found
-
-
-def files_by_place(*tables: pa.Table) -> FileSums:
-    """Files and rows of each bucket."""
-    files = pa.concat_tables(tables).select(["partition", "bucket", "row_count"])
-    sums = files.group_by(["partition", "bucket"]).aggregate(
-        [([], "count_all"), ("row_count", "sum")]
-    )
-    columns = (
-        sums[name].to_pylist() for name in ("partition", "bucket", "count_all", "row_count_sum")
-    )
-    return {
-        (place, bucket): (number, rows)
-        for place, bucket, number, rows in zip(*columns, strict=True)
-    }

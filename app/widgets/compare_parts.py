@@ -6,7 +6,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
-from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import state
 from app.charts.compare_map import compare_map_figure
@@ -147,7 +146,8 @@ def _show_lines(lines: list[PartitionLine]) -> None:
         st.markdown(f"**{plural(len(lines), 'partition')}** with files that only one side has")
         st.dataframe(
             frame, hide_index=True, row_height=rows.TABLE_ROW,
-            height=rows.table_height(len(visible), 15), column_config=_grouped(frame),
+            height=rows.table_height(len(visible), 15),
+            column_config=rows.in_thousands(frame, but=_NAMES),
             alt=f"{plural(len(lines), 'partition')}, those with most rows first",
         )  # fmt: skip
         st.caption("Rows are those of the files that only this side has, before merging on read.")
@@ -175,18 +175,10 @@ def show_files(diff: StateDiff) -> None:
     with holder:
         st.dataframe(
             frame, hide_index=True, row_height=rows.TABLE_ROW,
-            height=rows.table_height(visible.num_rows, 15), column_config=_grouped(frame),
+            height=rows.table_height(visible.num_rows, 15),
+            column_config=rows.in_thousands(frame, but=_NAMES),
             alt=f"{plural(files.num_rows, 'file')} that only one side has",
         )  # fmt: skip
-
-
-def _grouped(frame: pd.DataFrame) -> dict[str, ColumnConfig]:
-    """Numbers stay numbers, so that a click on a title sorts them, and are read in thousands."""
-    return {
-        str(name): st.column_config.NumberColumn(format="localized")
-        for name, kind in frame.dtypes.items()
-        if pd.api.types.is_numeric_dtype(kind) and name not in _NAMES
-    }
 
 
 def _in_part(files: pa.Table, diff: StateDiff, part: str) -> pa.Table:

@@ -90,6 +90,7 @@ def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
     st.dataframe(
         frame, hide_index=True, row_height=rows.TABLE_ROW, key="merge-conflict-groups",
         height=rows.table_height(len(groups), 8), width=620,
+        column_config=rows.in_thousands(frame),
         alt=f"{count(open_number)} of {count(number)} conflicts unresolved, by kind and column",
     )  # fmt: skip
 

@@ -1,11 +1,13 @@
 """Lists as quiet rows: a head, a hairline between rows, numbers to the right."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from app.models.wording import NOT_READ
 
@@ -74,6 +76,20 @@ def facts(key: str, pairs: Sequence[tuple[str, str]], *, columns: int = 2) -> No
             cells = st.columns(columns, gap="small")
             for cell, (label, value) in zip(cells, pairs[start : start + columns], strict=False):
                 cell.markdown(f":small[:gray[{label}]]  \n{value}")
+
+
+def in_thousands(frame: pd.DataFrame, but: Collection[str] = ()) -> dict[str, ColumnConfig]:
+    """Numbers stay numbers, so that a click on a title sorts them, and are read in thousands.
+
+    Args:
+        frame: What a table is to show.
+        but: Columns whose numbers are names, such as ids.
+    """
+    return {
+        str(name): st.column_config.NumberColumn(format="localized")
+        for name, kind in frame.dtypes.items()
+        if pd.api.types.is_numeric_dtype(kind) and name not in but
+    }
 
 
 def table_height(count: int, most: int = 10) -> int | Literal["content"]:

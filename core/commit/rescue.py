@@ -1,11 +1,15 @@
 """Rescue branches: the whole state of a branch, kept before something takes it away."""
 
+import contextlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files
+from core.errors import FormatError
+from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
 
 T = TypeVar("T", int, str)
@@ -35,9 +39,10 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
     assert copy.rescue_branch is not None
     kept, rescue = table.paths, table.on(copy.rescue_branch).paths
 
-    schema_ids = _whole(store, table.schemas.ids(), copy.remove_schema_ids, kept.schema)
     tags = _whole(store, table.tags.names(), copy.remove_tags, kept.tag)
     snapshot_ids = _whole(store, table.snapshots.ids(), copy.remove_snapshot_ids, kept.snapshot)
+    needed = sorted({*copy.remove_schema_ids, *_read_by(table, snapshot_ids, tags)})
+    schema_ids = _whole(store, table.schemas.ids(), needed, kept.schema)
     pairs = [
         *((kept.schema(each), rescue.schema(each)) for each in sorted(schema_ids)),
         *((kept.tag(each), rescue.tag(each)) for each in tags),
@@ -47,6 +52,24 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
     if snapshot_ids:
         write_hints(store, rescue, max(snapshot_ids), min(snapshot_ids))
     return written
+
+
+def _read_by(table: FileStoreTable, snapshot_ids: Iterable[int], tags: Iterable[str]) -> set[int]:
+    """The schemas that these snapshots and tags are read by, but for broken ones."""
+
+    def tagged(name: str) -> Snapshot | None:
+        tag = table.tags.find(name)
+        return None if tag is None else tag.snapshot
+
+    found: set[int] = set()
+    for find in (
+        *(partial(table.snapshots.find, each) for each in snapshot_ids),
+        *(partial(tagged, each) for each in tags),
+    ):
+        with contextlib.suppress(FormatError):
+            snapshot = find()
+            found |= set() if snapshot is None else {snapshot.schema_id}
+    return found
 
 
 def _whole(

@@ -169,14 +169,17 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
 def _gains(plan: MergePlan) -> list[Consequence]:
     cost = plan.cost
     how = ", ".join(f"{name} {number:,}" for name, number in plan.strategies.items())
-    rows = "" if cost.buckets_to_compare or cost.files_joined else " No row is read or written."
-    told = [
-        changes(
-            f"{plan.target!r} gets 1 snapshot: {count(cost.files_added, 'file')} of "
-            f"{plan.source!r} come, {count(cost.files_removed, 'file')} go: "
-            f"{cost.rows_added:+,} rows.{rows}",
-            (f"buckets: {how}",) if how else (),
+    if cost.buckets_to_compare:
+        what = f"what of {plan.source!r} it brings is known once rows are compared."
+    else:
+        reads = "" if cost.files_joined else " No row is read or written."
+        what = (
+            f"{count(cost.files_added, 'file')} of {plan.source!r} come, "
+            f"{count(cost.files_removed, 'file')} go, {cost.rows_added:+,} rows by these files."
+            f"{reads}"
         )
+    told = [
+        changes(f"{plan.target!r} gets 1 snapshot: {what}", (f"buckets: {how}",) if how else ())
     ]
     if cost.files_restored:
         told.append(

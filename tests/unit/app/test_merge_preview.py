@@ -121,14 +121,19 @@ def test_strict_can_be_taken_back_where_there_are_conflicts(tmp_path: Path) -> N
     assert (last.label, dict(last.view)) == ("Without strict", {"strict": None})
 
 
-def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
+def keyed(tmp_path: Path, *, ours: tuple[int, int]) -> BranchBench:
+    """A bucket of keys of which the branch wrote some since the fork, and main others."""
     bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
-    for name, branch, keys in (("a", "main", (0, 9)), ("b", "dev", (2, 5)), ("c", "main", (4, 7))):
+    for name, branch, keys in (("a", "main", (0, 9)), ("b", "dev", (2, 5)), ("c", "main", ours)):
         if branch == "dev":
             bench.branch("dev")
         files = data_files([name], keys=keys)
         bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
-    preview = seen(bench)
+    return bench
+
+
+def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
+    preview = seen(keyed(tmp_path, ours=(4, 7)))
     assert preview.headline == "1 bucket to compare: a job reads the changed keys."
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Buckets to compare"] == ("1", EXACT)
@@ -140,13 +145,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
 
 
 def test_rows_of_keys_are_bounds(tmp_path: Path) -> None:
-    bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
-    for name, branch, keys in (("a", "main", (0, 9)), ("b", "dev", (2, 5)), ("c", "main", (6, 7))):
-        if branch == "dev":
-            bench.branch("dev")
-        files = data_files([name], keys=keys)
-        bench.committer(branch).commit([message(new_files=files)], user="bob", identifier=keys[0])
-    preview = seen(bench)
+    preview = seen(keyed(tmp_path, ours=(6, 7)))
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Files replayed"] == ("1", EXACT)
     assert told["Rows that come"] == ("≤ 10", BOUNDS)
