@@ -97,7 +97,9 @@ class CommitAttempts:
         self._store = store
         self._clock = clock
         self._new_uuid = new_uuid
+        # What may be in the store and is to be tidied up, and what is there for sure.
         self._written: set[str] = set()
+        self._stored: set[str] = set()
         self._doubtful: list[Attempt] = []
         self._delta: _Delta | None = None
         self._merge: _Merge | None = None
@@ -325,11 +327,12 @@ class CommitAttempts:
 
     def _publish(self, attempt: Attempt, when_named: Callable[[], object]) -> Published:
         snapshot = attempt.snapshot
-        left = [(path, data) for path, data in attempt.contents if path not in self._written]
+        left = [(path, data) for path, data in attempt.contents if path not in self._stored]
         self._written |= attempt.files
         left.append((self._table.paths.snapshot(snapshot.id), snapshot.to_json().encode()))
         while True:
             outcomes = self._store.publisher.publish_in_order(left, when_named)
+            self._stored |= {path for path, _ in left[: len(outcomes) - 1]}
             if len(outcomes) == len(left):
                 return outcomes[-1]
             path, data = left[len(outcomes) - 1]
@@ -340,6 +343,7 @@ class CommitAttempts:
                     kind=ErrorKind.STORE_UNREACHABLE,
                     path=path,
                 )
+            self._stored.add(path)
             left = left[len(outcomes) :]
 
     def _may_be_sent(self, attempt: Attempt) -> bool:

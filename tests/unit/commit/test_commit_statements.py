@@ -18,6 +18,7 @@ from core.storage.file_io import FileReader
 from core.storage.file_publisher import FilePublisher, Published, in_order
 from core.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import CommitBench, data_files, message
+from tests.support.faulty_store import Fault, FaultyStore, What
 
 Answer = Callable[[str, bytes], Published]
 
@@ -195,6 +196,25 @@ def test_c18_a_store_that_never_answers_keeps_what_may_still_appear(tmp_path: Pa
         meddled(bench, fails, fails).commit(new("a"), user="me")
     assert bench.store.publisher.publish(*late[0]) is Published.WON
     assert bench.live_names() == {"data-a.parquet"}
+
+
+def test_c18_what_was_not_written_though_nobody_could_tell_is_written_by_the_next_try(
+    tmp_path: Path,
+) -> None:
+    bench = CommitBench(tmp_path)
+    bench.append("a")
+    due = {"publish": Fault(what=What.SAY_UNKNOWN), "look": Fault(what=What.FAIL)}
+
+    def draw(kind: str) -> Fault | None:
+        # The look that fails is the one at what the publish should have made.
+        return due.pop(kind, None) if kind == "publish" or "publish" not in due else None
+
+    weather = FaultyStore(inner=bench.store, draw=draw)
+    commit = FileStoreCommit(bench.table(), weather.store, sleep=lambda _: None, queue=NoQueue())
+    snapshot = commit.commit(new("b"), user="u")
+    assert len(weather.faults) == 2
+    live = bench.table().live_files(snapshot)["file_name"].to_pylist()
+    assert live == ["data-a.parquet", "data-b.parquet"]
 
 
 def test_c19_a_reader_keeps_its_snapshot_while_others_commit_and_compact(tmp_path: Path) -> None:

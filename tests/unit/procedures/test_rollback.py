@@ -1,9 +1,14 @@
+from __future__ import annotations
+
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core.errors import InvalidInput, NotAllowed, NotFound, Refused
 from core.format.lineage_event import LineageKind
+from core.storage.file_io import FileReader, FileStatus
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
 
@@ -59,6 +64,33 @@ def test_cutting_moves_the_head_and_a_rescue_keeps_the_rest(bench: BranchBench) 
     assert bench.table("rescue-op").tags.names() == ("branch-base-dev", "first", "second")
     assert bench.live_names("dev") == {"data-a.parquet", "data-b.parquet", "data-c.parquet"}
     assert bench.append("d").id == 2
+
+
+class Forgetful:
+    """A reader whose listings leave out the newest schema."""
+
+    def __init__(self, inner: FileReader) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def list(self, path: str) -> list[FileStatus]:
+        return [each for each in self._inner.list(path) if each.name != "schema-1"]
+
+    def names(self, path: str) -> list[str]:
+        return [each.name for each in self.list(path)]
+
+
+def test_a_rescue_keeps_schemas_that_a_listing_left_out(bench: BranchBench) -> None:
+    bench.alter()
+    bench.append("d")
+    bench.append("e")
+    files: Any = Forgetful(bench.store.files)
+    run(bench, "rollback", store=replace(bench.store, files=files), snapshot=1, cut=True)
+    rescue = bench.table("rescue-op")
+    assert rescue.schemas.ids() == (0, 1)
+    assert rescue.snapshots.get(5).schema_id == 1
 
 
 def test_cutting_to_a_tag_whose_snapshot_has_expired(bench: BranchBench) -> None:
