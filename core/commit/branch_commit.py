@@ -271,7 +271,7 @@ def _put_back(
         *((kept.snapshot(each), paths.snapshot(each)) for each in sorted(copy.remove_snapshot_ids)),
     ]
     for source, path in pairs:
-        data = store.files.read(source)
+        [data] = read_files(store, [source])
         _, found = publish_once(store, path, data)
         if found != data:
             break

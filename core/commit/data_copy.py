@@ -34,6 +34,9 @@ def copy_data_files(
         if found is not None and size is not None and found.size == size.size:
             return
         data = store.files.read(source)
+        if size is not None and len(data) != size.size:
+            # A copy is never replaced, so it would stay so for good.
+            raise StorageError(f"{source} was read only in part. Try again.", path=source)
         _, written = publish_once(store, target, data)
         if len(written) != len(data):
             raise StorageError(
