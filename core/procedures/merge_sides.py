@@ -6,6 +6,7 @@ from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
 from core.diff.table_changes import changes_since, joined_logs
+from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.merge_plan import MergeSide, MergeSides
@@ -31,6 +32,7 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
 
     Raises:
         FormatError: A manifest or a schema of either cannot be decoded.
+        NotFound: A branch does not list a schema that its head needs.
     """
     root = heads.root
     ours = side_log(target, root, heads.ours, heads.ours_history)
@@ -84,11 +86,21 @@ def read_reverse_sides(
 def _side(
     table: FileStoreTable, head: Snapshot, base_log: LogicalLog, log: LogicalLog
 ) -> MergeSide:
-    schemas = {schema.id: schema for schema in table.schemas.all()}
+    schema, schemas = table.schema(), {each.id: each for each in table.schemas.all()}
+    missing = sorted({schema.id, head.schema_id} - schemas.keys())
+    if missing:
+        # A plan without them would leave columns of the branch behind and not say so.
+        raise NotFound(
+            f"Branch {table.branch!r} does not list its schema {missing[0]}, which snapshot "
+            f"{head.id} needs. If the file is there, try again; else restore it.",
+            kind=ErrorKind.SCHEMA_NOT_FOUND,
+            schema_id=missing[0],
+            branch=table.branch,
+        )
     return MergeSide(
         branch=table.branch,
         head=head,
-        schema=table.schema(),
+        schema=schema,
         schemas=schemas,
         changes=changes_since(base_log, log),
     )

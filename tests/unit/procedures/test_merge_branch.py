@@ -141,6 +141,16 @@ def test_merging_twice_is_no_op(bench: BranchBench) -> None:
     assert tree(Path(bench.file_io.root)) == before
 
 
+def test_a_branch_without_the_schema_of_its_head_is_not_merged(bench: BranchBench) -> None:
+    bench.alter("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    Path(bench.table("dev").paths.schema(1)).unlink()
+    found = plan(bench)
+    assert found.verdict is MergeVerdict.REFUSED
+    assert "'dev' does not list its schema 1, which snapshot 2 needs" in found.blocks[0].text
+
+
 def test_the_next_merge_brings_only_what_is_new(bench: BranchBench) -> None:
     bench.append("one", branch="dev")
     bench.append("mine")
