@@ -22,7 +22,7 @@ _LONGEST_WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.002
 _FAR_POLL_SECONDS: Final = 0.02
 # Only one waits for the turn itself, and a turn that nobody takes is lost to all.
-_NEXT_IS_AHEAD: Final = 7
+_POLLS_FOR_TURN: Final = 7
 
 
 EndTurn: TypeAlias = Callable[[], object]
@@ -71,8 +71,8 @@ class DirectoryQueue:
         """Wait for the turn; a folder or a file system that knows no locks grants it at once."""
         with contextlib.ExitStack() as held:
             with self._locked(self._gate, self._poll_seconds):
-                often = self._poll_seconds / _NEXT_IS_AHEAD
-                held.enter_context(self._locked(self._directory, often))
+                turn_poll_seconds = self._poll_seconds / _POLLS_FOR_TURN
+                held.enter_context(self._locked(self._directory, turn_poll_seconds))
             yield held.close
 
     @contextlib.contextmanager

@@ -1,15 +1,13 @@
 """Rescue branches: the whole state of a branch, kept before something takes it away."""
 
 import contextlib
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files
 from core.errors import FormatError
-from core.format.snapshot import Snapshot
 from core.table.file_store_table import FileStoreTable
 
 T = TypeVar("T", int, str)
@@ -54,22 +52,23 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
     return written
 
 
-def _read_by(table: FileStoreTable, snapshot_ids: Iterable[int], tags: Iterable[str]) -> set[int]:
+def _read_by(table: FileStoreTable, snapshot_ids: Sequence[int], tags: Sequence[str]) -> set[int]:
     """The schemas that these snapshots and tags are read by, but for broken ones."""
 
-    def tagged(name: str) -> Snapshot | None:
-        tag = table.tags.find(name)
-        return None if tag is None else tag.snapshot
-
-    found: set[int] = set()
-    for find in (
-        *(partial(table.snapshots.find, each) for each in snapshot_ids),
-        *(partial(tagged, each) for each in tags),
-    ):
+    def of_snapshot(snapshot_id: int) -> int | None:
         with contextlib.suppress(FormatError):
-            snapshot = find()
-            found |= set() if snapshot is None else {snapshot.schema_id}
-    return found
+            snapshot = table.snapshots.find(snapshot_id)
+            return None if snapshot is None else snapshot.schema_id
+        return None
+
+    def of_tag(name: str) -> int | None:
+        with contextlib.suppress(FormatError):
+            tag = table.tags.find(name)
+            return None if tag is None else tag.snapshot.schema_id
+        return None
+
+    found = (*table.reader.each(of_snapshot, snapshot_ids), *table.reader.each(of_tag, tags))
+    return {each for each in found if each is not None}
 
 
 def _whole(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from itertools import takewhile
+from itertools import chain, starmap, takewhile
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -50,7 +50,9 @@ class FilePublisher(Protocol):
     ) -> list[Published]:
         """Publish files one after the other, up to and with the first that is not WON.
 
-        No file appears before those ahead of it. `when_named` may be called once all of them can be
+        No file appears before those ahead of it, but for those at the beginning whose names are
+        ours alone (`is_name_unique`): they come in any order, and some that are not told of may be
+        there too. `when_named` may be called once all of them can be
         seen, before they are durable: others need not wait for the disk too.
         """
 
@@ -295,16 +297,14 @@ def in_order(
     a later one names them, and a store far away takes as long for all as for one.
     """
     ours_alone = list(takewhile(lambda each: is_name_unique(each[0]), files))
-    outcomes: list[Published] = []
+    side_by_side: list[Published] = []
     if len(ours_alone) > 1:
         with ThreadPoolExecutor(min(_PARALLEL_WRITES, len(ours_alone))) as pool:
-            outcomes += pool.map(publish, *zip(*ours_alone, strict=True))
-    won = list(takewhile(lambda each: each is Published.WON, outcomes))
-    if len(won) < len(outcomes):
-        return outcomes[: len(won) + 1]
-    for path, data in files[len(outcomes) :]:
-        outcomes.append(publish(path, data))
-        if outcomes[-1] is not Published.WON:
+            side_by_side += pool.map(publish, *zip(*ours_alone, strict=True))
+    outcomes: list[Published] = []
+    for each in chain(side_by_side, starmap(publish, files[len(side_by_side) :])):
+        outcomes.append(each)
+        if each is not Published.WON:
             break
     return outcomes
 

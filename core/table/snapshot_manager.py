@@ -70,6 +70,7 @@ class SnapshotManager:
             return None
         found = decode(self._reader, status, Snapshot.from_json)
         if self._seen_id is not None:
+            # The next look at the head begins here.
             self._seen_id = max(self._seen_id, snapshot_id)
         return found
 
