@@ -100,6 +100,7 @@ class CommitAttempts:
         # What may be in the store and is to be tidied up, and what is there for sure.
         self._written: set[str] = set()
         self._stored: set[str] = set()
+        self._spared: set[str] = set()
         self._doubtful: list[Attempt] = []
         self._delta: _Delta | None = None
         self._merge: _Merge | None = None
@@ -198,9 +199,10 @@ class CommitAttempts:
             _log.warning("snapshot %d: %s", attempt.snapshot.id, error)
             return Published.UNKNOWN, error
 
-    def spare(self, attempt: Attempt) -> None:
-        """Keep the files of an attempt that others have seen, whatever becomes of it."""
-        self._written -= attempt.files
+    def spare_sent(self) -> None:
+        """Keep the files of each attempt that others may have seen, whatever becomes of it."""
+        for attempt in self._doubtful:
+            self._spared |= attempt.files
 
     def close(self, landed: Snapshot | None) -> None:
         """Remove what is not needed: all but the files of what landed or may still appear.
@@ -218,7 +220,7 @@ class CommitAttempts:
                 stands = is_it or attempt.snapshot.id > landed.id
             if stands:
                 needed |= attempt.files
-        doomed = sorted(self._written - needed)
+        doomed = sorted(self._written - needed - self._spared)
         try:
             self._store.remover.discard(doomed)
         except PaimonError as error:

@@ -109,35 +109,37 @@ class Landing:
             check_features(self._table, schema)
             attempts.encode_ahead(request.changes, schema)
         seen_id = request.since_id if request.seen_id is None else request.seen_id
-        failure, was_won = None, False
+        failure, was_sent = None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             with self._queue.turn() as end_turn:
                 head = self._table.head()
-                if landed := self._find_own(request.commit_id, seen_id, head):
-                    return landed
-                if (
-                    was_won
-                    and head is not None
-                    and _is_in_effect(request.plan(head, live), live.at(head))
-                ):
-                    return head
-                self._check_guard(request.guard, head)
-                attempt = self._prepare(request, attempts, check, live, head)
-                seen_id = 0 if head is None else head.id
-                outcome, failure = attempts.publish(attempt, end_turn)
-            if outcome is Published.WON:
-                move_hints(self._store, self._table.paths, attempt.snapshot)
-                if not was_replaced(self._table, attempt.snapshot, self._sleep):
-                    return attempt.snapshot
-                _log.warning("snapshot %d was replaced by another writer", attempt.snapshot.id)
-                # Somebody may have built on it meanwhile; then what it changed stands all the same.
-                attempts.spare(attempt)
-                was_won, live = True, LiveView(self._table, request.partitions)
-                continue
-            # LOST and UNKNOWN both go round: only the search above tells whether we are in the
-            # history, and until then nothing of the attempt may be removed (C18).
-            _log.info("snapshot %d of %s: %s", attempt.snapshot.id, self._table.paths.root, outcome)
-        if landed := self._find_own(request.commit_id, seen_id, self._table.head()):
+                standing = self._find_own(request.commit_id, seen_id, head)
+                if standing is None and was_sent and _shows_in(head, request, live):
+                    attempts.spare_sent()
+                    standing = head
+                if standing is None:
+                    self._check_guard(request.guard, head)
+                    attempt = self._prepare(request, attempts, check, live, head)
+                    seen_id = 0 if head is None else head.id
+                    outcome, failure = attempts.publish(attempt, end_turn)
+                    if outcome is not Published.LOST:
+                        # Others may build on it, which stands even where it is replaced itself.
+                        was_sent, live = True, LiveView(self._table, request.partitions)
+                    if outcome is Published.WON:
+                        end_turn()
+                        move_hints(self._store, self._table.paths, attempt.snapshot)
+                        standing = attempt.snapshot
+            if standing is None:
+                # LOST and UNKNOWN both go round: only the search above tells whether we are in the
+                # history, and until then nothing of the attempt may be removed (C18).
+                _log.info("snapshot %d: %s", attempt.snapshot.id, outcome)
+            elif was_replaced(self._table, standing, self._sleep):
+                _log.warning("snapshot %d was replaced by another writer", standing.id)
+                attempts.spare_sent()
+            else:
+                return standing
+        landed = self._find_own(request.commit_id, seen_id, self._table.head())
+        if landed is not None and not was_replaced(self._table, landed, self._sleep):
             return landed
         if failure is not None:
             raise failure
@@ -192,8 +194,12 @@ class Landing:
         )
 
 
+def _shows_in(head: Snapshot | None, request: Request, live: LiveView) -> bool:
+    """Whether what a commit changes shows in a head, whoever's snapshot that is."""
+    return head is not None and _is_in_effect(request.plan(head, live), live.at(head))
+
+
 def _is_in_effect(changes: Changes, live: pa.Table) -> bool:
-    """Whether what a commit changes shows in the live files, whoever's snapshot they are of."""
     files = changes.added if changes.added.num_rows else changes.delta
     found = pc.is_in(files["identity"], value_set=live["identity"]).to_pylist()
     return all(found) if changes.added.num_rows else bool(found) and not any(found)

@@ -53,4 +53,14 @@ class LiveView:
         is_whole = len(known) == head.id - before.id + 1
         if not (is_plain and is_whole and known[0].identity.same_as(before.identity)):
             return None
-        return known[1:]
+        return known[1:] if all(map(self._is_built_on, known[1:], known)) else None
+
+    def _is_built_on(self, snapshot: Snapshot, before: Snapshot) -> bool:
+        """Whether a snapshot lists just the manifests of the one whose id is before its own.
+
+        It does not where these were merged, and where it was built on another of that id, which a
+        writer renamed over.
+        """
+        listed = self._table.scan.read_list(self._table.paths, snapshot.base_manifest_list)
+        expected = self._table.manifests(before)
+        return bool(listed["file_name"].to_pylist() == expected["file_name"].to_pylist())

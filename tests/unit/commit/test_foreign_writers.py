@@ -18,17 +18,25 @@ LATER = 2**62
 
 
 class Overtaken:
-    """A publisher after whose next snapshot somebody else acts."""
+    """A publisher after whose next snapshot somebody else acts, and before the one behind it."""
 
-    def __init__(self, inner: FilePublisher, act: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        inner: FilePublisher,
+        then: Callable[[], object],
+        before_next: Callable[[], object] = lambda: None,
+    ) -> None:
         self._inner = inner
-        self._act: Callable[[str], object] | None = act
+        self._acts = [lambda: None, before_next]
+        self._then = [then]
 
     def publish(self, path: str, data: bytes) -> Published:
+        is_snapshot = "/snapshot/snapshot-" in path
+        if is_snapshot and self._acts:
+            self._acts.pop(0)()
         outcome = self._inner.publish(path, data)
-        if "/snapshot/snapshot-" in path and self._act is not None:
-            act, self._act = self._act, None
-            act(path)
+        if is_snapshot and self._then:
+            self._then.pop()()
         return outcome
 
     def publish_in_order(
@@ -50,11 +58,11 @@ class Renamer:
         self._bench = bench
         snapshot = bench.append(*names, user="renamer")
         self._path = Path(bench.path) / "snapshot" / f"snapshot-{snapshot.id}"
-        self._data = self._path.read_bytes()
-        self._path.unlink()
+        self._temporary = self._path.with_name(f".{self._path.name}.{names[0]}.tmp")
+        self._path.rename(self._temporary)
 
     def rename(self) -> None:
-        self._path.write_bytes(self._data)
+        self._temporary.rename(self._path)
 
 
 @pytest.fixture
@@ -64,26 +72,41 @@ def bench(tmp_path: Path) -> CommitBench:
     return bench
 
 
-def commit(bench: CommitBench, name: str, then: Callable[[str], object]) -> Snapshot | None:
-    store = replace(bench.store, publisher=Overtaken(bench.store.publisher, then))
-    committer = FileStoreCommit(bench.table(), store, sleep=lambda _: None, queue=NoQueue())
+def commit(
+    bench: CommitBench,
+    name: str,
+    then: Callable[[], object],
+    before_next: Callable[[], object] = lambda: None,
+    while_waiting: Callable[[], object] = lambda: None,
+) -> Snapshot | None:
+    def sleep(seconds: float) -> None:
+        # Between tries it waits for longer than for renames.
+        if seconds < 0.005:
+            while_waiting()
+
+    store = replace(bench.store, publisher=Overtaken(bench.store.publisher, then, before_next))
+    committer = FileStoreCommit(bench.table(), store, sleep=sleep, queue=NoQueue())
     return committer.commit([message(new_files=data_files([name]))], user="ours", identifier=9)
+
+
+def names_of(*names: str) -> set[str]:
+    return {f"data-{name}.parquet" for name in names}
 
 
 def test_a_snapshot_that_was_renamed_over_is_committed_again(bench: CommitBench) -> None:
     renamer = Renamer(bench, "theirs")
-    snapshot = commit(bench, "ours", lambda _: renamer.rename())
+    snapshot = commit(bench, "ours", renamer.rename)
     assert snapshot is not None
     assert snapshot.id == 3
     assert bench.table().head() == snapshot
-    assert bench.live_names() == {f"data-{name}.parquet" for name in ("first", "theirs", "ours")}
+    assert bench.live_names() == names_of("first", "theirs", "ours")
     assert find_lost_commits(bench.table(), made_before_millis=LATER) == ()
 
 
 def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBench) -> None:
     renamer = Renamer(bench, "theirs")
 
-    def build_and_rename(_: str) -> None:
+    def build_and_rename() -> None:
         bench.append("next")
         renamer.rename()
 
@@ -91,7 +114,7 @@ def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBenc
     assert snapshot == bench.table().head()
     assert snapshot is not None
     assert snapshot.id == 3
-    assert bench.live_names() == {f"data-{name}.parquet" for name in ("first", "ours", "next")}
+    assert bench.live_names() == names_of("first", "ours", "next")
     # The renamer was told that its commit stands; snapshot 3 passes it by.
     (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER)
     assert lost.user == "renamer"
@@ -99,10 +122,51 @@ def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBenc
     assert "Snapshot 2 of renamer took the place of another" in lost.reason
 
 
+def test_what_was_built_on_it_and_renamed_over_too_does_not_count(bench: CommitBench) -> None:
+    theirs = Renamer(bench, "theirs")
+    late = []
+
+    def build_and_rename() -> None:
+        bench.append("next")
+        third = Path(bench.path) / "snapshot" / "snapshot-3"
+        built_on_ours = third.rename(third.with_name("elsewhere"))
+        theirs.rename()
+        late.append(Renamer(bench, "late"))
+        built_on_ours.rename(third)
+
+    def rename() -> None:
+        if late:
+            late.pop().rename()
+
+    snapshot = commit(bench, "ours", build_and_rename, while_waiting=rename)
+    assert snapshot is not None
+    assert snapshot == bench.table().head()
+    assert snapshot.commit_user == "ours"
+    assert bench.live_names() == names_of("first", "theirs", "late", "ours")
+
+
+def test_what_others_built_on_stays_readable_after_tries_that_lost(bench: CommitBench) -> None:
+    theirs = Renamer(bench, "theirs")
+    built = []
+
+    def build_and_rename() -> None:
+        built.append(Renamer(bench, "next"))
+        theirs.rename()
+
+    def publish_what_was_built() -> None:
+        built.pop().rename()
+
+    snapshot = commit(bench, "ours", build_and_rename, before_next=publish_what_was_built)
+    assert snapshot is not None
+    assert snapshot == bench.table().head()
+    assert snapshot.commit_user == "renamer"
+    assert bench.live_names() == names_of("first", "ours", "next")
+
+
 def test_a_snapshot_that_cannot_be_read_back_stands(
     bench: CommitBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_down(path: str) -> None:
+    def break_down() -> None:
         def fail(_: str) -> bytes:
             monkeypatch.undo()
             raise StorageError("no answer")
