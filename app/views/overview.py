@@ -246,9 +246,10 @@ def _show_activity(items: Sequence[TableItem], place: Location) -> None:
     events.sort(key=lambda each: -each[1].time_millis)
     st.markdown("**Activity**")
     now = state.now_millis()
-    for name, event in events[:6]:
+    # A table that was copied as files has the events of the one it was copied from.
+    for number, (name, event) in enumerate(events[:6]):
         with st.container(
-            horizontal=True, gap="small", vertical_alignment="center", key=f"line-e{event.id}"
+            horizontal=True, gap="small", vertical_alignment="center", key=f"line-e{number}"
         ):
             target = place.at_table(name.database, name.table).at_branch(event.branch)
             label = plain(f"{name.table_name} {event.branch}")

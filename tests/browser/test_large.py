@@ -71,3 +71,27 @@ def test_a_hundred_thousand_conflicts_open_and_one_condition_settles_a_group(
         seen.sees("2,200 of 101,200 conflicts unresolved.")
         print(f"settled by one condition: {time.monotonic() - started:.1f} s")
         seen.assert_fits()
+
+
+def test_of_ten_thousand_tables_the_last_but_one_is_found(visit: NewVisit, tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse"
+    first = ContestedTable(folder, flights=1).folder / "air.db" / "delays"
+    files = [path.relative_to(first) for path in first.rglob("*") if path.is_file()]
+    for number in range(10_000):
+        copy = folder / "many.db" / f"t{number:04d}"
+        for path in files:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            (copy / path).hardlink_to(first / path)
+    with running_console(folder, tmp_path / "state") as console:
+        seen = visit(console).open("jobs")
+        started = time.monotonic()
+        seen.open().sees("t0000")
+        print(f"overview of 10,001 tables: {time.monotonic() - started:.1f} s")
+        seen.sees("10,001", within=".st-key-totals")
+        started = time.monotonic()
+        seen.page.get_by_label("Find a table").fill("t9998")
+        seen.sees("t9998", within=".st-key-rows-tables")
+        print(f"one of them found: {time.monotonic() - started:.1f} s")
+        seen.link("many.t9998").click()
+        seen.page.wait_for_url("**/table?**")
+        seen.sees("key day, flight")

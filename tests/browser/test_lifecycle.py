@@ -1,7 +1,9 @@
 """The life of a branch in the browser: made, tagged, renamed, dropped and had again."""
 
 import json
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Locator, expect
 
@@ -13,6 +15,8 @@ from tests.browser.visits import Visit
 
 FLIGHTS = {"db": "air", "table": "flights"}
 TABLE = Identifier(database="air", table="flights")
+_ZONE = ZoneInfo("Europe/Berlin")
+_PARTS_OF_A_TIME = {"year": "%Y", "month": "%m", "day": "%d", "hour": "%H", "minute": "%M"}
 WEATHER = Identifier(database="air", table="weather")
 
 
@@ -71,6 +75,39 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.open("table", **FLIGHTS, t_tab="Events")
     seen.assert_fits()
     seen.keep_picture("history-light", update=update_screenshots)
+
+
+def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
+    visit: NewVisit, own_demo_console: RunningConsole
+) -> None:
+    services = own_demo_console.services
+    history = services.snapshots(TABLE)
+    snapshots = {item.id: item.snapshot for item in history if item.snapshot is not None}
+    head, before = snapshots[max(snapshots)], snapshots[max(snapshots) - 1]
+    between = datetime.fromtimestamp((head.time_millis - 60_000) / 1_000, _ZONE)
+    assert before.time_millis <= between.replace(second=0, microsecond=0).timestamp() * 1_000
+
+    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="main", do="create-branch")
+    _fill(seen, "Name", "then")
+    _dialog(seen).get_by_text("time", exact=True).click()
+    for part, digits in _PARTS_OF_A_TIME.items():
+        _dialog(seen).get_by_role("spinbutton", name=f"{part},").click()
+        seen.page.keyboard.type(between.strftime(digits))
+    # A click beside the calendar closes it.
+    _dialog(seen).get_by_label("Name").click()
+    expect(_dialog(seen)).to_contain_text(f"begins at snapshot {before.id} of 'main'")
+    _run(seen, "Create then")
+    assert _head(own_demo_console, "then").same_as(before.identity)
+
+    seen.open("branches", **FLIGHTS, branch="main", do="create-branch")
+    _fill(seen, "Name", "afresh")
+    _dialog(seen).get_by_text("empty", exact=True).click()
+    expect(_dialog(seen)).to_contain_text("An empty branch has no base.")
+    _run(seen, "Create afresh")
+    (made,) = [item for item in services.branches(TABLE) if item.name == "afresh"]
+    assert made.head is None
+    seen.open("merge", **FLIGHTS, source="afresh", how="ff")
+    expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
 
 
 def test_a_snapshot_is_picked_onto_main_and_taken_back(

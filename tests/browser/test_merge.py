@@ -1,5 +1,7 @@
 """A three-way merge from its conflicts to the receipt, and back again by undo."""
 
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from core.format.identifier import Identifier
@@ -7,8 +9,9 @@ from core.format.snapshot import Snapshot
 from core.merge.policy import Policy, Settling
 from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
+from tests.browser.workers import held_worker
 from tests.support.contested_table import NAME, ContestedTable
 
 WEATHER = {"db": "air", "table": "weather"}
@@ -140,6 +143,73 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.page.wait_for_url("**/merge?**")
     seen.sees("All 28 conflicts resolved.")
     expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
+
+
+def test_a_policy_file_settles_the_same_cells_of_another_plan(
+    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], tmp_path: Path
+) -> None:
+    table, console = contested
+    table.call("compare_rows", branch="fix-delays", target="main")
+    notes = {**FIRST_DAY, "cf_col": "note"}
+    seen = visit(console).open("conflicts", **DELAYS, source="fix-delays", **FIRST_DAY)
+    seen.types_in_cell(0, _RESULT, "42")
+    seen.sees_line(0, ["42", "edit", "ada"])
+    seen.types_in_cell(1, _TAKE, "theirs")
+    seen.sees_line(1, ["8", "theirs", "ada"])
+    seen.open("conflicts", **DELAYS, source="fix-delays", **notes)
+    seen.types_in_cell(0, _TAKE, "theirs")
+    seen.sees("25 of 28 conflicts unresolved.")
+    with seen.page.expect_download() as download:
+        seen.page.get_by_role("button", name="Download", exact=True).click()
+    policy = tmp_path / download.value.suggested_filename
+    download.value.save_as(policy)
+
+    other = ContestedTable(tmp_path / "other", flights=12)
+    other.write("main", delay=5, note="corrected", every=10, deletes_last=True)
+    other.call("compare_rows", branch="fix-delays", target="main")
+    with running_console(other.folder, tmp_path / "other-state") as there:
+        again = visit(there).open("conflicts", **DELAYS, source="fix-delays", **notes)
+        again.sees("28 of 28 conflicts unresolved.")
+        again.page.locator('input[type="file"]').set_input_files(policy)
+        again.sees("26 of 28 conflicts unresolved.")
+        # Main's note is another one than that which was decided on.
+        again.sees_line(0, ["", "open", "needs another look"])
+        again.sees_line(1, ["", "open", ""])
+        again.open("conflicts", **DELAYS, source="fix-delays", **FIRST_DAY)
+        again.sees_line(0, ["42", "edit", "ada"])
+        again.sees_line(1, ["8", "theirs", "ada"])
+
+
+def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(
+    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole]
+) -> None:
+    table, console = contested
+    services = console.services
+    asked = {"table": NAME, "branch": "fix-delays", "target": "main"}
+    theirs = with_table_rule(Policy(), NAME, Settling.parse("theirs"))
+    services.save_draft(asked, services.resolution(asked).draft, theirs)
+    before = _metadata(table)
+    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    seen.chooses_publish()
+    seen.page.get_by_role("button", name="Merge fix-delays into main").click()
+    with held_worker(services, lambda: any(each.step for each in services.jobs())):
+        seen.page.wait_for_url("**/job?**")
+        seen.page.get_by_role("button", name="Cancel", exact=True).click()
+        seen.settle()
+    seen.sees("was cancelled. Cancelled before anything was published")
+    assert _metadata(table) == before
+    (job,) = services.jobs()
+    assert job.receipt_id is None
+
+
+def _metadata(table: ContestedTable) -> dict[str, bytes]:
+    """The snapshots, schemas and tags of the target."""
+    folder = table.folder / "air.db" / "delays"
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for kind in ("snapshot", "schema", "tag")
+        for path in (folder / kind).glob("*")
+    }
 
 
 def _follow(seen: Visit, label: str, parameter: str) -> None:

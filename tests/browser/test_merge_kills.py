@@ -1,13 +1,5 @@
 """A merge that three tabs start while its worker is killed in one stage after the other."""
 
-import os
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-
 from playwright.sync_api import expect
 
 from app.services import Services
@@ -18,11 +10,11 @@ from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
+from tests.browser.workers import kill_worker
 from tests.support.contested_table import NAME, ContestedTable
 
 DELAYS = {"db": "air", "table": "delays", "source": "fix-delays"}
 TABLE = Identifier(database="air", table="delays")
-_PATIENCE_SECONDS = 240
 _STAGES = ("check heads", "verify files", "compare rows")
 
 
@@ -43,7 +35,9 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
         each.chooses_publish()
     _press(ada)
     for stage in _STAGES:
-        _kill(services, lambda stage=stage: [each.step for each in services.jobs()] == [stage])
+        kill_worker(
+            services, lambda stage=stage: [each.step for each in services.jobs()] == [stage]
+        )
         job_id = _job_of(ada)
         _sees_stop(ada, services, job_id, "the target is unchanged")
         assert not published.exists(), stage
@@ -53,7 +47,7 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
             assert _job_of(bob) == job_id
         else:
             _resume(ada)
-    _kill(services, published.exists)
+    kill_worker(services, published.exists)
     _sees_stop(ada, services, job_id, "Publishing was cut off")
     _resume(ada)
 
@@ -86,55 +80,6 @@ def _job_of(seen: Visit) -> str:
     """The job that the page has moved on to."""
     seen.page.wait_for_url("**/job?**")
     return seen.settle().query["id"]
-
-
-def _kill(services: Services, is_there: Callable[[], bool]) -> None:
-    """Kill the worker once it lives and has come to a place; returns when it is gone."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    # What a job says of itself may be its last worker's word.
-    while not _is_alive(services):
-        assert time.monotonic() < deadline, "no worker comes"
-        time.sleep(0.005)
-    worker = services.worker()
-    assert worker is not None
-    with _slowed(worker.process_id):
-        while not is_there():
-            assert time.monotonic() < deadline, f"not there: {services.jobs()}"
-            time.sleep(0.002)
-        os.kill(worker.process_id, signal.SIGKILL)
-    while _is_alive(services):
-        assert time.monotonic() < deadline, "the worker outlives its end"
-        time.sleep(0.005)
-
-
-@contextmanager
-def _slowed(process_id: int) -> Iterator[None]:
-    """Give a process a fifth of the time: some stages are over sooner than anybody looks."""
-    done = threading.Event()
-    # On a busy machine who looks goes first.
-    for thread in Path(f"/proc/{process_id}/task").iterdir():
-        with suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), 19)
-
-    def slow() -> None:
-        with suppress(ProcessLookupError):
-            while not done.wait(0.001):
-                os.kill(process_id, signal.SIGSTOP)
-                done.wait(0.004)
-                os.kill(process_id, signal.SIGCONT)
-
-    slowing = threading.Thread(target=slow)
-    slowing.start()
-    try:
-        yield
-    finally:
-        done.set()
-        slowing.join()
-
-
-def _is_alive(services: Services) -> bool:
-    worker = services.worker()
-    return worker is not None and worker.is_alive
 
 
 def _sees_stop(seen: Visit, services: Services, job_id: str, says: str) -> None:
