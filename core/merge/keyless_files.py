@@ -108,6 +108,8 @@ class _KeylessMerge:
         self._writes_rows = writes_rows
         self._found = Findings()
         self._keys = {**_keys(ours), **_keys(theirs)}
+        changed = (self._keys[each] for each in ours.added | ours.removed)
+        self._changed_by_ours = frozenset(key[:2] for key in (*changed, *ours.masks))
         self._cells = {
             (cell.theirs, cell.ours): cell for cell in cells(theirs.operations, ours.operations)
         }
@@ -349,12 +351,8 @@ class _KeylessMerge:
             return BucketMove(place=place, strategy=Strategy.CONFLICT)
         if place in written:
             return BucketMove(place=place, strategy=Strategy.REWRITE, knowledge=Knowledge.ROWS)
-        return BucketMove(place=place, strategy=self._strategy(place))
-
-    def _strategy(self, place: Place) -> Strategy:
-        changed = {self._keys[each][:2] for each in self._ours.added | self._ours.removed}
-        changed |= {key[:2] for key in self._ours.masks}
-        return Strategy.REPLAY if place in changed else Strategy.ADOPT
+        is_shared = place in self._changed_by_ours
+        return BucketMove(place=place, strategy=Strategy.REPLAY if is_shared else Strategy.ADOPT)
 
     def _conflict(
         self,
