@@ -65,8 +65,12 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
     """Draw both sides' shares of each bin, and what those on a line add up to."""
     figure = framed(320, uirevision=uirevision, left=44, right=44)
     places = list(range(len(bins.labels)))
+    role_of_first = Role.OURS if bins.first == "A" else Role.BASE
     role_of_other = Role.THEIRS if bins.other == "B" else Role.MERGED
-    sides = (("A", bins.before, Role.OURS, ""), (bins.other, bins.after, role_of_other, "/"))
+    sides = (
+        (bins.first, bins.before, role_of_first, ""),
+        (bins.other, bins.after, role_of_other, "/"),
+    )
     for name, shares, role, shape in sides:
         figure.add_trace(
             go.Bar(
@@ -84,7 +88,7 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
         )
     if bins.ordered > 1:
         for name, shares, role, dash in (
-            ("A, cumulated", bins.before, Role.OURS, "solid"),
+            (f"{bins.first}, cumulated", bins.before, role_of_first, "solid"),
             (f"{bins.other}, cumulated", bins.after, role_of_other, "dash"),
         ):
             figure.add_trace(

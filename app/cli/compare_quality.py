@@ -76,7 +76,7 @@ def print_quality(found: QualityComparison) -> None:
     """Print the columns of each scope, and all figures of those that drifted."""
     for scope in found.scopes:
         print_line(f"{scope.scope}: {summary(scope)}")
-        print_line(scope_words(scope))
+        print_line(scope_words(scope, found.base))
         unsettled = conflict_words(found, scope)
         if unsettled is not None:
             print_line(unsettled)

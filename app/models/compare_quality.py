@@ -47,13 +47,14 @@ class BinShares:
         labels: Of the bins.
         before, after: Shares of all rows of the side, in percent.
         ordered: How many of the first bins lie on a line, so that their shares add up.
-        other: What the other side is called.
+        first, other: What the sides are called.
     """
 
     labels: tuple[str, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
     ordered: int
+    first: str
     other: str
     alt: str
 
@@ -79,9 +80,11 @@ def summary(scope: ScopeComparison) -> str:
     return "No column drifted." if found[Rating.CALM] else "No column can be rated."
 
 
-def scope_words(scope: ScopeComparison) -> str:
-    """Tell which rows are compared."""
+def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
+    """Tell which rows are compared; `base` is what both sides come from."""
     before, after = (plural(each, "row") for each in scope.rows)
+    if scope.scope is Scope.SINCE_BASE:
+        return f"All {before} of what A and B come from ({base}) against all {after} of B."
     if scope.scope is Scope.WHOLE:
         return f"All {before} of A against all {after} of B."
     if scope.scope is Scope.MERGED:
@@ -103,9 +106,10 @@ def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | No
     )
 
 
-def side_title(scope: Scope) -> str:
-    """Name what stands against A, as a title."""
-    return "Merged" if scope is Scope.MERGED else "B"
+def side_titles(scope: Scope) -> tuple[str, str]:
+    """Name both sides, as titles."""
+    first = "Base" if scope is Scope.SINCE_BASE else "A"
+    return first, "Merged" if scope is Scope.MERGED else "B"
 
 
 def read_words(found: QualityComparison) -> str:
@@ -162,7 +166,7 @@ def drift_bars(scope: ScopeComparison) -> DriftBars:
 
 def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShares:
     """Return how the values of a column lie on both sides."""
-    other = side_title(scope)
+    first, other = side_titles(scope)
     bins = _most_frequent(column.bins)
     totals = [max(1, sum(each)) for each in ([b.base for b in bins], [b.other for b in bins])]
     before = tuple(100 * each.base / totals[0] for each in bins)
@@ -173,14 +177,15 @@ def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShare
         apart = [abs(new - old) for old, new in zip(before, after, strict=True)]
         at = apart.index(max(apart))
         alt = (
-            f"{column.name}: {labels[at]} has {before[at]:.1f} % of A and {after[at]:.1f} % of "
-            f"{other}, the largest difference of any bin"
+            f"{column.name}: {labels[at]} has {before[at]:.1f} % of {first} and "
+            f"{after[at]:.1f} % of {other}, the largest difference of any bin"
         )
     return BinShares(
         labels=labels,
         before=before,
         after=after,
         ordered=sum(each.name is None and each.value is None for each in bins),
+        first=first,
         other=other,
         alt=alt,
     )
@@ -190,9 +195,10 @@ def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
     """Tell in which values the sides of a column differ most; None where it did not drift."""
     if column.rating not in (Rating.ALARM, Rating.WATCH):
         return None
+    first, other = side_titles(scope)
     parts = [
         f"{100 * part.share:.0f} % in {_bin_label(part.bin, column)} "
-        f"({100 * part.before:.1f} % of A, {100 * part.after:.1f} % of {side_title(scope)})"
+        f"({100 * part.before:.1f} % of {first}, {100 * part.after:.1f} % of {other})"
         for part in explaining_bins(column.bins)
     ]
     return f"Of the difference lie {'; '.join(parts)}." if parts else None
@@ -237,5 +243,5 @@ def key_words(scope: ScopeComparison) -> Sequence[tuple[str, str]]:
             f"{plural(each.duplicates, 'duplicate key')} in {side}",
             EXACT if each.is_exact else "at least",
         )
-        for each, side in zip(scope.keys, ("A", scope.scope.other), strict=True)
+        for each, side in zip(scope.keys, (scope.scope.first, scope.scope.other), strict=True)
     )

@@ -77,47 +77,89 @@ class FigureTable:
     lines: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSide:
+    """A side whose figures stand beside those of others.
+
+    Attributes:
+        scope: Where it is compared.
+        is_after: Whether it is the other side there, else the first one.
+        less: What it is told from; None for one that others are told from.
+    """
+
+    title: str
+    scope: ScopeComparison
+    is_after: bool
+    less: str | None = None
+
+    def figures_of(self, name: str) -> SideFigures | None:
+        """The figures of a column, None where it is not known here."""
+        column = self.scope.find(name)
+        if column is None:
+            return None
+        return column.after if self.is_after else column.before
+
+
+def sides_beside(found: QualityComparison, scope: ScopeComparison) -> tuple[ShownSide, ...]:
+    """Return the sides that stand beside each other: for all rows every one that is known."""
+    whole, merged, since = map(found.find_scope, (Scope.WHOLE, Scope.MERGED, Scope.SINCE_BASE))
+    if scope.scope is Scope.OWN or whole is None:
+        return (
+            ShownSide(title="A", scope=scope, is_after=False),
+            ShownSide(title="B", scope=scope, is_after=True, less="A"),
+        )
+    sides = []
+    if since is not None:
+        sides.append(ShownSide(title="Base", scope=since, is_after=False))
+    sides.append(ShownSide(title="A", scope=whole, is_after=False))
+    first, other = ("Base", since) if scope.scope is Scope.SINCE_BASE else ("A", whole)
+    sides.append(ShownSide(title="B", scope=other or whole, is_after=True, less=first))
+    if merged is not None:
+        sides.append(ShownSide(title="Merged", scope=merged, is_after=True, less="A"))
+    return tuple(sides)
+
+
 def figure_table(
     found: QualityComparison, scope: ScopeComparison, column: ColumnComparison
 ) -> FigureTable:
-    """Put the figures of a column side by side: of A, of B and, for all rows, of the merged result.
+    """Put the figures of a column side by side: of A, of B and, for all rows, of all that is known.
 
     Args:
         found: What is compared.
         scope: Which rows are looked at.
         column: One of them.
     """
-    whole, merged = (
-        None if there is None else there.find(column.name)
-        for there in map(found.find_scope, (Scope.WHOLE, Scope.MERGED))
-    )
-    if scope.scope is Scope.OWN or merged is None:
-        return FigureTable(
-            titles=("Figure", "A", "B", "B less A", "Label"),
-            lines=tuple(
-                (each.name, each.before, each.after, each.delta, each.label)
-                for each in figure_lines(column)
-            ),
-        )
-    sides = [
-        {} if each is None else {line.name: line for line in figure_lines(each)}
-        for each in (whole, merged)
-    ]
+    sides = sides_beside(found, scope)
+    known = {
+        side.title: {} if there is None else {line.name: line for line in figure_lines(there)}
+        for side in sides
+        for there in [side.scope.find(column.name)]
+    }
+    told = [side for side in sides if side.less is not None]
     lines = []
-    for name in dict.fromkeys([*sides[0], *sides[1]]):
-        two, three = sides[0].get(name), sides[1].get(name)
+    for name in dict.fromkeys(name for there in known.values() for name in there):
+        found_lines = [known[side.title].get(name) for side in sides]
         lines.append(
             (
                 name,
-                *((NOT_READ, NOT_READ) if two is None else (two.before, two.after)),
-                NOT_READ if three is None else three.after,
-                "" if two is None else two.delta,
-                "" if three is None else three.delta,
-                _weaker(two, three),
+                *(
+                    NOT_READ if line is None else line.after if side.is_after else line.before
+                    for side, line in zip(sides, found_lines, strict=True)
+                ),
+                *(
+                    "" if name not in known[side.title] else known[side.title][name].delta
+                    for side in told
+                ),
+                _weaker(*found_lines),
             )
         )
     return FigureTable(
-        titles=("Figure", "A", "B", "Merged", "B less A", "Merged less A", "Label"),
+        titles=(
+            "Figure",
+            *(side.title for side in sides),
+            *(f"{side.title} less {side.less}" for side in told),
+            "Label",
+        ),
         lines=tuple(lines),
     )
 

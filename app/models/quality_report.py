@@ -15,7 +15,7 @@ from app.models.compare_quality import (
     rating_words,
     read_words,
     scope_words,
-    side_title,
+    side_titles,
     summary,
 )
 from app.models.exactness import shares_label
@@ -25,6 +25,7 @@ from app.models.wording import moment, visible
 from core.quality.comparison import ColumnComparison, QualityComparison, ScopeComparison
 from core.quality.drift import Rating
 
+_SIDE_CLASSES: Final = {"A": "a", "B": "b", "Merged": "m", "Base": "o"}
 _SIGNS: Final = {Rating.ALARM: "! ", Rating.WATCH: "~ "}
 # Nothing is fetched and nothing runs, whatever a table holds.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -37,6 +38,7 @@ td { white-space: pre-wrap; overflow-wrap: anywhere; }
 .alarm { border-left: 4px solid #D6246E; } .watch { border-left: 4px solid #C27700; }
 .bars td { padding: .1rem .6rem; border: 0; } .bar { height: .7rem; min-width: 1px; }
 .a { background: #2A74CC; } .b { background: #C27700; } .m { background: #0EA08F; }
+.o { background: #626D7A; }
 .label { color: #626D7A; } section { margin-top: 2rem; } ul { padding-left: 1.2rem; }
 """
 
@@ -66,7 +68,7 @@ def quality_report(table: str, found: QualityComparison) -> str:
 
 def _add_scope(section: ET.Element, found: QualityComparison, scope: ScopeComparison) -> None:
     _put(section, "h2", f"{scope.scope}: {summary(scope)}")
-    _put(section, "p", scope_words(scope))
+    _put(section, "p", scope_words(scope, found.base))
     unsettled = conflict_words(found, scope)
     if unsettled is not None:
         _put(section, "p", unsettled)
@@ -99,16 +101,17 @@ def _add_column(
     if not shares.labels:
         return
     label = shares_label(column.bins_error)
-    _put(section, "p", f"Shares of all rows, in bins of A ({label})", "label")
+    _put(section, "p", f"Shares of all rows, in bins of {shares.first} ({label})", "label")
     bars = ET.SubElement(section, "table", {"class": "bars"})
-    other = "m" if side_title(scope.scope) != "B" else "b"
+    classes = [_SIDE_CLASSES[each] for each in side_titles(scope.scope)]
     for name, before, after in zip(shares.labels, shares.before, shares.after, strict=True):
         row = ET.SubElement(bars, "tr")
         _put(row, "td", name)
         drawn = ET.SubElement(row, "td", style="width: 24rem")
-        for kind, share in (("a", before), (other, after)):
+        for kind, share in zip(classes, (before, after), strict=True):
             ET.SubElement(drawn, "div", {"class": f"bar {kind}", "style": f"width: {share:.2f}%"})
-        _put(row, "td", f"A {before:.2f} %, {shares.other} {after:.2f} %", "label")
+        text = f"{shares.first} {before:.2f} %, {shares.other} {after:.2f} %"
+        _put(row, "td", text, "label")
 
 
 def _add_map(section: ET.Element, drift: QualityMap) -> None:

@@ -15,11 +15,10 @@ from app.models.compare_quality import (
     rating_words,
     read_words,
     scope_words,
-    side_title,
     summary,
 )
 from app.models.exactness import EXACT, UNREAD, badge, shares_label
-from app.models.quality_figures import figure_table
+from app.models.quality_figures import figure_table, sides_beside
 from app.models.quality_report import quality_report
 from app.models.wording import age, code, plain, plural, size
 from app.widgets import rows
@@ -30,7 +29,13 @@ from app.widgets.quality_map import show_quality_map
 from core.diff.state_diff import StateDiff
 from core.format.identifier import Identifier
 from core.procedures.compare_quality import COMPARE_QUALITY
-from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
+from core.quality.comparison import (
+    ColumnComparison,
+    QualityComparison,
+    Scope,
+    ScopeComparison,
+    SideFigures,
+)
 from core.quality.drift import Rating
 
 _JOB = "cmp_qjob"
@@ -75,7 +80,7 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
     scope = _picked_scope(found)
     tone = _TONES.get(scope.rating, "")
     st.markdown(f"**{plain(summary(scope))}** {tone}")
-    st.caption(f"{plain(scope_words(scope))} {badge(EXACT)}")
+    st.caption(f"{plain(scope_words(scope, found.base))} {badge(EXACT)}")
     made = age(found.finished_millis, state.now_millis())
     st.caption(f"{plain(read_words(found))} \u2003 Compared {made}.")
     unsettled = conflict_words(found, scope)
@@ -162,10 +167,7 @@ def _on_click(key: str) -> None:
 
 
 def _show_columns(found: QualityComparison, scope: ScopeComparison) -> None:
-    columns = scope.columns
-    merged = None if scope.scope is Scope.OWN else found.find_scope(Scope.MERGED)
-    whole = scope if merged is None else found.find_scope(Scope.WHOLE)
-    sides = [("A", scope, False), ("B", whole, True), ("Merged", merged, True)]
+    columns, sides = scope.columns, sides_beside(found, scope)
     frame = pd.DataFrame(
         {
             "Column": [each.name for each in columns],
@@ -173,12 +175,11 @@ def _show_columns(found: QualityComparison, scope: ScopeComparison) -> None:
             "Rating": [str(each.rating) for each in columns],
             "Why": [rating_words(each) for each in columns],
             **{
-                f"{title} {side}": [
-                    _cell(there.find(each.name), title, is_after=is_after) for each in columns
+                f"{title} {side.title}": [
+                    _cell(side.figures_of(each.name), title) for each in columns
                 ]
                 for title in ("Nulls", "Distinct")
-                for side, there, is_after in sides
-                if there is not None
+                for side in sides
             },
         }
     )
@@ -190,10 +191,7 @@ def _show_columns(found: QualityComparison, scope: ScopeComparison) -> None:
         st.caption("Distinct with `≈` is known within what the figures of the column say.")
 
 
-def _cell(column: ColumnComparison | None, title: str, *, is_after: bool) -> str:
-    if column is None:
-        return ""
-    figures = column.after if is_after else column.before
+def _cell(figures: SideFigures | None, title: str) -> str:
     if figures is None:
         return ""
     if title == "Nulls":
@@ -220,12 +218,12 @@ def _show_column(
     with left:
         shares = bin_shares(column, scope.scope)
         if shares.labels:
-            key = f"cmp-bins-{side_title(scope.scope)}-{column.name}"
+            key = f"cmp-bins-{scope.scope}-{column.name}"
             st.plotly_chart(
                 bins_figure(shares, uirevision=key), key=key, config=CHART_CONFIG, alt=shares.alt
             )
             label = badge(shares_label(column.bins_error))
-            st.caption(f"Shares of all rows, in bins of A {label}")
+            st.caption(f"Shares of all rows, in bins of {shares.first} {label}")
     figures = figure_table(found, scope, column)
     right.dataframe(
         pd.DataFrame(list(figures.lines), columns=list(figures.titles)),

@@ -4,12 +4,15 @@ import hashlib
 import json
 from dataclasses import replace
 
-from core.diff.state_diff import StateDiff
+from core.diff.state_diff import StateDiff, TableState
+from core.diff.state_name import StateName
+from core.errors import NotFound
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
+from core.procedures.merge_heads import find_heads
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
@@ -17,7 +20,8 @@ from core.procedures.warehouse import Warehouse
 from core.procedures.would_be_result import WouldBe, would_be_result
 from core.quality.comparison import VERSION, QualityComparison
 from core.quality.drift import Rating
-from core.quality.work import QualityWork, merged_columns, plan_quality
+from core.quality.work import QualityWork, base_columns, merged_columns, plan_quality
+from core.table.file_store_table import FileStoreTable
 
 COMPARE_QUALITY = "compare_quality"
 
@@ -69,9 +73,9 @@ def _compared(
     identifier = Identifier.parse(call.text("table"))
     diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
     reads_all, merges = call.flag("whole"), call.flag("merged")
-    work = plan_quality(diff, reads_all=reads_all)
-    name = quality_name(identifier, diff, reads_all=reads_all, merges=merges)
     table, now = warehouse.table(identifier), warehouse.clock()
+    work = with_base(plan_quality(diff, reads_all=reads_all), table)
+    name = quality_name(identifier, diff, reads_all=reads_all, merges=merges)
     if not merges:
         found = rows.compare_quality(table, work, name, now, progress)
     else:
@@ -80,6 +84,35 @@ def _compared(
                 table, with_result(work, result), name, now, progress, merged=result.state
             )
     return {"plan_id": name, "notes": [_summary(found), *found.notes, "Nothing was changed."]}
+
+
+def with_base(work: QualityWork, table: FileStoreTable) -> QualityWork:
+    """Return what is profiled, and with it what both states come from, where that is neither."""
+    try:
+        base = _find_base(table, work.diff.before, work.diff.after)
+    except NotFound:
+        return work
+    return work if base is None else replace(work, base=base_columns(work, base))
+
+
+def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> TableState | None:
+    ours, theirs = before.snapshot, after.snapshot
+    if ours is None or theirs is None:
+        return None
+    sides = (table.on(before.branch), table.on(after.branch))
+    heads = find_heads(*sides, ours, theirs)
+    if len(heads.bases) > 1:
+        return None  # each side took in the other one: neither is what both come from
+    (base,) = heads.bases
+    if any(base.identity.same_as(each.identity) for each in (ours, theirs)):
+        return None
+    there = sides[any(each is base for each in heads.theirs_history)]
+    return TableState(
+        name=StateName(branch=there.branch, snapshot_id=base.id),
+        branch=there.branch,
+        snapshot=base,
+        schema=there.schemas.get(base.schema_id),
+    )
 
 
 def with_result(work: QualityWork, result: WouldBe) -> QualityWork:

@@ -24,7 +24,7 @@ from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Which quantiles are told of each side."""
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of profiles and of what is concluded from them."""
 
 
@@ -37,10 +37,17 @@ class Scope(StrEnum):
     WHOLE = "whole sides"
     MERGED = "merged result"
     """All of what merging B into A would leave, against all of A."""
+    SINCE_BASE = "since the base"
+    """All of B, against all of where A and B parted."""
+
+    @property
+    def first(self) -> str:
+        """What stands on the first side."""
+        return "the base" if self is Scope.SINCE_BASE else "A"
 
     @property
     def other(self) -> str:
-        """What stands against A."""
+        """What stands against it."""
         return "the merged result" if self is Scope.MERGED else "B"
 
 
@@ -157,6 +164,7 @@ class QualityComparison:
         open_conflicts: How many conflicts a merge would leave to be settled, which count as A has
             it; None where merging was not looked at.
         drift_map: By partition; None for a table without, or where none differs.
+        base: The name of the state that both come from; None where it is one of them, or not known.
         units_read: What was read for it.
         units_known: What had been read before.
         bytes_read: Of files that were read.
@@ -174,6 +182,7 @@ class QualityComparison:
     finished_millis: int
     open_conflicts: int | None = None
     drift_map: DriftMap | None = None
+    base: str | None = None
 
     def find_scope(self, scope: Scope) -> ScopeComparison | None:
         """Return what is said of some rows, None where they were not compared."""
@@ -274,7 +283,7 @@ def _why_not_rated(
     sides: tuple[ColumnProfile | None, ColumnProfile | None], scope: Scope, *, is_key: bool
 ) -> str | None:
     if sides[0] is None or sides[1] is None:
-        return f"Only {'A' if sides[1] is None else scope.other} has this column."
+        return f"Only {scope.first if sides[1] is None else scope.other} has this column."
     if is_key:
         return "It belongs to the key."
     return None

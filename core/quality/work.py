@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.diff.row_diff import ComparedColumn, common_type, compared_columns
-from core.diff.state_diff import StateDiff
+from core.diff.state_diff import StateDiff, TableState
 from core.format.data_types import DataField
 from core.format.table_schema import TableSchema
 from core.quality.profile import ColumnKind, kind_of
@@ -42,6 +42,29 @@ class MergedColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BaseColumns:
+    """What both states come from, column by column.
+
+    Attributes:
+        state: Where they parted, or were merged last.
+        fields: For each compared column that of the base; None where it has none.
+        left_out: Names of columns that were of a type whose values the other sides' cannot hold.
+    """
+
+    state: TableState
+    fields: tuple[DataField | None, ...]
+    left_out: tuple[str, ...]
+
+    def against(self, columns: Sequence[ComparedColumn]) -> tuple[ComparedColumn, ...]:
+        """The columns of the base beside those of the second state."""
+        return tuple(
+            replace(column, before=field)
+            for column, field in zip(columns, self.fields, strict=True)
+            if (field or column.after) and column.name not in self.left_out
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QualityWork:
     """What is profiled.
 
@@ -52,6 +75,7 @@ class QualityWork:
         notes: Sentences on columns that are left out.
         reads_all: Whether files that both sides have are read however large they are.
         merged: What is said of a result of merging; None where there is none to be profiled.
+        base: What is said of what both come from; None where that is one of them, or not known.
     """
 
     diff: StateDiff
@@ -60,6 +84,7 @@ class QualityWork:
     notes: tuple[str, ...]
     reads_all: bool = False
     merged: MergedColumns | None = None
+    base: BaseColumns | None = None
 
     @property
     def fields(self) -> tuple[DataField, ...]:
@@ -110,20 +135,43 @@ def merged_columns(
         of_target: Whether the result has the field ids of the first state, else of the second.
         open_conflicts: See `MergedColumns`.
     """
-    known = {field.id: field for field in schema.fields}
-    fields: list[DataField | None] = []
-    left_out = []
+    numbers = []
     for column in work.columns:
         own, other = column.before, column.after
         if of_target:
             number = own.id if own else field_ids.get(other.id, other.id) if other else None
         else:
             number = other.id if other else None
+        numbers.append(number)
+    fields, left_out = _fields_of(schema, numbers, work.columns)
+    return MergedColumns(fields=fields, open_conflicts=open_conflicts, left_out=left_out)
+
+
+def base_columns(work: QualityWork, state: TableState) -> BaseColumns:
+    """Find the compared columns in what both states come from.
+
+    Args:
+        work: What is profiled of both states.
+        state: Where they parted, or were merged last.
+    """
+    # What came later has an id that the base had not given yet.
+    known = [each.before or each.after for each in work.columns]
+    numbers = [None if each is None else each.id for each in known]
+    fields, left_out = _fields_of(state.schema, numbers, work.columns)
+    return BaseColumns(state=state, fields=fields, left_out=left_out)
+
+
+def _fields_of(
+    schema: TableSchema, numbers: Sequence[int | None], columns: Sequence[ComparedColumn]
+) -> tuple[tuple[DataField | None, ...], tuple[str, ...]]:
+    """The fields of some ids, and the names of columns whose type cannot hold their values."""
+    known = {field.id: field for field in schema.fields}
+    fields: list[DataField | None] = []
+    left_out = []
+    for number, column in zip(numbers, columns, strict=True):
         field = None if number is None else known.get(number)
         if field is not None and common_type(field.type, column.type) != column.type:
             left_out.append(column.name)
             field = None
         fields.append(field)
-    return MergedColumns(
-        fields=tuple(fields), open_conflicts=open_conflicts, left_out=tuple(left_out)
-    )
+    return tuple(fields), tuple(left_out)

@@ -65,7 +65,7 @@ class PartitionParts:
         rows: Counter[bytes] = Counter()
         if _is_partitioned_alike(work.diff.before.schema, self._schema):
             for each in units:
-                if each.sides != {Side.MERGED} and not each.is_shared:
+                if each.is_own and each.sides != {Side.MERGED}:
                     rows[each.partition] += each.rows
         self._parts = {
             partition: SideParts(work.kinds, _HELD_OF_PARTITION)

@@ -115,7 +115,7 @@ class ProfilePass:
         merged: StagedState | None = None,
         finished_millis: int,
     ) -> QualityComparison:
-        """Profile both states, and what merging them would leave, and compare them.
+        """Profile both states, what they come from and what merging them would leave.
 
         Args:
             table: The table on any branch.
@@ -135,8 +135,8 @@ class ProfilePass:
         sides = profile_sides(table, work, merged)
         task = profile_task(self._store, sides, work)
         units = plan_profile_units(self._store, sides, work)
-        own = [each for each in units if not each.is_shared]
-        shared = [each for each in units if each.is_shared]
+        own = [each for each in units if each.is_own]
+        shared = [each for each in units if not each.is_own]
         is_small = (self._is_small(own), self._is_small(units))
         # What is kept costs nothing, however large the files are that it was made of.
         left = shared if is_small[1] else [each for each in shared if not self._holds(each)]
@@ -150,6 +150,7 @@ class ProfilePass:
         return QualityComparison(
             before=str(work.diff.before.pinned),
             after=str(work.diff.after.pinned),
+            base=None if work.base is None else str(work.base.state.pinned),
             scopes=tuple(_scopes(work, parts, whole)),
             drift_map=partitions.drift(whole),
             open_conflicts=None if work.merged is None else work.merged.open_conflicts,
@@ -248,3 +249,6 @@ def _scopes(
     if work.merged is not None:
         columns, merged = work.merged.against(work.columns), parts.of(Side.MERGED)
         yield compare_profiles(whole, merged, columns, work.keys, Scope.MERGED)
+    if work.base is not None:
+        columns, base = work.base.against(work.columns), parts.of(Side.BASE)
+        yield compare_profiles(base, parts.of(Side.AFTER), columns, work.keys, Scope.SINCE_BASE)

@@ -1,13 +1,13 @@
 """Which files of two states are profiled together, and which of them both sides have.
 
 What is read together is profiled together: a file, or files of a bucket whose keys overlap. A unit
-never changes, so its profile can be kept. What a merge would leave is a third side, most of whose
-files the other two have.
+never changes, so its profile can be kept. What a merge would leave is a third side, and what both
+states come from another one: most of their files the two states have.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from core.diff.logical_log import original_name
+from core.diff.state_diff import TableState
 from core.format.data_types import DataField, to_arrow
 from core.format.table_schema import TableSchema
 from core.quality.comparison import VERSION
@@ -43,6 +44,7 @@ class Side(IntEnum):
     BEFORE = 0
     AFTER = 1
     MERGED = 2
+    BASE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,6 +87,11 @@ class ProfileUnit:
         return {Side.BEFORE, Side.AFTER} <= self.sides
 
     @property
+    def is_own(self) -> bool:
+        """Whether it tells the states, or the result, from each other."""
+        return not self.is_shared and self.sides != {Side.BASE}
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files.files)
@@ -101,8 +108,8 @@ class ProfileTask:
         keys: Names of those that make up the key.
     """
 
-    readers: tuple[ReadTask, ...]
-    sources: tuple[tuple[DataField | None, ...], ...]
+    readers: Mapping[Side, ReadTask]
+    sources: Mapping[Side, tuple[DataField | None, ...]]
     fields: tuple[DataField, ...]
     keys: tuple[str, ...]
 
@@ -119,51 +126,54 @@ class ProfileTask:
 
 def profile_sides(
     table: FileStoreTable, work: QualityWork, merged: StagedState | None = None
-) -> tuple[ProfileSide, ...]:
-    """Find the files of the sides, by Side; what a merge would leave comes last, if at all.
+) -> Mapping[Side, ProfileSide]:
+    """Find the files of the sides; what a merge would leave and the base are there, if at all.
 
     Raises:
         FormatError: Metadata is missing or broken.
         InvalidInput: The table is of a kind whose rows cannot be read here.
     """
-    states = [
-        StagedState.of_snapshot(table.on(each.branch), each.snapshot, each.schema)
-        for each in (work.diff.before, work.diff.after)
-    ]
-    sources = [
-        tuple(each.before for each in work.columns),
-        tuple(each.after for each in work.columns),
-    ]
+
+    def there(state: TableState, sources: Iterable[DataField | None]) -> ProfileSide:
+        found = StagedState.of_snapshot(table.on(state.branch), state.snapshot, state.schema)
+        return ProfileSide(state=found, sources=tuple(sources))
+
+    before, after = work.diff.before, work.diff.after
+    sides = {
+        Side.BEFORE: there(before, (each.before for each in work.columns)),
+        Side.AFTER: there(after, (each.after for each in work.columns)),
+    }
     if merged is not None and work.merged is not None:
-        states.append(merged)
-        sources.append(work.merged.fields)
-    for state in states:
-        check_readable(state.schema)
-    return tuple(
-        ProfileSide(state=state, sources=each) for state, each in zip(states, sources, strict=True)
-    )
+        sides[Side.MERGED] = ProfileSide(state=merged, sources=work.merged.fields)
+    if work.base is not None:
+        sides[Side.BASE] = there(work.base.state, work.base.fields)
+    for side in sides.values():
+        check_readable(side.state.schema)
+    return sides
 
 
-def profile_task(store: FileIO, sides: Sequence[ProfileSide], work: QualityWork) -> ProfileTask:
+def profile_task(
+    store: FileIO, sides: Mapping[Side, ProfileSide], work: QualityWork
+) -> ProfileTask:
     """Say what every task of a profile knows."""
     return ProfileTask(
-        readers=tuple(
-            ReadTask(
+        readers={
+            name: ReadTask(
                 store=store,
                 schema=side.state.schema,
                 schemas=side.state.schemas,
                 fields=tuple(field for field in side.sources if field is not None),
             )
-            for side in sides
-        ),
-        sources=tuple(side.sources for side in sides),
+            for name, side in sides.items()
+        },
+        sources={name: side.sources for name, side in sides.items()},
         fields=work.fields,
         keys=work.keys,
     )
 
 
 def plan_profile_units(
-    store: FileIO, sides: Sequence[ProfileSide], work: QualityWork
+    store: FileIO, sides: Mapping[Side, ProfileSide], work: QualityWork
 ) -> tuple[ProfileUnit, ...]:
     """Decide what is profiled together; a unit that several sides have stands there once.
 
@@ -176,7 +186,8 @@ def plan_profile_units(
     owners: dict[object, list[Side]] = {}
     facts: dict[str, tuple[int, bytes]] = {}
     # A unit that both states have is read as the second one has it.
-    for side in (Side.AFTER, Side.BEFORE, Side.MERGED)[: len(sides)]:
+    order = (Side.AFTER, Side.BEFORE, Side.MERGED, Side.BASE)
+    for side in (each for each in order if each in sides):
         state = sides[side].state
         facts |= _facts(state.files)
         merging = json.dumps(_merging(state.schema))
@@ -187,7 +198,7 @@ def plan_profile_units(
             same = (merging, frozenset(alike.names(unit, side)))
             found.setdefault(same, unit)
             owners.setdefault(same, []).append(side)
-    contents = [_content(work, side) for side in sides]
+    contents = {name: _content(work, side) for name, side in sides.items()}
     return tuple(
         ProfileUnit(
             number=number,
@@ -205,8 +216,8 @@ def plan_profile_units(
 class _AlikeFiles:
     """Tells which files show the same rows on several sides.
 
-    Of both states that is known from comparing their deletion vectors. The result of a merge has
-    the vectors of a state where these are the same bytes, else others.
+    Of both states that is known from comparing their deletion vectors. The result of a merge, and
+    the base, have the vectors of a state where these are the same bytes, else others.
     """
 
     def __init__(self, work: QualityWork) -> None:
@@ -217,8 +228,8 @@ class _AlikeFiles:
         """What is equal for files of which sides show the same rows; the states come first."""
         for file in unit.files:
             name, mark = _name(file), _mark_of(file)
-            if side is Side.MERGED:
-                yield name, self._marks.get((name, mark), ("of the result", mark))
+            if side not in (Side.BEFORE, Side.AFTER):
+                yield name, self._marks.get((name, mark), ("of another side", mark))
                 continue
             told = side if name in self._masked else None
             self._marks[(name, mark)] = told

@@ -24,6 +24,7 @@ from tests.support.kept_quality import keep_quality
 from tests.support.warehouses import FixtureWarehouse
 
 KEYED = {"db": "fixtures", "table": "key_partitioned"}
+DIVERGED = {"db": "fixtures", "table": "branches_diverged"}
 AHEAD = {"db": "fixtures", "table": "branches_ahead"}
 APPEND = {"db": "fixtures", "table": "append_partitioned"}
 
@@ -266,6 +267,23 @@ def test_rules_are_judged_on_both_sides_by_a_job_that_a_button_starts(
     # An address with an answer to another question shows the question.
     other = console.open("compare", **{**place, "cmp_b": "main@1"}, cmp_rules="0123:9f")
     assert "1 rule, not judged yet" in other.text
+
+
+def test_what_both_come_from_stands_before_them(console: Console) -> None:
+    table = Identifier.parse("fixtures.branches_diverged")
+    found = keep_quality(console.services, table, "main", "diverged", merges=True)
+    since = found.find_scope(Scope.SINCE_BASE)
+    assert since is not None
+    place = {**DIVERGED, "cmp_a": "main", "cmp_b": "diverged", "cmp_tab": "quality"}
+    page = console.open("compare", **place, cmp_scope="since the base")
+    assert plain(f"of what A and B come from ({found.base}) against all") in page.text
+    table_of_all, figures = (each.value for each in page.at.dataframe)
+    assert {"Nulls Base", "Nulls A", "Nulls B", "Nulls Merged"} <= set(table_of_all)
+    figures = figures.set_index("Figure")
+    assert list(figures)[:4] == ["Base", "A", "B", "Merged"]
+    assert {"B less Base", "Merged less A"} <= set(figures)
+    assert figures.loc["rows", "Base"] == f"{since.rows[0]}"
+    assert figures.loc["rows", "B"] == f"{since.rows[1]}"
 
 
 def test_the_merged_result_is_a_third_column(console: Console) -> None:

@@ -110,6 +110,7 @@ def test_the_merged_side_is_what_the_merge_leaves(session: WarmSession, tmp_path
         assert found.open_conflicts == conflicts, cell
         merged = scope_of(found, Scope.MERGED)
         whole = scope_of(found, Scope.WHOLE)
+        check_base(bench, found, is_known=change not in (only_dev_writes, only_main_writes))
         assert merged.rows[0] == whole.rows[0], cell
         bench.run("merge_branch", branch="dev", target="main", policy=OURS)
         rows = bench.rows("main")
@@ -117,6 +118,24 @@ def test_the_merged_side_is_what_the_merge_leaves(session: WarmSession, tmp_path
         after = scope_of(compared_plainly(bench), Scope.WHOLE)
         for name, wanted in figures(after).items():
             assert figures(merged)[name] == wanted, (cell, name)
+
+
+def check_base(bench: Bench, found: QualityComparison, *, is_known: bool) -> None:
+    """Check the base against the first snapshot of main, where it is neither of both sides."""
+    since = found.find_scope(Scope.SINCE_BASE)
+    assert (since is not None, found.base is not None) == (is_known, is_known)
+    if since is None:
+        return
+    assert found.base is not None
+    assert found.base.startswith("main@1")
+    alone = scope_of(compared_plainly(bench), Scope.WHOLE)
+    assert since.rows == (alone.rows[0], scope_of(found, Scope.WHOLE).rows[1])
+    for column in since.columns:
+        there = alone.find(column.name)
+        assert column.before == (None if there is None else there.before), column.name
+        here = scope_of(found, Scope.WHOLE).find(column.name)
+        assert here is not None
+        assert column.after == here.after, column.name
 
 
 def compared_plainly(bench: Bench) -> QualityComparison:

@@ -3,7 +3,7 @@
 from app.services import Services
 from core.format.identifier import Identifier
 from core.jobs.kept_profiles import KeptQuality
-from core.procedures.compare_quality import quality_name, with_result
+from core.procedures.compare_quality import quality_name, with_base, with_result
 from core.procedures.compare_states import compare_states
 from core.procedures.row_engine import NoRowEngine
 from core.procedures.would_be_result import would_be_result
@@ -30,13 +30,14 @@ def keep_quality(
     diff = compare_states(warehouse, identifier, before, after)
     made = ProfilePass(warehouse.file_io, _no_spark, NothingKept(), shared_bytes=shared_bytes)
     table, now = warehouse.table(identifier), warehouse.clock()
+    planned = with_base(plan_quality(diff), table)
     if merges:
         call = services.call("compare_quality", {"table": identifier.table_name})
         with would_be_result(warehouse, NoRowEngine(), call, diff, lambda *_: None) as result:
-            work = with_result(plan_quality(diff), result)
+            work = with_result(planned, result)
             found = made.compare(table, work, merged=result.state, finished_millis=now)
     else:
-        found = made.compare(table, plan_quality(diff), finished_millis=now)
+        found = made.compare(table, planned, finished_millis=now)
     kept = KeptQuality(folder=services.job_settings.quality_path)
     kept.keep(quality_name(identifier, diff, reads_all=False, merges=merges), found)
     return found
