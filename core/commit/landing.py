@@ -109,7 +109,7 @@ class Landing:
             check_features(self._table, schema)
             attempts.encode_ahead(request.changes, schema)
         seen_id = request.since_id if request.seen_id is None else request.seen_id
-        failure, was_sent = None, False
+        failure, was_sent = None, request.seen_id is not None
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             with self._queue.turn() as end_turn:
                 head = self._table.head()

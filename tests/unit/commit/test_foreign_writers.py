@@ -163,6 +163,20 @@ def test_what_others_built_on_stays_readable_after_tries_that_lost(bench: Commit
     assert bench.live_names() == names_of("first", "ours", "next")
 
 
+def test_a_commit_that_stands_by_what_others_built_on_it_is_not_made_again(
+    bench: CommitBench,
+) -> None:
+    theirs = Renamer(bench, "theirs")
+    files = [message(new_files=data_files(["ours"]))]
+    bench.committer().commit(files, user="ours", identifier=9)
+    head = bench.append("next")
+    theirs.rename()
+    # Its process never heard of it, and asks again.
+    again = bench.committer().commit(files, user="ours", identifier=9, seen_id=1)
+    assert again == bench.table().head() == head
+    assert bench.live_names() == names_of("first", "ours", "next")
+
+
 def test_a_snapshot_that_cannot_be_read_back_stands(
     bench: CommitBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
