@@ -5,6 +5,7 @@ fixes never changes and is kept until there is no room for it.
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
@@ -45,6 +46,7 @@ from core.quality.rules import RuleSet
 from core.sql.answer import Answer
 
 _HEADS_SECONDS: Final = 5
+_READERS: Final = ThreadPoolExecutor(2, thread_name_prefix="reads")
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
 
 
@@ -170,13 +172,27 @@ def system_table(identifier: Identifier, name: str) -> pa.Table:
     return _heads("system_table", identifier, name)
 
 
-def snapshot_detail(identifier: Identifier, snapshot: Snapshot) -> SnapshotDetail:
-    """Return one snapshot with its files summed up; its identity fixes the answer."""
-    lists = snapshot.identity.manifest_lists
-    found: SnapshotDetail = _read_fixed(
-        *_reader(), "snapshot", (identifier, str(snapshot.id)), lists
-    )
-    return found
+def snapshot_detail(
+    identifier: Identifier, snapshot: Snapshot, *, wait_seconds: float | None = None
+) -> SnapshotDetail:
+    """Return one snapshot with its files summed up; its identity fixes the answer.
+
+    Raises:
+        TimeoutError: Its files are many, and are not summed up within that time.
+    """
+    asked = _snapshot_key(identifier, snapshot)
+    begun = _begin_snapshot(*asked)
+    try:
+        return begun.result(wait_seconds)
+    finally:
+        if begun.done() and begun.exception() is not None:
+            # What is broken may be mended by the next time: only answers are kept.
+            _begin_snapshot.clear(*asked)
+
+
+def is_summed_up(identifier: Identifier, snapshot: Snapshot) -> bool:
+    """Whether `snapshot_detail` answers at once, be it with an error."""
+    return _begin_snapshot(*_snapshot_key(identifier, snapshot)).done()
 
 
 def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
@@ -316,12 +332,14 @@ def _read_heads(
     return Reading(value=value, millis=state.now_millis())
 
 
+def _snapshot_key(
+    identifier: Identifier, snapshot: Snapshot
+) -> tuple[str, str, Identifier, str, tuple[str, str]]:
+    return (*_reader(), identifier, str(snapshot.id), snapshot.identity.manifest_lists)
+
+
 @st.cache_resource(max_entries=512, show_spinner=False, hash_funcs=_HASH)
-def _read_fixed(
-    warehouse: str,
-    actor: str,
-    method: str,
-    arguments: tuple[Identifier | str, ...],
-    identity: tuple[str, ...],
-) -> Any:
-    return getattr(get_services(), method)(*arguments)
+def _begin_snapshot(
+    warehouse: str, actor: str, identifier: Identifier, version: str, identity: tuple[str, str]
+) -> Future[SnapshotDetail]:
+    return _READERS.submit(get_services().snapshot, identifier, version)

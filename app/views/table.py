@@ -28,11 +28,14 @@ from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import Identifier
+from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.procedures.browse_values import TableSummary
 
 _TABS = ("Summary", "Files", "Options", "Consumers", "Events")
 _MOST_ROWS = 1_000
+_PATIENCE_SECONDS = 0.3
+_FOLLOW_SECONDS = 0.5
 _CHART = "table-timeline"
 
 
@@ -157,8 +160,14 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
         st.info("No commit yet, so no data file.")
         return
     with guarded("The files cannot be read."):
-        with st.skeleton(height=200):
-            detail = reads.snapshot_detail(identifier, summary.head)
+        try:
+            with st.skeleton(height=200):
+                detail = reads.snapshot_detail(
+                    identifier, summary.head, wait_seconds=_PATIENCE_SECONDS
+                )
+        except TimeoutError:
+            _show_reading(identifier, summary.head)
+            return
         with st.container(horizontal=True, gap="small", key="figures"):
             st.metric("Data files", count(detail.file_count), border=True)
             st.metric("Size", size(detail.byte_count), border=True)
@@ -173,6 +182,19 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
             if content is None:
                 content = reads.system_table(identifier, str(by))
         _show_arrow(content, f"{by} of {identifier.full_name}")
+
+
+def _show_reading(identifier: Identifier, head: Snapshot) -> None:
+    """Draw what is known of many files at once, and the page anew when they are summed up."""
+    with st.container(horizontal=True, gap="small", key="figures"):
+        st.metric("Rows in files", count(head.total_record_count), border=True)
+    st.caption("Files, bytes and partitions are summed up from all manifests; that takes a moment.")
+    st.fragment(_follow_reading, run_every=_FOLLOW_SECONDS)(identifier, head)
+
+
+def _follow_reading(identifier: Identifier, head: Snapshot) -> None:
+    if reads.is_summed_up(identifier, head):
+        st.rerun()
 
 
 def _show_arrow(content: pa.Table, alt: str) -> None:

@@ -1,12 +1,14 @@
 """Table: summary and tabs, each read only when it is looked at."""
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from core.errors import FormatError
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent, LineageKind
-from core.procedures.browse_values import FallbackView
+from core.procedures.browse_values import FallbackView, SnapshotDetail
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
     NOW,
@@ -33,6 +35,45 @@ def test_files_are_summed_up_first(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Files")
     assert "Data files 10" in page.text
     assert list(page.at.dataframe[0].value["file_count"]) == [6, 4]
+
+
+def test_many_files_are_summed_up_beside_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = air_console(tmp_path)
+    read, done = console.services.snapshot, Event()
+
+    def read_slowly(table: Identifier, version: str) -> SnapshotDetail:
+        assert done.wait(30)
+        return read(table, version)
+
+    monkeypatch.setattr(console.services, "snapshot", read_slowly)
+    page = console.open("table", **FLIGHTS, t_tab="Files")
+    assert "summed up from all manifests" in page.text
+    assert "Rows in files" in page.text
+    assert "Data files" not in page.text
+    done.set()
+    for _ in range(100):
+        page.run()
+        if "Data files 10" in page.text:
+            break
+    assert list(page.at.dataframe[0].value["file_count"]) == [6, 4]
+
+
+def test_many_files_that_cannot_be_read_are_told_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = air_console(tmp_path)
+    read = console.services.snapshot
+
+    def fail(table: Identifier, version: str) -> SnapshotDetail:
+        raise FormatError("A manifest is broken.", path="manifest-7")
+
+    monkeypatch.setattr(console.services, "snapshot", fail)
+    page = console.open("table", **FLIGHTS, t_tab="Files")
+    assert "A manifest is broken" in page.text
+    monkeypatch.setattr(console.services, "snapshot", read)
+    assert "Data files 10" in page.run().text
 
 
 def test_single_files_are_a_choice(tmp_path: Path) -> None:
