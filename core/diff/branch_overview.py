@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.lineage import BranchTrace, Lineage
-from core.diff.merge_base import merge_base
+from core.diff.merge_base import best_common_ancestors
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 
 
@@ -50,19 +50,19 @@ def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage)
     A snapshot counts for the side that has it and whose head is not built on it by the other: what
     was merged in is no longer ahead. Snapshots that expired since the fork are not counted.
     """
-    base = None
+    bases: tuple[SnapshotIdentity, ...] = ()
     if branch.head is not None and versus.head is not None:
-        base = merge_base(lineage, versus.head.identity, branch.head.identity)
-    if branch.head is None or versus.head is None or base is None:
+        bases = best_common_ancestors(lineage, versus.head.identity, branch.head.identity)
+    if branch.head is None or versus.head is None or not bases:
         return BranchOverview(
             branch=branch.branch, versus=versus.branch, base=None, ahead=None, behind=None
         )
     return BranchOverview(
         branch=branch.branch,
         versus=versus.branch,
-        base=base,
+        base=bases[0],
         ahead=_only_in(branch, versus.head, lineage),
-        behind=_only_in(versus, branch.head, lineage),
+        behind=_since(bases, versus, branch.head, lineage),
     )
 
 
@@ -96,10 +96,22 @@ def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
     )
 
 
+def _since(
+    bases: Sequence[SnapshotIdentity], trace: BranchTrace, other_head: Snapshot, lineage: Lineage
+) -> Distance:
+    places = [trace.places.get(each.manifest_lists) for each in bases]
+    known = [each for each in places if each is not None]
+    if len(known) < len(places):
+        return _only_in(trace, other_head, lineage)
+    # Of a history what stands up to a common snapshot is common, and nothing behind the last one.
+    return distance_of(trace.snapshots[max(known) + 1 :])
+
+
 def _only_in(trace: BranchTrace, other_head: Snapshot, lineage: Lineage) -> Distance:
-    reached = {each.manifest_lists for each in lineage.ancestors(other_head.identity)}
-    only = [each for each in trace.snapshots if each.identity.manifest_lists not in reached]
-    return distance_of(only)
+    reached = lineage.ancestors(other_head.identity)
+    return distance_of(
+        [trace.snapshots[at] for key, at in trace.places.items() if key not in reached]
+    )
 
 
 def _count_only_in(files: pa.Table, others: pa.Table) -> int:

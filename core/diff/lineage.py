@@ -6,11 +6,11 @@ made, where it forked is inferred, with the evidence shown.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final
+from functools import cached_property
+from typing import Final, TypeAlias
 
 from core.errors import FormatError
 from core.format.identifier import MAIN_BRANCH
@@ -27,13 +27,17 @@ MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 MERGE_COMPLETE: Final = "branch.merge.complete"
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
 
-# The same snapshot has the same lists on every branch, with or without a uuid beside them.
-_Key = tuple[str, str]
-_IdsByBranch = dict[str, dict[_Key, int]]
-_Edges = frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
+Lists: TypeAlias = tuple[str, str]
+"""The same snapshot has the same lists on every branch, with or without a uuid beside them."""
+
+_IdsByBranch = dict[str, dict[Lists, int]]
+# Of so many heads it is remembered what they build on.
+_MOST_KNOWN: Final = 64
+# What somebody recorded, or what both sides hold: nothing else comes before it.
+_CERTAIN: Final = frozenset({"recorded", "high"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BranchTrace:
     """What a branch left behind that tells where it came from.
 
@@ -57,6 +61,14 @@ class BranchTrace:
     def is_main(self) -> bool:
         """Whether this is the table's main branch."""
         return self.branch == MAIN_BRANCH
+
+    @cached_property
+    def places(self) -> Mapping[Lists, int]:
+        """Where in `snapshots` each stands, by its manifest lists."""
+        return {
+            (each.base_manifest_list, each.delta_manifest_list): at
+            for at, each in enumerate(self.snapshots)
+        }
 
 
 class Confidence(StrEnum):
@@ -91,45 +103,59 @@ class ForkCandidate:
     confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Lineage:
     """The events of a table and the edges of its snapshots, as (child, parent)."""
 
     events: tuple[LineageEvent, ...]
     parents: frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
 
-    def ancestors(self, head: SnapshotIdentity) -> tuple[SnapshotIdentity, ...]:
-        """The snapshot and all that it builds on, each once, near ones first."""
-        return _ancestors(self.parents, head)
+    def ancestors(self, head: SnapshotIdentity) -> Mapping[Lists, SnapshotIdentity]:
+        """The snapshot and all that it builds on by their manifest lists, near ones first."""
+        known = self._known.get(head.manifest_lists)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = {each.manifest_lists: each for each in self.walk(head)}
+            self._known[head.manifest_lists] = known
+        return known
+
+    def walk(
+        self, head: SnapshotIdentity, until: Container[Lists] = ()
+    ) -> Iterator[SnapshotIdentity]:
+        """The snapshot and what it builds on, each once, near ones first.
+
+        Args:
+            head: Where to begin.
+            until: Manifest lists; what these snapshots build on is not looked at from there.
+        """
+        seen, wave = {head.manifest_lists}, [head]
+        while wave:
+            yield from wave
+            following = {
+                parent.manifest_lists: parent
+                for child in wave
+                if child.manifest_lists not in until
+                for parent in self._parents_of.get(child.manifest_lists, ())
+                if parent.manifest_lists not in seen
+            }
+            seen |= following.keys()
+            wave = sorted(following.values(), key=lambda each: each.manifest_lists)
 
     def has_ancestor(self, head: SnapshotIdentity, other: SnapshotIdentity) -> bool:
         """Whether `head` is `other` or builds on it."""
-        return any(each.same_as(other) for each in self.ancestors(head))
+        return any(each.same_as(other) for each in self.ancestors(head).values())
 
+    @cached_property
+    def _parents_of(self) -> dict[Lists, list[SnapshotIdentity]]:
+        found: dict[Lists, list[SnapshotIdentity]] = {}
+        for child, parent in self.parents:
+            found.setdefault(child.manifest_lists, []).append(parent)
+        return found
 
-@lru_cache(maxsize=512)
-def _ancestors(parents: _Edges, head: SnapshotIdentity) -> tuple[SnapshotIdentity, ...]:
-    parents_of = _parents_of(parents)
-    found = {head.manifest_lists: head}
-    wave = [head]
-    while wave:
-        following = {
-            parent.manifest_lists: parent
-            for child in wave
-            for parent in parents_of.get(child.manifest_lists, ())
-            if parent.manifest_lists not in found
-        }
-        found |= following
-        wave = sorted(following.values(), key=lambda each: each.manifest_lists)
-    return tuple(found.values())
-
-
-@lru_cache(maxsize=8)
-def _parents_of(parents: _Edges) -> dict[_Key, list[SnapshotIdentity]]:
-    found: dict[_Key, list[SnapshotIdentity]] = {}
-    for child, parent in parents:
-        found.setdefault(child.manifest_lists, []).append(parent)
-    return found
+    @cached_property
+    def _known(self) -> dict[Lists, Mapping[Lists, SnapshotIdentity]]:
+        return {}
 
 
 def build_lineage(
@@ -187,16 +213,54 @@ def field_ids_from(text: str) -> dict[int, int]:
 
 
 def best_forks(
-    traces: Sequence[BranchTrace], events: Sequence[LineageEvent] = ()
+    traces: Sequence[BranchTrace],
+    events: Sequence[LineageEvent] = (),
+    parents: Mapping[str, BranchTrace] | None = None,
 ) -> dict[str, ForkCandidate]:
-    """The most likely fork of each branch that has any candidate, by branch."""
-    forks = {}
-    ids = _ids_by_branch(traces)
+    """The most likely fork of each branch that has any candidate, by branch.
+
+    Args:
+        traces: All branches that can be read.
+        events: The ledger.
+        parents: Of branches of which it is known, the one that they came from.
+    """
+    forks, ids, holders = {}, _ids_by_branch(traces), _holders(traces)
+    by_name = {trace.branch: trace for trace in traces}
     for trace in traces:
-        candidates = _infer(trace, traces, events, ids)
+        if trace.is_main:
+            continue
+        parent = (parents or {}).get(trace.branch)
+        others = list(by_name.values()) if parent is None else [parent]
+        # Of hundreds of branches most have nothing to do with each other.
+        names = {name for lists in _own_lists(trace) for name in holders.get(lists, ())}
+        near = [each for each in others if each.branch in names]
+        found = _certain(trace, near, events, by_name, ids)
+        likely = {each.parent for each in found} - {trace.branch}
+        for other in (each for each in others if each.branch in likely):
+            found += _by_circumstance(trace, other, ids)
+        candidates = _ranked(found, others)
+        if not candidates or candidates[0].confidence not in _CERTAIN:
+            candidates = _infer(trace, others, events, ids)
         if candidates:
             forks[trace.branch] = candidates[0]
     return forks
+
+
+def _own_lists(trace: BranchTrace) -> set[Lists]:
+    """The manifest lists by which what a branch began with may be found on others."""
+    first = trace.snapshots[:1]
+    snapshots = (*first, *(tag.snapshot for tag in trace.tags))
+    return {each.identity.manifest_lists for each in snapshots}
+
+
+def _holders(traces: Sequence[BranchTrace]) -> dict[Lists, set[str]]:
+    """Which branches hold a snapshot, or a tag of it, by its manifest lists."""
+    found: dict[Lists, set[str]] = {}
+    for trace in traces:
+        tagged = (tag.snapshot.identity.manifest_lists for tag in trace.tags)
+        for lists in (*trace.places, *tagged):
+            found.setdefault(lists, set()).add(trace.branch)
+    return found
 
 
 def infer_forks(
@@ -225,21 +289,47 @@ def _infer(
     if branch.is_main:
         return ()
     others = [trace for trace in traces if trace.branch != branch.branch]
+    by_name = {trace.branch: trace for trace in others}
     found = [
-        *_recorded(branch, others, events),
-        *(each for other in others for each in _shared_with(branch, other, ids)),
+        *_certain(branch, others, events, by_name, ids),
         *(each for other in others for each in _by_circumstance(branch, other, ids)),
     ]
-    best: dict[tuple[str, _Key], ForkCandidate] = {}
+    return _ranked(found, others)
+
+
+def _certain(
+    branch: BranchTrace,
+    others: Sequence[BranchTrace],
+    events: Sequence[LineageEvent],
+    by_name: Mapping[str, BranchTrace],
+    ids: _IdsByBranch,
+) -> list[ForkCandidate]:
+    """Candidates from what was recorded, and from what the branch and others both hold."""
+    return [
+        *_recorded(branch, by_name, events),
+        *(
+            each
+            for other in others
+            if other.branch != branch.branch
+            for each in _shared_with(branch, other, ids)
+        ),
+    ]
+
+
+def _ranked(
+    found: Iterable[ForkCandidate], others: Iterable[BranchTrace]
+) -> tuple[ForkCandidate, ...]:
+    best: dict[tuple[str, Lists], ForkCandidate] = {}
     for candidate in found:
         key = (candidate.parent, candidate.identity.manifest_lists)
         best[key] = _joined(best[key], candidate) if key in best else candidate
-    origins = {trace.branch: _is_origin(trace) for trace in others}
+    parents = {each.parent for each in best.values()}
+    origins = {each.branch: _is_origin(each) for each in others if each.branch in parents}
     return tuple(sorted(best.values(), key=lambda each: _rank(each, origins)))
 
 
 def _recorded(
-    branch: BranchTrace, others: Sequence[BranchTrace], events: Sequence[LineageEvent]
+    branch: BranchTrace, others: Mapping[str, BranchTrace], events: Sequence[LineageEvent]
 ) -> list[ForkCandidate]:
     made = [
         event for event in events if event.branch == branch.branch and event.kind in _FORK_EVENTS
@@ -248,7 +338,7 @@ def _recorded(
         return []
     event = made[-1]
     parent = event.source_branch or MAIN_BRANCH
-    target = next((trace for trace in others if trace.branch == parent), None)
+    target = others.get(parent)
     tagged = _snapshot_of_tag(event.base_tag, target) or _snapshot_of_tag(event.base_tag, branch)
     identity = event.parents[0] if event.parents else event.after
     if identity is None and tagged is not None:
@@ -307,7 +397,7 @@ def _by_circumstance(
 ) -> list[ForkCandidate]:
     """Candidates where no snapshot is shared any more: files in common, numbers, times."""
     first = next(iter(branch.snapshots), None)
-    if first is None or not ids[branch.branch].keys().isdisjoint(ids[other.branch]):
+    if first is None or not ids[branch.branch].keys().isdisjoint(ids[other.branch].keys()):
         return []
     found = []
     for snapshot in reversed(other.snapshots):
@@ -381,7 +471,7 @@ def _joined(first: ForkCandidate, second: ForkCandidate) -> ForkCandidate:
 _ORDER: Final = {confidence: position for position, confidence in enumerate(Confidence)}
 
 
-def _rank(candidate: ForkCandidate, origins: Mapping[str, frozenset[_Key]]) -> tuple[object, ...]:
+def _rank(candidate: ForkCandidate, origins: Mapping[str, frozenset[Lists]]) -> tuple[object, ...]:
     is_copy = candidate.identity.manifest_lists in origins.get(candidate.parent, frozenset())
     newest = -(candidate.snapshot.id if candidate.snapshot else 0)
     return (
@@ -394,7 +484,7 @@ def _rank(candidate: ForkCandidate, origins: Mapping[str, frozenset[_Key]]) -> t
     )
 
 
-def _is_origin(trace: BranchTrace) -> frozenset[_Key]:
+def _is_origin(trace: BranchTrace) -> frozenset[Lists]:
     """The snapshot that a branch was begun with; main was begun with nothing."""
     if trace.is_main or not trace.snapshots:
         return frozenset()
@@ -403,19 +493,14 @@ def _is_origin(trace: BranchTrace) -> frozenset[_Key]:
 
 def _ids_by_branch(traces: Iterable[BranchTrace]) -> _IdsByBranch:
     return {
-        trace.branch: {
-            (each.base_manifest_list, each.delta_manifest_list): each.id for each in trace.snapshots
-        }
+        trace.branch: {lists: trace.snapshots[at].id for lists, at in trace.places.items()}
         for trace in traces
     }
 
 
 def _find(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:
-    snapshots = trace.snapshots if trace else ()
-    lists = identity.manifest_lists
-    return next(
-        (s for s in snapshots if (s.base_manifest_list, s.delta_manifest_list) == lists), None
-    )
+    at = trace.places.get(identity.manifest_lists) if trace else None
+    return None if trace is None or at is None else trace.snapshots[at]
 
 
 def _tagged(trace: BranchTrace | None, identity: SnapshotIdentity) -> Snapshot | None:

@@ -1,6 +1,6 @@
 """The best common ancestor of two heads, over snapshots, forks and merges."""
 
-from core.diff.lineage import Lineage
+from core.diff.lineage import Lineage, Lists
 from core.format.snapshot import SnapshotIdentity
 
 
@@ -11,14 +11,17 @@ def best_common_ancestors(
 
     More than one means a criss-cross history.
     """
-    known = {each.manifest_lists for each in lineage.ancestors(ours)}
-    common = [each for each in lineage.ancestors(theirs) if each.manifest_lists in known]
+    known = lineage.ancestors(ours)
+    # What a common one builds on is common, and not the best: it need not be looked at.
+    nearest = [each for each in lineage.walk(theirs, known) if each.manifest_lists in known]
+    if len(nearest) < 2:
+        return tuple(nearest)
     best: list[SnapshotIdentity] = []
-    covered: set[tuple[str, str]] = set()
-    for each in common:
+    covered: set[Lists] = set()
+    for each in nearest:
         if each.manifest_lists in covered:
             continue
-        below = {other.manifest_lists for other in lineage.ancestors(each)}
+        below = lineage.ancestors(each).keys()
         best = [other for other in best if other.manifest_lists not in below]
         best.append(each)
         covered |= below

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.diff.branch_overview import compare_branches
-from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, build_lineage, infer_forks
+from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, best_forks, build_lineage
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -117,7 +117,7 @@ class BranchReader:
             owner=made.owner if made else None,
             reason=made.reason if made else None,
             protection=protection_of(self.events, state.name),
-            used_by=self._used_by(state.name),
+            used_by=tuple(self._users.get(state.name, ())),
             error=state.error,
         )
         if state.ref is None:
@@ -225,14 +225,19 @@ class BranchReader:
     @functools.cached_property
     def _forks(self) -> dict[str, ForkCandidate]:
         """The most likely fork of each branch; the recorded parent alone is asked where known."""
-        forks = {}
-        for name, trace in self._traces.items():
-            made = self._made.get(name)
-            parent = self._traces.get(made.source_branch or "") if made else None
-            others = list(self._traces.values()) if parent is None else [parent]
-            if made is None or made.kind is not LineageKind.CREATED:
-                forks[name] = infer_forks(trace, others, self.events)
-        return {name: candidates[0] for name, candidates in forks.items() if candidates}
+        made = {name: self._made.get(name) for name in self._traces}
+        known = {
+            name: self._traces.get(event.source_branch or "")
+            for name, event in made.items()
+            if event is not None
+        }
+        parents = {name: parent for name, parent in known.items() if parent is not None}
+        found = best_forks(list(self._traces.values()), self.events, parents)
+        # What began with nothing forked off nowhere.
+        begun = {
+            name for name, event in made.items() if event and event.kind is LineageKind.CREATED
+        }
+        return {name: fork for name, fork in found.items() if name not in begun}
 
     @functools.cached_property
     def _lineage(self) -> Lineage:
@@ -263,15 +268,14 @@ class BranchReader:
         """The newest event that made each branch."""
         return {event.branch: event for event in self.events if event.kind in _MAKES_BRANCHES}
 
-    def _used_by(self, branch: str) -> tuple[str, ...]:
-        """Options of other branches' schemas that name the branch."""
-        return tuple(
-            f"{key} of {state.name!r}"
-            for state in self._states
-            if state.ref is not None
-            for key, value in branch_options(state.ref.schema)
-            if value == branch
-        )
+    @functools.cached_property
+    def _users(self) -> dict[str, list[str]]:
+        """Options of branches' schemas that name a branch, by that name."""
+        found: dict[str, list[str]] = {}
+        for state in self._states:
+            for key, value in () if state.ref is None else branch_options(state.ref.schema):
+                found.setdefault(value, []).append(f"{key} of {state.name!r}")
+        return found
 
     def _check_exists(self, branch: str) -> None:
         if branch not in {state.name for state in self._states}:

@@ -81,13 +81,15 @@ def _lane(item: BranchItem) -> GraphLane:
 
 def _lane_order(items: Mapping[str, BranchItem]) -> list[str]:
     """Main first; a branch after the one it left, so that shared snapshots stay there."""
+    left = sorted(items, key=lambda name: (items[name].created_millis or 0, name))
     order: list[str] = []
-    waiting = sorted(items, key=lambda name: (items[name].created_millis or 0, name))
-    if MAIN_BRANCH in waiting:
-        order.append(MAIN_BRANCH)
-    while left := [name for name in waiting if name not in order]:
-        ready = [name for name in left if _parent_of(items[name]) not in left]
-        order.append((ready or left)[0])
+    waiting = set(left)
+    while left:
+        first = MAIN_BRANCH if MAIN_BRANCH in waiting else left[0]
+        ready = (name for name in left if _parent_of(items[name]) not in waiting)
+        order.append(first if first == MAIN_BRANCH else next(ready, first))
+        left.remove(order[-1])
+        waiting.remove(order[-1])
     return order
 
 
