@@ -16,7 +16,7 @@ _MINUTE = 60_000
 
 
 def write_large_table(
-    warehouse: Path, name: str = "history", *, snapshots: int = 1_000, branches: int = 50
+    warehouse: Path, name: str = "history", *, snapshots: int = 10_000, branches: int = 500
 ) -> Path:
     """Write `big.<name>`: each branch forks off main and has a few commits of its own."""
     table = warehouse / "big.db" / name

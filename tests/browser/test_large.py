@@ -1,4 +1,4 @@
-"""A thousand snapshots and fifty branches: drawn, folded, searchable."""
+"""Ten thousand snapshots and five hundred branches: drawn, folded, searchable."""
 
 import time
 from pathlib import Path
@@ -16,9 +16,9 @@ def test_the_graph_folds_and_leaves_out(visit: NewVisit, broken_console: Running
     seen = visit(broken_console)
     started = time.monotonic()
     seen.open("branches", **HISTORY)
-    print(f"branches of 1,000 snapshots and 50 branches: {time.monotonic() - started:.1f} s")
-    seen.sees("+27 branches", within=".st-key-lane-names")
-    seen.sees("51 branches")
+    print(f"branches of 10,000 snapshots and 500 branches: {time.monotonic() - started:.1f} s")
+    seen.sees("+477 branches", within=".st-key-lane-names")
+    seen.sees("501 branches")
     assert seen.page.evaluate(_MARKS) <= 4_000
     seen.assert_fits()
 
@@ -34,20 +34,23 @@ def test_a_folded_run_opens_on_a_click(visit: NewVisit, broken_console: RunningC
 
 
 def test_search_brings_up_any_branch(visit: NewVisit, broken_console: RunningConsole) -> None:
-    seen = visit(broken_console).open("branches", **HISTORY, br_q="work-003")
-    seen.sees("work-003", within=".st-key-lane-names")
+    seen = visit(broken_console).open("branches", **HISTORY, br_q="work-431")
+    seen.sees("work-431", within=".st-key-lane-names")
 
 
-def test_the_timeline_draws_every_snapshot(visit: NewVisit, broken_console: RunningConsole) -> None:
+def test_the_timeline_sums_up_ten_snapshots_a_bar(
+    visit: NewVisit, broken_console: RunningConsole
+) -> None:
     seen = visit(broken_console)
     started = time.monotonic()
     seen.open("snapshots", **HISTORY)
-    print(f"timeline of 1,000 snapshots: {time.monotonic() - started:.1f} s")
+    print(f"timeline of 10,000 snapshots: {time.monotonic() - started:.1f} s")
     beads = seen.page.evaluate(
         """() => document.querySelector('.js-plotly-plot')._fullData
             .find(trace => trace.name === 'snapshots').x.length"""
     )
     assert beads == 1_000
+    seen.sees("A bar stands for up to 10 snapshots.")
 
 
 def test_a_hundred_thousand_conflicts_open_and_one_condition_settles_a_group(
