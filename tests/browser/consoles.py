@@ -20,6 +20,7 @@ from app.services import Services
 from app.settings import Settings
 
 _START_SECONDS = 120
+_STOPS = str(Path(__file__).with_name("stops"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def running_console(
              "--server.address=127.0.0.1", f"--server.port={settings.port}",
              "--server.headless=true"],
             env={**os.environ, **settings.to_environment(),
-                 "PYTHONPATH": str(Path(app.__file__).parents[1])},
+                 "PYTHONPATH": os.pathsep.join([str(Path(app.__file__).parents[1]), _STOPS])},
             cwd=state_dir,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -11,7 +11,7 @@ from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
-from tests.browser.workers import held_worker
+from tests.browser.workers import ask_to_stop, held
 from tests.support.contested_table import NAME, ContestedTable
 
 WEATHER = {"db": "air", "table": "weather"}
@@ -191,8 +191,9 @@ def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(
     before = _metadata(table)
     seen = visit(console).open("merge", **DELAYS, source="fix-delays")
     seen.chooses_publish()
+    ask_to_stop(services, "verify files ends")
     seen.page.get_by_role("button", name="Merge fix-delays into main").click()
-    with held_worker(services, lambda: any(each.step for each in services.jobs())):
+    with held(services):
         seen.page.wait_for_url("**/job?**")
         seen.page.get_by_role("button", name="Cancel", exact=True).click()
         seen.settle()

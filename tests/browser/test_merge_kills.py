@@ -1,5 +1,7 @@
 """A merge that three tabs start while its worker is killed in one stage after the other."""
 
+from itertools import pairwise
+
 from playwright.sync_api import expect
 
 from app.services import Services
@@ -10,7 +12,7 @@ from core.merge.policy_draft import with_table_rule
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
-from tests.browser.workers import kill_worker
+from tests.browser.workers import ask_to_stop, kill_stopped
 from tests.support.contested_table import NAME, ContestedTable
 
 DELAYS = {"db": "air", "table": "delays", "source": "fix-delays"}
@@ -33,21 +35,23 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     ada, bob, eve = (visit(console).open("merge", **DELAYS) for _ in range(3))
     for each in (ada, bob, eve):
         each.chooses_publish()
+    ask_to_stop(services, f"{_STAGES[0]} begins")
     _press(ada)
-    for stage in _STAGES:
-        kill_worker(
-            services, lambda stage=stage: [each.step for each in services.jobs()] == [stage]
-        )
-        job_id = _job_of(ada)
+    job_id = _job_of(ada)
+    for stage, after in pairwise((*_STAGES, "merge branch")):
+        kill_stopped(services)
         _sees_stop(ada, services, job_id, "the target is unchanged")
+        assert services.job(job_id).step == stage
         assert not published.exists(), stage
+        ask_to_stop(services, f"{after} {'ends' if after == 'merge branch' else 'begins'}")
         if stage == _STAGES[0]:
             # Who asks for the same merge gets the same job, and with it a worker.
             _press(bob)
             assert _job_of(bob) == job_id
         else:
             _resume(ada)
-    kill_worker(services, published.exists)
+    kill_stopped(services)
+    assert published.exists()
     _sees_stop(ada, services, job_id, "Publishing was cut off")
     _resume(ada)
 
