@@ -1,16 +1,24 @@
 """Which rows of data files deletion vectors hide, as values, and how changes of them merge."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pyroaring import BitMap64
 
+from core.diff.three_way import ThreeWay
+
 MaskKey: TypeAlias = tuple[bytes, int, str]
 """Encoded partition, bucket, and the name of the data file that a copy was made of."""
 
 HiddenRows: TypeAlias = BitMap64
 """Positions of rows in a data file; a value, never changed."""
+
+
+def rows_digest(rows: HiddenRows) -> str:
+    """What tells some positions from others."""
+    return hashlib.sha256(rows.serialize()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,17 @@ def masks_since(base: Masks, side: Masks) -> dict[MaskKey, FileMask]:
         change = FileMask(before=then.after if then else root, after=now.after if now else root)
         if change.is_change:
             found[key] = change
+    return found
+
+
+def hidden_on_sides(sides: ThreeWay[Masks]) -> dict[MaskKey, ThreeWay[HiddenRows]]:
+    """What each side hides of the files that any of them mentions, all told from one root."""
+    found = {}
+    for key in {*sides.base, *sides.ours, *sides.theirs}:
+        told = [each.get(key) for each in (sides.base, sides.ours, sides.theirs)]
+        root = next(each.before for each in told if each is not None)
+        base, ours, theirs = (root if each is None else each.after for each in told)
+        found[key] = ThreeWay(base=base, ours=ours, theirs=theirs)
     return found
 
 

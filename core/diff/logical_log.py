@@ -8,7 +8,7 @@ removes one of the files that it wrote: from then on its result counts as writte
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -239,6 +239,8 @@ class _Fold:
             else:
                 gone.add(key)
                 self._unmask(identity)
+                if key in delta.masks and key not in self.masks:
+                    self._mask(key, delta.masks[key].before, delta.masks[key].before)
                 self._leave(identity)
                 read, written = self._count_as_written(identity)
                 removed |= {identity, *read}
@@ -252,7 +254,7 @@ class _Fold:
         for key in masked:
             self._mask(key, delta.masks[key].before, delta.masks[key].after)
             places.add(key[:2])
-        operation, is_inferred = _operation(delta, entries)
+        operation, is_inferred = _operation(delta, entries, masked)
         source = merge_source(delta.snapshot)
         self.steps.append(
             Step(
@@ -358,11 +360,18 @@ def _first_of_each(entries: pa.Table) -> pa.Table:
     return entries.take(pa.array(sorted(first.values()), pa.int64()))
 
 
-def _operation(delta: SnapshotDelta, entries: pa.Table) -> tuple[TableOperation, bool]:
+def _operation(
+    delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]
+) -> tuple[TableOperation, bool]:
     """Tell what a commit did; where that is open, what is checked more strictly.
 
     An overwrite is replayed over rows that the other side added, a delete is not: so a commit that
     may be either is a delete.
+
+    Args:
+        delta: The commit.
+        entries: Of its delta manifests.
+        masked: The files that stay and of which it hid rows or showed them again.
     """
     recorded = _RECORDED.get(delta.snapshot.operation or "")
     if recorded is not None:
@@ -371,13 +380,14 @@ def _operation(delta: SnapshotDelta, entries: pa.Table) -> tuple[TableOperation,
     is_add = pc.equal(entries["kind"], int(FileKind.ADD))
     added = pc.sum(rows.filter(is_add)).as_py() or 0
     removed = pc.sum(rows.filter(pc.invert(is_add))).as_py() or 0
-    if pc.all(is_add).as_py() and not delta.masks:
+    removed -= sum(len(each.before) for key, each in delta.masks.items() if key not in masked)
+    if pc.all(is_add).as_py() and not masked:
         return TableOperation.INSERT, False
     touched = set(entries["partition"].to_pylist())
     # Rows that are hidden may be among those that were written, with other values.
-    if added and (added == removed or delta.masks):
+    if added and (added == removed or masked):
         return TableOperation.UPDATE, True
     if added > removed and touched and touched <= delta.emptied:
         return TableOperation.OVERWRITE, True
-    is_delete = added < removed or delta.masks
+    is_delete = added < removed or masked
     return TableOperation.DELETE if is_delete else TableOperation.UPDATE, True

@@ -1,13 +1,12 @@
 """How a merge moves files, as values: a strategy per bucket, what comes, what goes, what waits."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
 
-from core.diff.file_masks import HiddenRows, MaskKey
+from core.diff.file_masks import HiddenRows, MaskKey, rows_digest
 from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
@@ -136,10 +135,7 @@ class FileMoves:
     def told(self) -> list[list[str]]:
         """What tells the files of one decision from those of another, as JSON values."""
         tables = (self.add, self.replays, self.restore, self.remove)
-        hidden = sorted(
-            f"{key!r} {hashlib.sha256(rows.serialize()).hexdigest()}"
-            for key, rows in self.masks.items()
-        )
+        hidden = sorted(f"{key!r} {rows_digest(rows)}" for key, rows in self.masks.items())
         files = (sorted(table["identity"].to_pylist()) for table in tables)
         return [*files, hidden, *(each.told for each in self.joins)]
 

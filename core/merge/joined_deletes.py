@@ -1,11 +1,11 @@
 """Files of which both sides deleted rows and wrote the rest again: both deletions hold.
 
-Rows without a key are told by their values and counted. Of a row of the base is kept what both
-sides kept, of a row that a side inserted since what that side kept. A row that a side wrote
-without having it before is no deletion, and nothing is joined.
+A side may have hidden its rows instead. Rows without a key are told by their values and counted. Of
+a row of the base is kept what both sides kept, of a row that a side inserted since what that side
+kept. A row that a side wrote without having it before is no deletion, and nothing is joined.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,14 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.diff.file_masks import MaskKey
+from core.diff.file_masks import HiddenRows, MaskKey, rows_digest
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, files_in
-from core.diff.three_way import ThreeWay
+from core.diff.three_way import ThreeWay, each_side
 from core.merge.conflict import Take
 from core.merge.file_touches import FileTouch
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
+
+HeldFiles: TypeAlias = Mapping[str, HiddenRows | None]
+"""Files by identity, with what is hidden of them; None where all sides hide the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +34,7 @@ class JoinedDeletes:
     Attributes:
         ours: Files that the target knows, with the columns of MANIFEST_ENTRY.
         theirs: The files that only the source knows.
-        held: The identities of the files that each side holds.
+        held: The files that each side holds.
         inserted: Of files that the target and the source inserted since the base, and wrote again
             together with some of the base.
         take: What was chosen for files that a side changed otherwise.
@@ -40,37 +43,44 @@ class JoinedDeletes:
     place: Place
     ours: pa.Table
     theirs: pa.Table
-    held: ThreeWay[frozenset[str]]
+    held: ThreeWay[HeldFiles]
     inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None = None
 
     @property
     def rows_left(self) -> int:
         """How many rows stay at least; more, where both sides deleted the same."""
-        base, ours, theirs = map(self._rows, (self.held.base, self.held.ours, self.held.theirs))
-        return max(0, ours + theirs - base)
+        rows = each_side(self.held, self._rows)
+        return max(0, rows.ours + rows.theirs - rows.base)
 
     @property
     def rows_deleted(self) -> int:
         """How many rows the source deleted."""
-        before = self._rows(self.held.base) + self._rows(self.inserted[1])
+        before = self._rows(self.held.base) + self._rows(dict.fromkeys(self.inserted[1]))
         return before - self._rows(self.held.theirs)
 
     @property
     def told(self) -> list[str]:
         """What tells it from others, as JSON values."""
-        sides = (self.held.base, self.held.ours, self.held.theirs, *self.inserted)
-        return [str(self.take), *(" ".join(sorted(side)) for side in sides)]
+        held = (
+            " ".join(
+                each if hidden is None else f"{each} {rows_digest(hidden)}"
+                for each, hidden in sorted(side.items())
+            )
+            for side in (self.held.base, self.held.ours, self.held.theirs)
+        )
+        return [str(self.take), *held, *(" ".join(sorted(side)) for side in self.inserted)]
 
     @property
     def base_names(self) -> list[str]:
         """The names of the files of the base."""
         return list(self._of(self.held.base)["file_name"].to_pylist())
 
-    def _rows(self, identities: frozenset[str]) -> int:
-        return int(pc.sum(self._of(identities)["row_count"]).as_py() or 0)
+    def _rows(self, held: HeldFiles) -> int:
+        written = pc.sum(self._of(held)["row_count"]).as_py() or 0
+        return int(written) - sum(len(hidden) for hidden in held.values() if hidden is not None)
 
-    def _of(self, identities: frozenset[str]) -> pa.Table:
+    def _of(self, identities: Collection[str]) -> pa.Table:
         files = pa.concat_tables([self.ours, self.theirs])
         wanted = pa.array(sorted(identities), pa.string())
         return files.filter(pc.is_in(files["identity"], value_set=wanted))
@@ -122,6 +132,7 @@ def join_deletes(
     *,
     ours: TouchedFiles,
     theirs: TouchedFiles,
+    hidden: Mapping[str, ThreeWay[HiddenRows]],
     take: Take | None,
 ) -> JoinedDeletes:
     """Join what both sides did in a group of files of one bucket.
@@ -131,21 +142,23 @@ def join_deletes(
         sides: The changes of the target and of the source since the base.
         ours: What the target did there.
         theirs: What the source did there.
+        hidden: What each side hides of files of which any of them hid rows, by identity.
         take: What was chosen for files that a side changed otherwise.
     """
     base = ours.removed | theirs.removed
-    held = ThreeWay(
-        base=base,
-        ours=ours.made | (base - ours.removed),
-        theirs=theirs.made | (base - theirs.removed),
-    )
-    wanted = base | held.ours | held.theirs | ours.inserted | theirs.inserted
+    by_us = ours.made | (base - ours.removed)
+    by_them = theirs.made | (base - theirs.removed)
+    wanted = base | by_us | by_them | ours.inserted | theirs.inserted
     known = files_in(wanted, sides[0].log)
     return JoinedDeletes(
         place=place,
         ours=known,
         theirs=sides[1].files(wanted.difference(known["identity"].to_pylist())),
-        held=held,
+        held=ThreeWay(
+            base={each: hidden[each].base if each in hidden else None for each in base},
+            ours={each: hidden[each].ours if each in hidden else None for each in by_us},
+            theirs={each: hidden[each].theirs if each in hidden else None for each in by_them},
+        ),
         inserted=(ours.inserted, theirs.inserted),
         take=take,
     )

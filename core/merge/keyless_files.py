@@ -7,9 +7,10 @@ no row to be read.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
-from core.diff.file_masks import HiddenRows, MaskKey
+from core.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from core.diff.history_move import count
 from core.diff.logical_log import Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
@@ -71,7 +72,7 @@ class _Settled:
         from_theirs, from_ours: Files that must not stay, by identity.
         dropped: Files that stay, or are gone, as the target left them.
         taken: Files of which is hidden what the source hides.
-        joins: Files of which both deleted rows.
+        joins: Files of which both deleted rows, and that one wrote again.
         is_chosen: Whether the target's version of rows stands that the source wrote as well.
     """
 
@@ -110,6 +111,9 @@ class _KeylessMerge:
         self._keys = {**_keys(ours), **_keys(theirs)}
         changed = (self._keys[each] for each in ours.added | ours.removed)
         self._changed_by_ours = frozenset(key[:2] for key in (*changed, *ours.masks))
+        self._hidden = hidden_on_sides(
+            ThreeWay(base=ours.base_log.masks, ours=ours.log.masks, theirs=theirs.log.masks)
+        )
         self._cells = {
             (cell.theirs, cell.ours): cell for cell in cells(theirs.operations, ours.operations)
         }
@@ -190,7 +194,7 @@ class _KeylessMerge:
             else:
                 self._settle(settled, cell, key, (left, right))
         for files in touched_together(deleted, left_of, right_of):
-            if files & left_of.keys() & right_of.keys() <= deleted and not self._are_hidden(files):
+            if files & left_of.keys() & right_of.keys() <= deleted:
                 self._join(settled, files, left_of, right_of)
             else:
                 for key in sorted(files & deleted):
@@ -220,10 +224,6 @@ class _KeylessMerge:
         else:
             self._file_conflict(cell, key, left, right)
 
-    def _are_hidden(self, files: Collection[MaskKey]) -> bool:
-        """Whether a side hid rows of one of the files as well."""
-        return any(key in side.log.masks for side in (self._ours, self._theirs) for key in files)
-
     def _join(
         self,
         settled: _Settled,
@@ -238,16 +238,23 @@ class _KeylessMerge:
             (self._ours, self._theirs),
             ours=touched_files(files, self._ours, right_of, self._keys),
             theirs=touched_files(files, self._theirs, left_of, self._keys),
+            hidden=self._hidden_files,
             take=take,
         )
         settled.is_chosen |= take is not None
-        settled.from_theirs |= join.held.theirs
+        settled.from_theirs |= join.held.theirs.keys()
         settled.joins.append(join)
+
+    @cached_property
+    def _hidden_files(self) -> dict[str, ThreeWay[HiddenRows]]:
+        """What each side hides of files, by identity."""
+        hidden = self._hidden
+        return {each: hidden[key] for each, key in self._keys.items() if key in hidden}
 
     def _may_join(self, left: FileTouch, right: FileTouch) -> bool:
         """Whether rows must tell what is left: files may hold more than what a delete left."""
-        are_written = left.is_gone and right.is_gone and bool(left.added or right.added)
-        return self._writes_rows and are_written
+        is_written = (left.is_gone or right.is_gone) and bool(left.added or right.added)
+        return self._writes_rows and is_written
 
     def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
@@ -290,10 +297,7 @@ class _KeylessMerge:
 
     def _hidden_by_us(self, key: MaskKey) -> HiddenRows:
         """What the target hides of a file, or hid of it before it compacted it."""
-        ours, theirs = self._ours.log.masks.get(key), self._theirs.log.masks.get(key)
-        if ours is not None:
-            return ours.after
-        return HiddenRows() if theirs is None else theirs.before
+        return self._hidden[key].ours if key in self._hidden else HiddenRows()
 
     def _tell_hidden(self, changed: Mapping[MaskKey, HiddenRows]) -> None:
         rows = sum(len(self._theirs.masks[key].hidden) for key in changed)

@@ -82,8 +82,8 @@ def delete_rows(
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
             f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
-            f"wrote {', '.join(joined.changed)} again, and one changed rows of it beside those "
-            "that it deleted. Nothing was changed; settle 'file rule' by ours or theirs in a "
+            f"deleted rows of {', '.join(joined.changed)}, and one changed others of it. "
+            "Nothing was changed; settle 'file rule' by ours or theirs in a "
             "policy.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,

@@ -132,7 +132,7 @@ def read_pieces(
                     column = _tracked(column, field, file, start)
                 columns[field.name] = column
             rows = pa.table(columns) if columns else content.select([])
-            yield rows if gone is None else rows.filter(_kept(gone, start, rows.num_rows))
+            yield rows if gone is None else rows.filter(kept_rows(gone, start, rows.num_rows))
             start += content.num_rows
     except NotFound as error:
         raise _broken(file, "it is missing") from error
@@ -283,7 +283,8 @@ def _deleted_positions(
     return np.fromiter(gone, dtype=np.int64, count=len(gone))
 
 
-def _kept(gone: npt.NDArray[np.int64], start: int, count: int) -> pa.Array:
+def kept_rows(gone: npt.NDArray[np.int64], start: int, count: int) -> pa.Array:
+    """Which rows of a piece of a file stay, from the positions in the file of those that do not."""
     keep = np.ones(count, dtype=bool)
     keep[gone[(gone >= start) & (gone < start + count)] - start] = False
     return pa.array(keep)

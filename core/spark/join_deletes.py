@@ -1,24 +1,26 @@
 """Files of which both sides deleted rows, written again in tasks without the rows of either."""
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
+from core.diff.file_masks import HiddenRows
 from core.diff.row_diff import counted_rows
 from core.diff.three_way import ThreeWay, each_side
 from core.format.data_types import nullable_columns
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
-from core.merge.joined_deletes import JoinedDeletes, kept_by_both
+from core.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
 from core.merge.row_work import JoinedRows, RowScope
 from core.spark.data_files import WriteTarget, check_writable, write_bucket
-from core.spark.data_reader import read_data_file
+from core.spark.data_reader import kept_rows, read_data_file
 from core.spark.read_plan import PlacedFile, place_marked
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
@@ -37,7 +39,7 @@ class JoinUnit:
 
     Attributes:
         files: Those of JoinedDeletes by identity, as their rows follow on each other, and whether
-            the target knows them.
+            the target knows them. Of those of which a side hid rows, all rows are read.
         next_sequence: What stays keeps its place among the files of the bucket.
     """
 
@@ -45,7 +47,7 @@ class JoinUnit:
     partition: bytes
     bucket: int
     files: Mapping[str, tuple[PlacedFile, bool]]
-    held: ThreeWay[frozenset[str]]
+    held: ThreeWay[HeldFiles]
     inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None
     next_sequence: int
@@ -111,11 +113,17 @@ def units_of(
             number=number,
             partition=each.place[0],
             bucket=each.place[1],
-            files=placed(each.ours, by_target=True) | placed(each.theirs, by_target=False),
+            files=_read_whole(
+                placed(each.ours, by_target=True) | placed(each.theirs, by_target=False), each.held
+            ),
             held=each.held,
             inserted=each.inserted,
             take=each.take,
-            next_sequence=pc.min(each.ours["min_sequence_number"]).as_py(),
+            next_sequence=min(
+                pc.min(files["min_sequence_number"]).as_py()
+                for files in (each.ours, each.theirs)
+                if files.num_rows
+            ),
         )
         for number, each in enumerate(work)
     ]
@@ -167,7 +175,9 @@ class JoinTask:
             for identity, (file, by_target) in unit.files.items()
         }
         sides = each_side(unit.held, lambda held: self._side(rows, held))
-        ours_new, theirs_new = (self._bytes(self._side(rows, each)) for each in unit.inserted)
+        ours_new, theirs_new = (
+            self._bytes(self._side(rows, dict.fromkeys(each))) for each in unit.inserted
+        )
         kept = kept_by_both(each_side(sides, self._bytes), (ours_new, theirs_new))
         if kept is not None:
             stay, come = (pa.array(each) for each in kept)
@@ -186,9 +196,10 @@ class JoinTask:
         )
         return rows.cast(nullable_columns(self.scope.schema.fields))
 
-    def _side(self, rows: Mapping[str, pa.Table], held: Set[str]) -> pa.Table:
+    def _side(self, rows: Mapping[str, pa.Table], held: HeldFiles) -> pa.Table:
         nothing = nullable_columns(self.scope.schema.fields).empty_table()
-        return pa.concat_tables([nothing, *(rows[each] for each in rows if each in held)])
+        parts = (_without(rows[each], held[each]) for each in rows if each in held)
+        return pa.concat_tables([nothing, *parts])
 
     def _bytes(self, rows: pa.Table) -> pa.ChunkedArray:
         types = [field.type for field in self.scope.schema.fields]
@@ -212,3 +223,29 @@ class JoinTask:
             file_id=str(uuid4()),
         )
         return written.new_files
+
+
+def _read_whole(
+    files: Mapping[str, tuple[PlacedFile, bool]], held: ThreeWay[HeldFiles]
+) -> dict[str, tuple[PlacedFile, bool]]:
+    """Leave out the deletion vectors of files of which sides hide different rows."""
+    differing = {
+        each
+        for side in (held.base, held.ours, held.theirs)
+        for each, hidden in side.items()
+        if hidden is not None
+    }
+    return {
+        each: (
+            replace(file, data=replace(file.data, deleted=None)) if each in differing else file,
+            by_target,
+        )
+        for each, (file, by_target) in files.items()
+    }
+
+
+def _without(rows: pa.Table, hidden: HiddenRows | None) -> pa.Table:
+    if hidden is None:
+        return rows
+    gone = np.fromiter(hidden, dtype=np.int64, count=len(hidden))
+    return rows.filter(kept_rows(gone, 0, rows.num_rows))

@@ -88,11 +88,51 @@ def _update(bench: MergeBench, branch: str, number: int) -> None:
     bench.update(branch, number, amount=7)
 
 
-_ONE_FILE: Final = (
-    ("003/A2", MergeBench.delete, MergeBench.hide),
-    ("003/A2", MergeBench.hide, MergeBench.delete),
-    ("003/A1", _update, MergeBench.hide),
-)
+def _written_by_the_source(bench: MergeBench) -> None:
+    bench.delete("dev", 1)
+    bench.hide("main", 2, 6)
+
+
+def _written_by_the_target(bench: MergeBench) -> None:
+    bench.hide("dev", 1, 2, 6)
+    bench.delete("main", 2)
+
+
+def _written_and_compacted(bench: MergeBench) -> None:
+    bench.hide("dev", 1)
+    bench.delete("main", 2)
+    bench.compact("main")
+
+
+def _hidden_and_compacted(bench: MergeBench) -> None:
+    bench.delete("dev", 1)
+    bench.hide("main", 2)
+    bench.compact("main")
+
+
+def _hidden_in_what_was_written(bench: MergeBench) -> None:
+    bench.delete("dev", 1)
+    bench.hide("dev", 2)
+    bench.delete("main", 3)
+    bench.hide("main", 4)
+
+
+def _written_by_both_after_hiding(bench: MergeBench) -> None:
+    bench.hide("dev", 1)
+    bench.delete("dev", 2)
+    bench.hide("main", 2)
+    bench.delete("main", 3)
+
+
+# Each leaves rows that either side has deleted nowhere, and a file that one of them wrote again.
+_WRITTEN: Final[Mapping[str, Act]] = {
+    "the source wrote it again": _written_by_the_source,
+    "the target wrote it again": _written_by_the_target,
+    "the target compacted what it wrote": _written_and_compacted,
+    "the target compacted what it hid": _hidden_and_compacted,
+    "hidden in what was written": _hidden_in_what_was_written,
+    "both wrote what they had hidden rows of": _written_by_both_after_hiding,
+}
 
 
 @pytest.fixture(params=[SHARED, COPIED], ids=["shared", "copied"])
@@ -157,19 +197,69 @@ def test_merges_of_hidden_rows_repeat_go_back_and_are_reverted(
     bench.go_on()
 
 
-def test_rows_of_a_file_that_the_other_side_wrote_anew_are_a_conflict(
+@pytest.mark.parametrize("is_hidden_before", [False, True])
+def test_rows_that_one_side_hid_and_the_other_left_out_of_a_new_file_are_gone(
+    is_hidden_before: bool, diverging: Callable[[str], MergeBench]
+) -> None:
+    wrong = {}
+    for name, act in _WRITTEN.items():
+        bench = diverging(name.replace(" ", "-"))
+        if is_hidden_before:
+            bench.hide("main", 8, 3)
+            bench.merge("main", "dev", rows=bench.rows["main"])
+        base = bench.rows["dev"]
+        act(bench)
+        try:
+            _joins(bench, base)
+        except (AssertionError, Refused) as error:
+            wrong[name] = str(error)
+    assert not wrong
+
+
+def test_joins_of_hidden_rows_repeat_go_back_and_are_reverted(
     diverging: Callable[[str], MergeBench],
 ) -> None:
-    for number, (rule, theirs, ours) in enumerate(_ONE_FILE):
-        bench = diverging(f"conflict-{number}")
-        theirs(bench, "dev", 1)
-        ours(bench, "main", 2)
-        assert {each.rule for each in bench.plan().conflicts} == {rule}
-        before = bench.files()
-        with pytest.raises(Refused) as refused:
-            bench.merge(rows={})
-        assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
-        assert bench.files() == before
+    bench = diverging("joins")
+    base = bench.rows["dev"]
+    bench.delete("dev", 1)
+    bench.hide("main", 2)
+    first = _joins(bench, base)
+    base = bench.rows["dev"]
+    bench.hide("dev", 3, 5)
+    bench.hide("main", 4)
+    _joins(bench, base)
+    bench.merge("main", "dev", rows=bench.rows["main"])
+    base = bench.rows["dev"]
+    bench.hide("dev", 6)
+    bench.delete("main", 7)
+    _joins(bench, base)
+    bench.check_history()
+    bench.go_on()
+    with pytest.raises(Refused):
+        bench.call("revert", operation=first.operation_id)
+
+
+def test_a_row_that_was_changed_is_a_conflict_with_those_that_are_hidden_beside_it(
+    diverging: Callable[[str], MergeBench],
+) -> None:
+    bench = diverging("conflict")
+    _update(bench, "dev", 1)
+    bench.hide("main", 2)
+    assert {each.rule for each in bench.plan().conflicts} == {"003/A1"}
+    before = bench.files()
+    with pytest.raises(Refused) as refused:
+        bench.merge(rows={})
+    assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert bench.files() == before
+
+
+def _joins(bench: MergeBench, base: Rows) -> Receipt:
+    """Merge, writing a file again, and have Java read what is left."""
+    assert bench.plan(isolation=Isolation.SNAPSHOT).cost.files_joined
+    merged = three_way(base, bench.rows["main"], bench.rows["dev"])
+    receipt = bench.merge(rows=merged, isolation=Isolation.SNAPSHOT)
+    bench.check(others=False)
+    return receipt
 
 
 def _merges(bench: MergeBench, base: Rows) -> Receipt:

@@ -32,7 +32,7 @@ from core.errors import Refused
 from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.file_moves import FileMoves, Isolation, MergeRules
-from core.merge.joined_deletes import JoinedDeletes, kept_by_both
+from core.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.row_work import JoinedRows, RowScope
 from core.procedures.merge_logs import read_masks
@@ -243,7 +243,7 @@ class Walk:
 
 @dataclass
 class KeylessWalk(Walk):
-    """Rows have names; a file holds some of them, ten times each, all hidden by hiding one."""
+    """Rows have names; a file holds some of them."""
 
     options: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"write-only": "true", "deletion-vectors.enabled": "true"}
@@ -251,6 +251,9 @@ class KeylessWalk(Walk):
     rows: dict[str, frozenset[str]] = field(default_factory=dict)
     seen: dict[str, frozenset[str]] = field(default_factory=dict)
     dead: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def engine(self) -> TrustingRows:
+        return NamedRows(self)
 
     def start(self) -> None:
         self.bench = BranchBench(self.root, options=dict(self.options))
@@ -352,7 +355,7 @@ class KeylessWalk(Walk):
 
     def entries(self, name: str) -> pa.Table:
         short = name.removeprefix("data-").removesuffix(".parquet")
-        return data_files([short], rows=10 * len(self.rows[name]), total_buckets=-1)
+        return data_files([short], rows=len(self.rows[name]), total_buckets=-1)
 
     def content(self, branch: str) -> object:
         return self.shown(branch, self.live(branch))
@@ -380,9 +383,6 @@ class RewritingWalk(KeylessWalk):
 
     options: ClassVar[Mapping[str, str]] = MappingProxyType({"write-only": "true"})
 
-    def engine(self) -> TrustingRows:
-        return NamedRows(self)
-
     def hide(self, branch: str, first: int, second: int) -> None:
         """Delete a row by writing its file again, every third time together with another."""
         live = self.live(branch)
@@ -393,15 +393,28 @@ class RewritingWalk(KeylessWalk):
         held = self.shown(branch, old)
         gone = held[second % len(held)]
         left = frozenset(held) - {gone}
-        new = {} if not left else {"new_files": self.entries(self.new_file(left))}
+        parts = {"deleted_files": old} | self.without_vectors(branch, old, "")
+        if left:
+            parts["new_files"] = self.entries(self.new_file(left))
         self.dead[branch] |= {gone}
-        self.commit(branch, message(total_buckets=-1, deleted_files=old, **new))
+        self.commit(branch, message(total_buckets=-1, **parts))
+
+
+@dataclass
+class MixedWalk(RewritingWalk):
+    """Rows are deleted by vectors, or by writing what is left of their files again."""
+
+    options: ClassVar[Mapping[str, str]] = KeylessWalk.options
+
+    def hide(self, branch: str, first: int, second: int) -> None:
+        hide = RewritingWalk.hide if first % 2 else KeylessWalk.hide
+        hide(self, branch, first // 2, second)
 
 
 class NamedRows(TrustingRows):
     """Joins deletes of files whose rows have names."""
 
-    def __init__(self, walk: RewritingWalk) -> None:
+    def __init__(self, walk: KeylessWalk) -> None:
         super().__init__()
         self.walk = walk
 
@@ -418,7 +431,7 @@ class NamedRows(TrustingRows):
                 identity: self.walk.rows[original_name(name)] for identity, name in names.items()
             }
             sides = each_side(each.held, lambda held, rows=rows: sorted(joined(held, rows)))
-            new = tuple(packed(joined(held, rows)) for held in each.inserted)
+            new = tuple(packed(joined(dict.fromkeys(held), rows)) for held in each.inserted)
             kept = kept_by_both(each_side(sides, packed), new)
             if kept is None:
                 changed.append(str(each.place))
@@ -430,8 +443,13 @@ class NamedRows(TrustingRows):
         return JoinedRows(messages=tuple(messages), changed=tuple(changed))
 
 
-def joined(held: Iterable[str], rows: Mapping[str, frozenset[str]]) -> list[str]:
-    return [row for each in held for row in rows[each]]
+def joined(held: HeldFiles, rows: Mapping[str, frozenset[str]]) -> list[str]:
+    return [
+        row
+        for each, hidden in held.items()
+        for at, row in enumerate(sorted(rows[each]))
+        if at not in (hidden or ())
+    ]
 
 
 def packed(rows: Iterable[str]) -> pa.ChunkedArray:
@@ -566,7 +584,7 @@ class KeyedWalk(Walk):
         return bool(new[0] & new[1])
 
 
-@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk])
+@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, MixedWalk])
 @_examples
 @given(steps=_steps)
 @example(steps=_THROUGH_A_THIRD)
@@ -600,13 +618,14 @@ def test_inserts_and_compactions_always_merge(
     assert walk.refused == 0, "I7"
 
 
+@pytest.mark.parametrize("kind", [RewritingWalk, MixedWalk])
 @_examples
 @given(
     steps=st.lists(
         st.tuples(
             st.sampled_from(("main", "dev")),
             st.sampled_from(("hide", "hide", "merge", "merge", "compact", "write")),
-            st.integers(0, 5),
+            st.integers(0, 11),
             st.integers(0, 5),
         ),
         min_size=4,
@@ -615,8 +634,10 @@ def test_inserts_and_compactions_always_merge(
 )
 @example(steps=_OF_WHAT_WAS_COMPACTED_TWICE)
 @example(steps=_AFTER_A_COMPACTED_HEAD)
-def test_deletes_of_rows_always_merge(steps: list[tuple[str, str, int, int]], roots: Roots) -> None:
-    walk = RewritingWalk(roots())
+def test_deletes_of_rows_always_merge(
+    kind: type[Walk], steps: list[tuple[str, str, int, int]], roots: Roots
+) -> None:
+    walk = kind(roots())
     walk.start()
     # The first of the other branches is main or dev, never the third.
     walk.play([(on, act, 0 if act == "merge" else one, two) for on, act, one, two in steps])
@@ -639,7 +660,7 @@ def test_the_order_of_two_merges_does_not_matter(
     assert any(refused for refused, _ in ends) or ends[0] == ends[1], "I5"
 
 
-@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, KeyedWalk])
+@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, MixedWalk, KeyedWalk])
 @settings(_examples, max_examples=max(5, _examples.max_examples // 3))
 @given(steps=_steps)
 def test_merges_of_either_branch_into_the_other_hold_the_same_rows(

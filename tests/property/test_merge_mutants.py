@@ -20,6 +20,7 @@ from tests.property.test_merge_laws import (
     _KEYS,
     KeyedWalk,
     KeylessWalk,
+    MixedWalk,
     RewritingWalk,
     Walk,
     Write,
@@ -42,6 +43,12 @@ _CHANGED_AND_HIDDEN: Final[Steps] = [
     ("main", "compact", 12, 1),
     ("main", "hide", 7, 3),
     ("dev", "change", 11, 20),
+    ("dev", "merge", 20, 13),
+]
+_UPDATED_AND_HIDDEN: Final[Steps] = [
+    ("main", "compact", 12, 1),
+    ("main", "hide", 7, 3),
+    ("dev", "change", 11, 21),
     ("dev", "merge", 20, 13),
 ]
 _HIDDEN_AND_CHANGED: Final[Steps] = [
@@ -173,6 +180,13 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         KeylessWalk,
         _HIDDEN_OF_A_COMPACTED_FILE,
     ),
+    "what a side hid of files that are joined is shown": (
+        keyless_files,
+        "hidden_on_sides",
+        lambda _: {},
+        MixedWalk,
+        [("main", "hide", 0, 0), ("dev", "hide", 1, 1), ("main", "merge", 0, 0)],
+    ),
     "files that were written as one are joined one by one": (
         keyless_files,
         "touched_together",
@@ -213,14 +227,14 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         "winner",
         lambda *_: Take.THEIRS,
         KeylessWalk,
-        _CHANGED_AND_HIDDEN,
+        _UPDATED_AND_HIDDEN,
     ),
     "conflicts are no verdict": (
         merge_plan,
         "_verdict",
         lambda *_: MergeVerdict.CLEAN,
         KeylessWalk,
-        _CHANGED_AND_HIDDEN,
+        _UPDATED_AND_HIDDEN,
     ),
     "compactions are changes": (
         table_changes,

@@ -235,8 +235,6 @@ class JavaTable:
         """
         table = self.load()
         store = table.store()
-        head = table.snapshotManager().latestSnapshot()
-        maintainers = java_class("deletionvectors.append.BaseAppendDeleteFileMaintainer")
         vectors = "deletionvectors.Bitmap64DeletionVector"
         if not table.coreOptions().deletionVectorBitmap64():
             vectors = "deletionvectors.BitmapDeletionVector"
@@ -247,14 +245,12 @@ class JavaTable:
                 continue
             key = serialized_row(entry.partition())
             if key not in by_partition:
-                by_partition[key] = maintainers.forUnawareAppend(
-                    store.newIndexFileHandler(), head, entry.partition()
-                )
+                by_partition[key] = vectors_of_partition(table, entry.partition())
             vector = java_class(vectors)()
             for position in positions[name]:
                 vector.delete(position)
             by_partition[key].notifyNewDeletionVector(name, vector)
-        messages = [_index_message(maintainer) for maintainer in by_partition.values()]
+        messages = [index_message(maintainer) for maintainer in by_partition.values()]
         table.newBatchWriteBuilder().newCommit().commit(_java_list(messages))
 
     def truncate(self) -> None:
@@ -528,7 +524,15 @@ def _bucket_assigner(table: Any, write: Any) -> Any:
     return assign
 
 
-def _index_message(maintainer: Any) -> Any:
+def vectors_of_partition(table: Any, partition: Any) -> Any:
+    """What keeps the deletion vectors of a partition of an append table without buckets."""
+    return java_class("deletionvectors.append.BaseAppendDeleteFileMaintainer").forUnawareAppend(
+        table.store().newIndexFileHandler(), table.snapshotManager().latestSnapshot(), partition
+    )
+
+
+def index_message(maintainer: Any) -> Any:
+    """The message that commits what was changed of the deletion vectors of a partition."""
     entries = list(maintainer.persist())
     kinds = java_class("manifest.FileKind")
     added = [entry.indexFile() for entry in entries if entry.kind() == kinds.ADD]

@@ -5,7 +5,12 @@ from typing import Any, TypeAlias
 
 import jpype
 
-from tests.support.java_paimon import JavaTable
+from tests.support.java_paimon import (
+    JavaTable,
+    index_message,
+    serialized_row,
+    vectors_of_partition,
+)
 from tests.support.java_values import Value, row_reader, to_java_row
 from tests.support.java_vm import java_class
 
@@ -23,16 +28,25 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
     builder = loaded.newBatchWriteBuilder()
     write, commit = builder.newWrite(), builder.newCommit()
     gone = []
+    has_vectors = loaded.coreOptions().deletionVectorsEnabled()
+    kept: dict[bytes, Any] = {}
     for entry in loaded.store().newScan().plan().files():
-        rows = _rows_of(loaded, entry)
+        key, name = serialized_row(entry.partition()), entry.file().fileName()
+        if has_vectors and key not in kept:
+            kept[key] = vectors_of_partition(loaded, entry.partition())
+        hidden = kept[key].getDeletionFile(name) if has_vectors else None
+        rows = _rows_of(loaded, entry, hidden)
         changed = [change(row) for row in rows]
         if changed == rows:
             continue
         gone.append(_without(entry))
+        if hidden is not None:
+            kept[key].notifyRemovedDeletionVector(name)
         for row in changed:
             if row is not None:
                 write.write(to_java_row(row, loaded.rowType()))
-    commit.commit(_list([*write.prepareCommit(), *gone]))
+    vectors = (index_message(each) for each in kept.values())
+    commit.commit(_list([*write.prepareCommit(), *gone, *vectors]))
     write.close()
     commit.close()
 
@@ -49,7 +63,7 @@ def positions_of(table: JavaTable, wanted: Callable[[Row], bool]) -> dict[str, l
     return {name: positions for name, positions in found.items() if positions}
 
 
-def _rows_of(table: Any, entry: Any) -> list[Row]:
+def _rows_of(table: Any, entry: Any, hidden: Any = None) -> list[Row]:
     store = table.store()
     folder = store.pathFactory().bucketPath(entry.partition(), entry.bucket())
     split = (
@@ -61,6 +75,7 @@ def _rows_of(table: Any, entry: Any) -> list[Row]:
         .withBucketPath(folder.toString())
         .withTotalBuckets(entry.totalBuckets())
         .withDataFiles(_list([entry.file()]))
+        .withDataDeletionFiles(_list([hidden]))
         .isStreaming(False)
         .rawConvertible(True)
         .build()
