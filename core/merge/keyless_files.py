@@ -48,8 +48,6 @@ def merge_keyless_files(
     theirs: TableChanges,
     rules: MergeRules,
     naming: Naming,
-    *,
-    writes_rows: bool = False,
 ) -> FileMoves:
     """Decide what a merge does with the files of a table without a primary key.
 
@@ -58,10 +56,8 @@ def merge_keyless_files(
         theirs: What the source did.
         rules: What was chosen.
         naming: How things are told.
-        writes_rows: Whether rows may be written again: they would lose ids that they have.
     """
-    merge = _KeylessMerge(ours, theirs, rules, naming, writes_rows=writes_rows)
-    return merge.result()
+    return _KeylessMerge(ours, theirs, rules, naming).result()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,14 +95,11 @@ class _KeylessMerge:
         theirs: TableChanges,
         rules: MergeRules,
         naming: Naming,
-        *,
-        writes_rows: bool,
     ) -> None:
         self._ours = ours
         self._theirs = theirs
         self._rules = rules
         self._naming = naming
-        self._writes_rows = writes_rows
         self._found = Findings()
         self._keys = {**_keys(ours), **_keys(theirs)}
         changed = (self._keys[each] for each in ours.added | ours.removed)
@@ -189,7 +182,7 @@ class _KeylessMerge:
                 )
             elif self._both_hold(rule, key, left, right):
                 continue
-            elif rule is Rule.A2 and self._may_join(left, right):
+            elif rule is Rule.A2 and _is_written(left, right):
                 deleted.add(key)
             else:
                 self._settle(settled, cell, key, (left, right))
@@ -250,11 +243,6 @@ class _KeylessMerge:
         """What each side hides of files, by identity."""
         hidden = self._hidden
         return {each: hidden[key] for each, key in self._keys.items() if key in hidden}
-
-    def _may_join(self, left: FileTouch, right: FileTouch) -> bool:
-        """Whether rows must tell what is left: files may hold more than what a delete left."""
-        is_written = (left.is_gone or right.is_gone) and bool(left.added or right.added)
-        return self._writes_rows and is_written
 
     def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
@@ -406,6 +394,11 @@ class _KeylessMerge:
     def _note(self, text: str) -> None:
         if text not in self._found.notes:
             self._found.notes.append(text)
+
+
+def _is_written(left: FileTouch, right: FileTouch) -> bool:
+    """Whether rows must tell what is left: files may hold more than what a delete left."""
+    return (left.is_gone or right.is_gone) and bool(left.added or right.added)
 
 
 def _keys(side: TableChanges) -> dict[str, MaskKey]:

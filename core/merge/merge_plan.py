@@ -202,13 +202,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
-        moves = merge_keyless_files(
-            ours.changes,
-            theirs.changes,
-            rules,
-            naming,
-            writes_rows=not ours.schema.options.read(table_options.ROW_TRACKING_ENABLED),
-        )
+        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *moves.blocks)

@@ -1,4 +1,8 @@
-"""Files of which both sides deleted rows, written again in tasks without the rows of either."""
+"""Files of which both sides deleted rows, written again in tasks without the rows of either.
+
+Rows that the target has keep the ids that they have there; those of the source get new ones, as
+its files do. Source: Paimon SpecialFields.rowTypeWithRowTracking, RowTrackingCommitUtils.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +18,16 @@ from core.commit.commit_message import CommitMessage
 from core.diff.file_masks import HiddenRows
 from core.diff.row_diff import counted_rows
 from core.diff.three_way import ThreeWay, each_side
-from core.format.data_types import nullable_columns
+from core.format import options as table_options
+from core.format.data_types import DataField, nullable_columns
+from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
-from core.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
+from core.merge.joined_deletes import Bools, HeldFiles, JoinedDeletes, kept_by_both
 from core.merge.row_work import JoinedRows, RowScope
 from core.spark.data_files import WriteTarget, check_writable, write_bucket
-from core.spark.data_reader import kept_rows, read_data_file
+from core.spark.data_reader import ROW_ID, ROW_TRACKING_FIELDS, kept_rows, read_data_file
+from core.spark.merge_on_read import SEQUENCE_NUMBER
 from core.spark.read_plan import PlacedFile, place_marked
 from core.spark.readers import check_readable
 from core.spark.session import Progress, WarmSession
@@ -31,6 +38,7 @@ from core.table.file_store_table import FileStoreTable
 
 _FOUND: Final = ("new_files",)
 _BATCH_ROWS: Final = 65_536
+_ID: Final = ROW_TRACKING_FIELDS[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,54 +183,122 @@ class JoinTask:
             for identity, (file, by_target) in unit.files.items()
         }
         sides = each_side(unit.held, lambda held: self._side(rows, held))
-        ours_new, theirs_new = (
-            self._bytes(self._side(rows, dict.fromkeys(each))) for each in unit.inserted
-        )
-        kept = kept_by_both(each_side(sides, self._bytes), (ours_new, theirs_new))
+        ours_new, theirs_new = (self._side(rows, dict.fromkeys(each)) for each in unit.inserted)
+        kept = self._kept(sides, (ours_new, theirs_new))
         if kept is not None:
             stay, come = (pa.array(each) for each in kept)
-            left = pa.concat_tables([sides.ours.filter(stay), sides.theirs.filter(come)])
-            return {"new_files": to_bytes(self._write(unit, left))}
-        if unit.take is Take.OURS:
-            return {"new_files": to_bytes(self._write(unit, sides.ours))}
-        if unit.take is Take.THEIRS:
-            return {"new_files": to_bytes(self._write(unit, sides.theirs))}
-        return {"new_files": None}
+            written = self._write(unit, sides.ours.filter(stay), sides.theirs.filter(come))
+        elif unit.take is Take.OURS:
+            written = self._write(unit, sides.ours)
+        elif unit.take is Take.THEIRS:
+            written = self._write(unit, *self._by_base(sides.theirs, sides.base))
+        else:
+            return {"new_files": None}
+        return {"new_files": to_bytes(written)}
+
+    @property
+    def _has_ids(self) -> bool:
+        return self.scope.schema.options.read(table_options.ROW_TRACKING_ENABLED)
+
+    @property
+    def _fields(self) -> tuple[DataField, ...]:
+        fields = self.scope.schema.fields
+        return (*fields, *ROW_TRACKING_FIELDS) if self._has_ids else fields
 
     def _read(self, file: PlacedFile, *, by_target: bool) -> pa.Table:
         schemas = self.scope.schemas.ours if by_target else self.scope.schemas.theirs
-        rows = read_data_file(
-            self.target.store, file.data, schemas, self.scope.schema.fields, with_system=False
-        )
-        return rows.cast(nullable_columns(self.scope.schema.fields))
+        fields = self._fields
+        rows = read_data_file(self.target.store, file.data, schemas, fields, with_system=False)
+        return rows.cast(nullable_columns(fields))
 
     def _side(self, rows: Mapping[str, pa.Table], held: HeldFiles) -> pa.Table:
-        nothing = nullable_columns(self.scope.schema.fields).empty_table()
+        nothing = nullable_columns(self._fields).empty_table()
         parts = (_without(rows[each], held[each]) for each in rows if each in held)
         return pa.concat_tables([nothing, *parts])
 
-    def _bytes(self, rows: pa.Table) -> pa.ChunkedArray:
-        types = [field.type for field in self.scope.schema.fields]
-        return pa.chunked_array(
-            [
-                # Together they may be more than 32 bits can count.
-                counted_rows(rows.slice(start, _BATCH_ROWS), types).cast(pa.large_binary())
-                for start in range(0, rows.num_rows, _BATCH_ROWS)
-            ],
-            pa.large_binary(),
-        )
+    def _kept(
+        self, sides: ThreeWay[pa.Table], inserted: tuple[pa.Table, pa.Table]
+    ) -> tuple[Bools, Bools] | None:
+        fields = self.scope.schema.fields
+        if self._has_ids:
+            # Of equal rows the one goes that was deleted; a writer may have given rows new ids.
+            kept = _kept_by_both(sides, inserted, (*fields, _ID))
+            if kept is not None:
+                return kept
+        return _kept_by_both(sides, inserted, fields)
 
-    def _write(self, unit: JoinUnit, rows: pa.Table) -> pa.Table:
+    def _by_base(self, rows: pa.Table, base: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Rows whose ids the base has, and the others: on the target these may be of other rows."""
+        if not self._has_ids:
+            return rows, rows.slice(0, 0)
+        is_known = pc.is_in(rows[ROW_ID], value_set=base[ROW_ID].combine_chunks())
+        return rows.filter(is_known), rows.filter(pc.invert(is_known))
+
+    def _write(self, unit: JoinUnit, known: pa.Table, new: pa.Table | None = None) -> pa.Table:
+        """Write rows; of those of the target that have ids, these too."""
+        if not self._has_ids:
+            rows = known if new is None else pa.concat_tables([known, new])
+            return self._files(self.target, unit, rows, next_sequence=unit.next_sequence)
+        whole = replace(self.target, schema=replace(self.scope.schema, fields=self._fields))
+        files = self._files(whole, unit, known, next_sequence=0)
+        parts = [_keeping_ids(files, known)]
+        if new is not None:
+            parts.append(self._files(self.target, unit, new, next_sequence=0))
+        return pa.concat_tables(parts)
+
+    def _files(
+        self, target: WriteTarget, unit: JoinUnit, rows: pa.Table, *, next_sequence: int
+    ) -> pa.Table:
         written = write_bucket(
-            self.target,
+            target,
             unit.partition,
             unit.bucket,
             [rows] if rows.num_rows else [],
-            next_sequence=unit.next_sequence,
+            next_sequence=next_sequence,
             # A task that Spark runs again writes new names: no file is ever written twice.
             file_id=str(uuid4()),
         )
         return written.new_files
+
+
+def _kept_by_both(
+    sides: ThreeWay[pa.Table],
+    inserted: tuple[pa.Table, pa.Table],
+    fields: Sequence[DataField],
+) -> tuple[Bools, Bools] | None:
+    ours_new, theirs_new = (_bytes(each, fields) for each in inserted)
+    return kept_by_both(each_side(sides, lambda rows: _bytes(rows, fields)), (ours_new, theirs_new))
+
+
+def _bytes(rows: pa.Table, fields: Sequence[DataField]) -> pa.ChunkedArray:
+    told = rows.select([field.name for field in fields])
+    types = [field.type for field in fields]
+    return pa.chunked_array(
+        [
+            # Together they may be more than 32 bits can count.
+            counted_rows(told.slice(start, _BATCH_ROWS), types).cast(pa.large_binary())
+            for start in range(0, told.num_rows, _BATCH_ROWS)
+        ],
+        pa.large_binary(),
+    )
+
+
+def _keeping_ids(files: pa.Table, rows: pa.Table) -> pa.Table:
+    """Files of rows that have ids and sequence numbers: a commit gives them no others."""
+    sequence = pc.min_max(rows[SEQUENCE_NUMBER])
+    count = files.num_rows
+    columns = {
+        "write_cols": pa.array(
+            [rows.column_names] * count, MANIFEST_ENTRY.field("write_cols").type
+        ),
+        "min_sequence_number": pa.repeat(sequence["min"], count),
+        "max_sequence_number": pa.repeat(sequence["max"], count),
+    }
+    for name, column in columns.items():
+        files = files.set_column(
+            files.schema.get_field_index(name), MANIFEST_ENTRY.field(name), column
+        )
+    return files
 
 
 def _read_whole(

@@ -397,6 +397,16 @@ class JavaTable:
             wanted["scan.tag-name"] = tag
         return _read(self.load(wanted), partition)
 
+    def row_ids(self) -> dict[int, tuple[Value, ...]]:
+        """What a batch reader returns at the head of a table with row tracking, by row id."""
+        table = self.load()
+        kind = java_class("table.SpecialFields").rowTypeWithRowTracking(table.rowType())
+        width = table.rowType().getFieldCount()
+        rows = _read(table, kind=kind)
+        found = {row[width]: row[:width] for row in rows}
+        assert len(found) == len(rows), f"ids stand twice: {rows}"
+        return found
+
     def row_count(self) -> int:
         """How many rows a batch reader returns at the head."""
         return len(self.rows())
@@ -468,8 +478,12 @@ class JavaTable:
         return java_class("catalog.Identifier").fromString(self.name)
 
 
-def _read(table: Any, partition: Mapping[str, str] | None = None) -> list[tuple[Value, ...]]:
+def _read(
+    table: Any, partition: Mapping[str, str] | None = None, *, kind: Any = None
+) -> list[tuple[Value, ...]]:
     builder = table.newReadBuilder()
+    if kind is not None:
+        builder = builder.withReadType(kind)
     if partition is not None:
         builder = builder.withPartitionFilter(_java_map(partition))
     read_row = row_reader(builder.readType())

@@ -20,13 +20,20 @@ Row: TypeAlias = Sequence[Value]
 def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
     """Commit a change of rows: each file with a row that changes is replaced by another one.
 
+    Rows that have ids keep them, as engines see to it.
+
     Args:
         table: Without a primary key.
-        change: What becomes of a row; None where it is deleted.
+        change: What becomes of a row, given without its id; None where it is deleted.
     """
     loaded = table.load()
     builder = loaded.newBatchWriteBuilder()
     write, commit = builder.newWrite(), builder.newCommit()
+    kind = loaded.rowType()
+    if loaded.coreOptions().rowTrackingEnabled():
+        kind = java_class("table.SpecialFields").rowTypeWithRowTracking(kind, False, True)
+        write.withWriteType(kind)
+    width = loaded.rowType().getFieldCount()
     gone = []
     has_vectors = loaded.coreOptions().deletionVectorsEnabled()
     kept: dict[bytes, Any] = {}
@@ -35,16 +42,16 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
         if has_vectors and key not in kept:
             kept[key] = vectors_of_partition(loaded, entry.partition())
         hidden = kept[key].getDeletionFile(name) if has_vectors else None
-        rows = _rows_of(loaded, entry, hidden)
-        changed = [change(row) for row in rows]
-        if changed == rows:
+        rows = _rows_of(loaded, entry, kind, hidden)
+        changed = [(change(row[:width]), row[width:]) for row in rows]
+        if [row and (*row, *ids) for row, ids in changed] == rows:
             continue
         gone.append(_without(entry))
         if hidden is not None:
             kept[key].notifyRemovedDeletionVector(name)
-        for row in changed:
+        for row, ids in changed:
             if row is not None:
-                write.write(to_java_row(row, loaded.rowType()))
+                write.write(to_java_row((*row, *ids), kind))
     vectors = (index_message(each) for each in kept.values())
     commit.commit(_list([*write.prepareCommit(), *gone, *vectors]))
     write.close()
@@ -56,14 +63,14 @@ def positions_of(table: JavaTable, wanted: Callable[[Row], bool]) -> dict[str, l
     loaded = table.load()
     found = {
         str(entry.file().fileName()): [
-            at for at, row in enumerate(_rows_of(loaded, entry)) if wanted(row)
+            at for at, row in enumerate(_rows_of(loaded, entry, loaded.rowType())) if wanted(row)
         ]
         for entry in loaded.store().newScan().plan().files()
     }
     return {name: positions for name, positions in found.items() if positions}
 
 
-def _rows_of(table: Any, entry: Any, hidden: Any = None) -> list[Row]:
+def _rows_of(table: Any, entry: Any, kind: Any, hidden: Any = None) -> list[Row]:
     store = table.store()
     folder = store.pathFactory().bucketPath(entry.partition(), entry.bucket())
     split = (
@@ -80,7 +87,7 @@ def _rows_of(table: Any, entry: Any, hidden: Any = None) -> list[Row]:
         .rawConvertible(True)
         .build()
     )
-    builder = table.newReadBuilder()
+    builder = table.newReadBuilder().withReadType(kind)
     read_row = row_reader(builder.readType())
     found: list[Row] = []
     consumer = jpype.JProxy(

@@ -508,16 +508,6 @@ def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
     assert names_of(found.moves.remove) == {"joined"}
 
 
-def test_rows_that_have_ids_are_not_written_again(tmp_path: Path) -> None:
-    bench = BranchBench(tmp_path, options={**MANAGED, "row-tracking.enabled": "true"})
-    bench.append("base")
-    bench.branch("dev")
-    delete_rows(bench, "dev", "base", left="theirs", rows=7)
-    delete_rows(bench, "main", "base", left="ours", rows=8)
-    (conflict,) = plan(bench).conflicts
-    assert conflict.rule == "003/A2"
-
-
 def test_a_file_that_one_side_updated_keeps_those_written_with_it_from_being_joined(
     tmp_path: Path,
 ) -> None:
@@ -531,14 +521,7 @@ def test_a_file_that_one_side_updated_keeps_those_written_with_it_from_being_joi
     assert sorted(each.rule for each in plan(bench).conflicts) == ["003/A1", "003/A2"]
 
 
-@pytest.mark.parametrize("has_ids", [False, True])
-def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(
-    has_ids: bool, tmp_path: Path
-) -> None:
-    ids = {"row-tracking.enabled": "true"} if has_ids else {}
-    bench = BranchBench(tmp_path, options={**MANAGED, **ids})
-    bench.append("base")
-    bench.branch("dev")
+def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(bench: BranchBench) -> None:
     delete_rows(bench, "dev", "base", left="fewer", rows=8)
     delete_rows(bench, "dev", "fewer", left="fewest", rows=5)
     commit(bench, gone=["base"])
@@ -546,10 +529,7 @@ def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(
     # What is written as one with the rest of a delete may be an insert: rows tell, where they may.
     assert found.cost.files_added == 0
     assert found.moves is not None
-    assert len(found.moves.joins) == (0 if has_ids else 1)
-    if has_ids:
-        merge(bench)
-        assert names(bench) == set()
+    assert len(found.moves.joins) == 1
 
 
 def test_a_policy_settles_an_option_that_both_set(bench: BranchBench) -> None:
