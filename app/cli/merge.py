@@ -277,7 +277,7 @@ def _moves(plan: MergePlan) -> dict[str, object]:
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")
     if cost.files_joined:
-        files.append(f"{cost.files_joined:,} written again")
+        files.append(f"rows of {cost.files_joined:,} written again")
     return {
         "buckets": strategies_words(plan) or "none changes",
         "files": ", ".join(files),
