@@ -256,6 +256,9 @@ class _Fold:
             places.add(key[:2])
         operation, is_inferred = _operation(delta, entries, masked)
         source = merge_source(delta.snapshot)
+        if source is not None and operation is TableOperation.OVERWRITE:
+            # A merge may give up a partition's files for those from before their compaction.
+            operation = TableOperation.UPDATE
         self.steps.append(
             Step(
                 commit=delta.snapshot.delta_manifest_list,

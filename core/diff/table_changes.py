@@ -4,12 +4,12 @@ After a merge the base lies on one side only. Both sides are therefore told from
 newest snapshot that the histories of both hold, and the base is taken off.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.diff.file_masks import Masks, joined_masks, masks_since
+from core.diff.file_masks import MaskKey, Masks, joined_masks, masks_since
 from core.diff.logical_log import Compaction, LogicalLog, Place, Step, keys_of
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY
@@ -98,7 +98,6 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
             # It left nothing: a merge that took the bucket as compacted took these rows too.
             now |= compaction.before & then
             gone_now -= compaction.before - gone_then
-    known = base.commits
     removed = (gone_now - gone_then) | (then - now)
     # Nothing is hidden of what is not there.
     gone = {key for _, key in keys_of(files_in(removed, side, base))}
@@ -112,22 +111,39 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
         added=(now - then) | (gone_then - gone_now),
         removed=removed,
         masks={key: masks[key] for key in sorted(masks.keys() - gone)},
-        steps=tuple(
-            _without_base(step, not_taken) if step.merges in known else step
-            for step in side.steps
-            if step.commit not in known
-        ),
+        steps=tuple(_own_steps(base, side, not_taken)),
     )
 
 
-def _without_base(step: Step, missing: Set[str]) -> Step:
-    """What the merge of the base itself was to a side: what it brought is no touch of this side."""
-    return replace(
-        step,
-        operation=TableOperation.DELETE if missing else step.operation,
-        removed=step.removed | missing,
-        masked=frozenset(),
-    )
+def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Iterator[Step]:
+    """What a side did since the base, of merges of the base only what they did besides.
+
+    Args:
+        base: As for `changes_since`.
+        side: As for `changes_since`.
+        not_taken: Files of the base that did not come with it.
+    """
+    keys: dict[str, MaskKey] = {}
+    for step in side.steps:
+        if step.commit in base.commits:
+            continue
+        if step.merges not in base.commits:
+            yield step
+            continue
+        added = step.added - base.added - base.arrived
+        removed = (step.removed - base.removed - base.left) | not_taken
+        if not added and not removed:
+            continue
+        keys = keys or dict(keys_of(pa.concat_tables([base.entries, side.entries])))
+        yield replace(
+            step,
+            # Where no version was chosen a merge writes only what is left of deleted rows.
+            operation=TableOperation.DELETE if step.is_complete else step.operation,
+            added=added,
+            removed=removed,
+            masked=frozenset(),
+            places=frozenset(keys[each][:2] for each in added | removed),
+        )
 
 
 def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:

@@ -114,6 +114,25 @@ _AFTER_A_COMPACTED_HEAD: Final = [
     ("main", "merge", 0, 0),
 ]
 
+# main takes a compaction of its own back for what dev deleted, which is no overwrite.
+_AFTER_A_COMPACTION_TAKEN_BACK: Final = [
+    ("main", "compact", 1, 0),
+    ("dev", "hide", 0, 0),
+    ("dev", "write", 0, 0),
+    ("main", "merge", 0, 0),
+    ("dev", "hide", 0, 0),
+    ("main", "hide", 0, 0),
+    ("dev", "merge", 0, 5),
+]
+# dev has joined what both deleted, of a file of which main hides more.
+_AFTER_A_JOIN: Final = [
+    ("main", "hide", 0, 0),
+    ("dev", "hide", 1, 0),
+    ("dev", "merge", 0, 0),
+    ("main", "hide", 0, 0),
+    ("main", "merge", 0, 0),
+]
+
 
 @dataclass
 class Walk:
@@ -391,6 +410,8 @@ class RewritingWalk(KeylessWalk):
         at = {first % live.num_rows, (first + second % 3 // 2) % live.num_rows}
         old = live.take(pa.array(sorted(at)))
         held = self.shown(branch, old)
+        if not held:
+            return
         gone = held[second % len(held)]
         left = frozenset(held) - {gone}
         parts = {"deleted_files": old} | self.without_vectors(branch, old, "")
@@ -634,6 +655,8 @@ def test_inserts_and_compactions_always_merge(
 )
 @example(steps=_OF_WHAT_WAS_COMPACTED_TWICE)
 @example(steps=_AFTER_A_COMPACTED_HEAD)
+@example(steps=_AFTER_A_COMPACTION_TAKEN_BACK)
+@example(steps=_AFTER_A_JOIN)
 def test_deletes_of_rows_always_merge(
     kind: type[Walk], steps: list[tuple[str, str, int, int]], roots: Roots
 ) -> None:

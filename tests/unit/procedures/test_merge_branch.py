@@ -508,6 +508,22 @@ def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
     assert names_of(found.moves.remove) == {"joined"}
 
 
+def test_a_merge_that_takes_back_a_compaction_is_no_overwrite(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, options=dict(MANAGED))
+    bench.append("one")
+    bench.append("two")
+    bench.branch("dev")
+    commit(bench, compact=(["one", "two"], data_files(["packed"], total_buckets=-1, rows=20)))
+    delete_rows(bench, "dev", "one", left="rest", rows=7)
+    bench.append("new", branch="dev")
+    merge(bench)
+    assert names(bench) == {"rest", "two", "new"}
+    delete_rows(bench, "dev", "two", left="fewer", rows=9)
+    commit(bench, gone=["new"])
+    bench.call("merge_branch", operation="merge-2", branch="main", target="dev")
+    assert names(bench, "dev") == {"rest", "fewer"}
+
+
 def test_a_file_that_one_side_updated_keeps_those_written_with_it_from_being_joined(
     tmp_path: Path,
 ) -> None:
