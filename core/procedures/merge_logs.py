@@ -12,7 +12,7 @@ from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_
 from core.diff.masks import Mask, masks_of
 from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import FileKind, rows_without
-from core.format.snapshot import Snapshot
+from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
 from core.table.unshared_manifests import unshared_entries
@@ -37,7 +37,9 @@ def side_log(
     differing = unshared_entries(table.scan, table.paths, (root, head))
     entries = _difference(*differing.sides)
     masks = changed_masks_of(table, root, head)
-    return fold_log([SnapshotDelta(snapshot=head, entries=entries, masks=masks)])
+    # What the last commit was says nothing of those before it.
+    told = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties={})
+    return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
 
 
 def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> LogicalLog:
