@@ -161,6 +161,38 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
     )
 
 
+def taken_by_both(ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+    """What two sides took in of others, both of them: files that both got and gave up by that.
+
+    A file is written once, so that both have it from one place. Both may have given up a file on
+    their own: that counts only where both took in the same.
+    """
+    added = _added(ours) & _added(theirs)
+    merged = [{step.merges: step for step in log.steps if step.merges} for log in (ours, theirs)]
+    removed = frozenset[str]().union(
+        *(
+            merged[0][each].removed & merged[1][each].removed
+            for each in merged[0].keys() & merged[1]
+        )
+    )
+    return LogicalLog(
+        entries=files_in(added | removed, ours, theirs),
+        added=added,
+        removed=removed,
+        arrived=added,
+        left=removed,
+        compactions=(),
+        steps=(),
+        commits=frozenset(),
+        masks={},
+    )
+
+
+def _added(log: LogicalLog) -> frozenset[str]:
+    """What a side ever got, as it was written."""
+    return frozenset[str]().union(*(step.added for step in log.steps))
+
+
 def _as_written(
     log: LogicalLog, compactions: Sequence[Compaction]
 ) -> tuple[frozenset[str], frozenset[str]]:

@@ -9,15 +9,6 @@ from core.diff.table_changes import TableChanges
 from core.format.manifest_entry import FileKind
 
 
-def held_files(log: LogicalLog) -> set[str]:
-    """The files that a side got since the root and holds, as they are or in compacted ones."""
-    held = set(log.arrived)
-    for each in reversed(log.compactions):
-        if not held.isdisjoint(each.after):
-            held |= each.before
-    return held
-
-
 def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:
     """Return which files come back, and which live ones go, so that the wanted ones are there.
 

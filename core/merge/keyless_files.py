@@ -16,7 +16,7 @@ from core.diff.logical_log import Place, keys_of
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.table_operation import TableOperation
 from core.diff.three_way import ThreeWay
-from core.merge.compactions import held_files, live_files, undo_compactions
+from core.merge.compactions import live_files, undo_compactions
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.conflict_matrix import Cell, Rule, cells
 from core.merge.file_moves import (
@@ -116,7 +116,7 @@ class _KeylessMerge:
         self._check_inserts()
         settled = self._both_touched()
         dropped_ours = settled.from_ours | self._overwritten()
-        incoming = theirs.added - settled.from_theirs - held_files(ours.log)
+        incoming = theirs.added - settled.from_theirs
         outgoing = {
             each
             for each in theirs.removed - ours.removed

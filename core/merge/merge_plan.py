@@ -5,7 +5,7 @@ run can tell whether anything that a person agreed to has changed.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
+from core.diff.virtual_base import Base
 from core.errors import ErrorKind
 from core.format import options as table_options
 from core.format.binary_row import decode_row
@@ -69,19 +70,29 @@ class MergeSide:
     changes: TableChanges
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldState:
+    """A snapshot, and whether the target holds it: then its files name schemas of the target."""
+
+    snapshot: Snapshot
+    by_target: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MergeSides:
     """All that a merge of one table is decided on.
 
     Attributes:
         table: Database and table, without a branch.
-        base: The snapshot that both sides build on.
+        base: The snapshot that both sides build on; the last of several.
+        row_base: What the rows of both come from; None where that is gone.
         base_schema: The newest schema of then.
         known_field_ids: Of the target by those of the source, from earlier merges of it.
     """
 
     table: str
     base: Snapshot
+    row_base: Base[HeldState] | None
     base_schema: TableSchema
     ours: MergeSide
     theirs: MergeSide
@@ -205,7 +216,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
-    blocks = (*_unserved(sides), *_gaps(schema), *moves.blocks)
+    blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
     shares = _is_managed(ours.schema) and _is_managed(theirs.schema)
     plan = MergePlan(
         id="",
@@ -332,6 +343,16 @@ def _gaps(schema: SchemaMerge) -> tuple[Block, ...]:
     )
 
 
+def _lost_base(sides: MergeSides, moves: FileMoves) -> Iterator[Block]:
+    if sides.row_base is None and moves.row_places:
+        yield Block(
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            text=f"{sides.ours.branch!r} and {sides.theirs.branch!r} both took in another branch "
+            "at a snapshot that is gone or has other columns, so nothing tells who changed a row "
+            "since.",
+        )
+
+
 def _is_managed(schema: TableSchema) -> bool:
     """Whether other engines leave the snapshots of a branch alone, so that files may be shared."""
     kept = schema.options.get("snapshot.num-retained.min", "")
@@ -368,6 +389,11 @@ def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[
         notes.append(
             "Files are copied, not shared: another engine that expires snapshots of one branch "
             "looks at no other. Where both branches set 'write-only', they are shared."
+        )
+    if not shares_files:
+        notes.append(
+            f"The next merge starts from snapshot {sides.theirs.head.id} of "
+            f"{sides.theirs.branch!r}: while that has not expired, it can be told what came."
         )
     producer = sides.ours.schema.options.get("changelog-producer", "none")
     if moves.add.num_rows and producer != "none":

@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 
 import pyarrow as pa
 
-from core.diff.three_way import ThreeWay
+from core.diff.virtual_base import Base
 from core.format.data_types import arrow_schema, nullable_columns
 from core.format.table_schema import TableSchema
 
@@ -95,27 +95,46 @@ class RowScope:
         table: Its name as policies write it, such as `flights.delays`.
         schema: The final schema of the target, which need not be published yet; settled rows are
             written with its id.
-        schemas: Of each side, by the ids that its files name. Their columns are numbered as in
-            `schema`: where the source gave a new column an id that the target uses for another,
-            the schemas given here have it remapped.
+        ours_schemas, theirs_schemas: Of each side, by the ids that its files name. Their columns
+            are numbered as in `schema`: where the source gave a new column an id that the target
+            uses for another, the schemas given here have it remapped.
     """
 
     table: str
     schema: TableSchema
-    schemas: ThreeWay[Mapping[int, TableSchema]]
+    ours_schemas: Mapping[int, TableSchema]
+    theirs_schemas: Mapping[int, TableSchema]
+
+    def schemas_of(self, *, by_target: bool) -> Mapping[int, TableSchema]:
+        """The schemas that files of the target, or of the source, name."""
+        return self.ours_schemas if by_target else self.theirs_schemas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BucketFiles:
+    """What a bucket holds in one state.
+
+    Attributes:
+        entries: The live files, with the columns of MANIFEST_ENTRY.
+        marks: The index files of deletion vectors, with the columns of INDEX_MANIFEST_ENTRY.
+        by_target: Whether they name schemas of the target.
+    """
+
+    entries: pa.Table
+    marks: pa.Table
+    by_target: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowWork:
     """A bucket of a table with a primary key that both sides changed.
 
-    All tables of files have the columns of MANIFEST_ENTRY, those of index files the columns of
-    INDEX_MANIFEST_ENTRY.
+    All tables of files have the columns of MANIFEST_ENTRY.
 
     Attributes:
         partition: The BinaryRow of the partition, with its arity prefix.
-        files: The live files of the bucket on each side.
-        marks: The index files of deletion vectors of the bucket on each side.
+        base: The state that both sides come from; where it is joined, rows tell.
+        ours, theirs: The states of the target and of the source.
         ours_changed: The files that the target appended since the base, before its compactions.
             None where they are gone: then the rows of both states are compared.
         theirs_changed: The same of the source. These are the files that the merge replays; where
@@ -124,8 +143,9 @@ class RowWork:
 
     partition: bytes
     bucket: int
-    files: ThreeWay[pa.Table]
-    marks: ThreeWay[pa.Table]
+    base: Base[BucketFiles]
+    ours: BucketFiles
+    theirs: BucketFiles
     ours_changed: pa.Table | None
     theirs_changed: pa.Table | None
 

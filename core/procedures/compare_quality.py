@@ -103,15 +103,14 @@ def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> 
     heads = find_heads(*sides, ours, theirs)
     if len(heads.bases) > 1:
         return None  # each side took in the other one: neither is what both come from
-    (base,) = heads.bases
+    ((base, branch),) = ((each.snapshot, each.branch) for each in heads.bases)
     if any(base.identity.same_as(each.identity) for each in (ours, theirs)):
         return None
-    there = sides[any(each is base for each in heads.theirs_history)]
     return TableState(
-        name=StateName(branch=there.branch, snapshot_id=base.id),
-        branch=there.branch,
+        name=StateName(branch=branch, snapshot_id=base.id),
+        branch=branch,
         snapshot=base,
-        schema=there.schemas.get(base.schema_id),
+        schema=table.on(branch).schemas.get(base.schema_id),
     )
 
 

@@ -1,17 +1,42 @@
 """Where two branches stand to each other: what their histories share, over merges too."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from core.diff.history_move import Known, known_of
-from core.diff.lineage import MERGE_SOURCE, BranchTrace, build_lineage, merge_source
+from core.diff.lineage import MERGE_SOURCE, BranchTrace, Lineage, build_lineage, merge_source
 from core.diff.merge_base import best_common_ancestors
+from core.diff.three_way import ThreeWay
+from core.diff.virtual_base import Base, JoinedBase
 from core.errors import ErrorKind, FormatError, NotFound
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.expired_merges import (
+    Line,
+    check_taken_in,
+    is_whole,
+    recorded_edges,
+    recorded_merges,
+    with_tagged,
+)
 from core.procedures.histories import history_of
 from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeBase:
+    """A snapshot that both sides build on.
+
+    Attributes:
+        branch: One that holds it: a side, or another branch that both took in.
+        line: How it came to be from `root`, which a side holds too; oldest first, itself last.
+    """
+
+    snapshot: Snapshot
+    branch: str
+    root: Snapshot
+    line: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,20 +46,24 @@ class MergeHeads:
     Attributes:
         root: The newest snapshot that the histories of both hold.
         bases: The best common ancestors, over merges too; more than one in a criss-cross history.
+        base: What the rows of both come from: the only base, or what several come to; None where
+            one of them is gone.
         ours_history, theirs_history: The snapshots behind the root, oldest first.
     """
 
     ours: Snapshot
     theirs: Snapshot
     root: Snapshot
-    bases: tuple[Snapshot, ...]
+    bases: tuple[MergeBase, ...]
+    base: Base[MergeBase] | None
     ours_history: tuple[Snapshot, ...]
     theirs_history: tuple[Snapshot, ...]
 
     @property
     def is_up_to_date(self) -> bool:
         """Whether the target builds on the head of the source."""
-        return any(each.identity.same_as(self.theirs.identity) for each in self.bases)
+        theirs = self.theirs.identity
+        return any(each.snapshot.identity.same_as(theirs) for each in self.bases)
 
     @property
     def is_fast_forward(self) -> bool:
@@ -69,23 +98,37 @@ def find_heads(
             source=source.branch,
             target=target.branch,
         )
-    root, after_ours, after_theirs = found
+    root, *lines = found
+    is_told = all(is_whole(root, line) for line in lines)
+    events = () if is_told else target.ledger.events()
+    after_ours, after_theirs = (
+        with_tagged(table, root, line, events)
+        for table, line in zip((target, source), lines, strict=True)
+    )
+    into_ours, into_theirs = (
+        recorded_merges(events, table.branch, root) for table in (target, source)
+    )
+    check_taken_in(root, (target.branch, after_ours, into_ours), (source.branch, after_theirs))
+    check_taken_in(root, (source.branch, after_theirs, into_theirs), (target.branch, after_ours))
+    edges = (
+        *recorded_edges(root, after_ours, into_ours),
+        *recorded_edges(root, after_theirs, into_theirs),
+    )
+    graph = _Graph(target, source, root, after_ours, after_theirs, edges)
     return MergeHeads(
         ours=ours,
         theirs=theirs,
         root=root,
-        bases=_bases(target, root, after_ours, after_theirs, source),
+        bases=graph.bases,
+        base=graph.joined(graph.best),
         ours_history=after_ours,
         theirs_history=after_theirs,
     )
 
 
-_Line = tuple[Snapshot, ...]
-
-
 def _meeting(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> tuple[Snapshot, _Line, _Line] | None:
+) -> tuple[Snapshot, Line, Line] | None:
     """Walk both histories back to the snapshot that both hold; it has one id on both.
 
     Returns:
@@ -113,7 +156,7 @@ def _until(walk: Iterator[Snapshot], snapshot_id: int) -> Snapshot | None:
 
 def _tagged_meeting(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> tuple[Snapshot, _Line, _Line] | None:
+) -> tuple[Snapshot, Line, Line] | None:
     """The same where snapshots have expired and tags still name what both sides held."""
     mine, other = history_of(target), history_of(source)
     ours_line = tuple(each for each in mine.snapshots if each.id <= ours.id)
@@ -131,26 +174,92 @@ def _tagged_meeting(
     )
 
 
-def _bases(
-    target: FileStoreTable,
-    root: Snapshot,
-    ours: tuple[Snapshot, ...],
-    theirs: tuple[Snapshot, ...],
-    source: FileStoreTable,
-) -> tuple[Snapshot, ...]:
-    if not any(merge_source(each) for each in (*ours, *theirs)):
-        return (root,)
-    traces = (
-        BranchTrace(branch=target.branch, snapshots=(root, *ours)),
-        BranchTrace(branch=source.branch, snapshots=(root, *theirs)),
-    )
-    others = _others(target, root, traces)
-    lineage = build_lineage((*traces, *others), forks={})
-    heads = ((ours or (root,))[-1], (theirs or (root,))[-1])
-    found = best_common_ancestors(lineage, heads[0].identity, heads[1].identity)
-    snapshots = (root, *ours, *theirs)
-    bases = [each for each in snapshots if any(each.identity.same_as(one) for one in found)]
-    return tuple(bases) or (root,)
+class _Graph:
+    """What two heads have in common, over merges."""
+
+    def __init__(
+        self,
+        target: FileStoreTable,
+        source: FileStoreTable,
+        root: Snapshot,
+        ours: Line,
+        theirs: Line,
+        edges: Sequence[tuple[SnapshotIdentity, SnapshotIdentity]],
+    ) -> None:
+        self._sides = (target, source)
+        self._root = root
+        self._lines = (ours, theirs)
+        self._others: list[BranchTrace] = []
+        self._lineage: Lineage | None = None
+        if edges or any(merge_source(each) for each in (*ours, *theirs)):
+            traces = (
+                BranchTrace(branch=target.branch, snapshots=(root, *ours)),
+                BranchTrace(branch=source.branch, snapshots=(root, *theirs)),
+            )
+            self._others = _others(target, root, traces)
+            lineage = build_lineage((*traces, *self._others), forks={})
+            self._lineage = replace(lineage, parents=lineage.parents | frozenset(edges))
+        self.best = self._common(*((line or (root,))[-1].identity for line in self._lines))
+
+    @property
+    def bases(self) -> tuple[MergeBase, ...]:
+        """The best common ancestors that are there."""
+        found = (self._find(each) for each in self.best)
+        return tuple(each for each in found if each is not None) or (self._at_root(),)
+
+    def joined(self, bases: Sequence[SnapshotIdentity]) -> Base[MergeBase] | None:
+        """What some bases come to; None where one that is needed is gone."""
+        first, *others = bases
+        joined: Base[MergeBase] | None = self._find(first)
+        for each in others:
+            # Ancestors of two bases are older than both, so this comes to an end.
+            older, other = self.joined(self._common(first, each)), self._find(each)
+            if older is None or joined is None or other is None:
+                return None
+            joined = JoinedBase(sides=ThreeWay(base=older, ours=joined, theirs=other))
+        return joined
+
+    def _common(
+        self, one: SnapshotIdentity, other: SnapshotIdentity
+    ) -> tuple[SnapshotIdentity, ...]:
+        """The best common ancestors, those that the target holds first, then the source's."""
+        if self._lineage is None:
+            return (self._root.identity,)
+        found = best_common_ancestors(self._lineage, one, other)
+        order = (self._root, *self._lines[0], *self._lines[1])
+        places = {each.identity.manifest_lists: at for at, each in enumerate(order)}
+        last = len(order)
+        ordered = sorted(found, key=lambda each: places.get(each.manifest_lists, last))
+        return tuple(ordered) or (self._root.identity,)
+
+    def _find(self, wanted: SnapshotIdentity) -> MergeBase | None:
+        if wanted.same_as(self._root.identity):
+            return self._at_root()
+        for table, line in zip(self._sides, self._lines, strict=True):
+            for at, each in enumerate(line):
+                if each.identity.same_as(wanted):
+                    return MergeBase(
+                        snapshot=each, branch=table.branch, root=self._root, line=line[: at + 1]
+                    )
+        for trace in self._others:
+            for each in trace.snapshots:
+                if each.identity.same_as(wanted):
+                    return self._on_third(trace.branch, each)
+        return None
+
+    def _on_third(self, branch: str, snapshot: Snapshot) -> MergeBase | None:
+        """A base of another branch, from where that parted from a side."""
+        for table, line in zip(self._sides, self._lines, strict=True):
+            head = (line or (self._root,))[-1]
+            met = _meeting(table, table.on(branch), head, snapshot)
+            if met is not None:
+                return MergeBase(snapshot=snapshot, branch=branch, root=met[0], line=met[2])
+        return None
+
+    def _at_root(self) -> MergeBase:
+        return MergeBase(
+            snapshot=self._root, branch=self._sides[0].branch, root=self._root, line=()
+        )
 
 
 def _others(

@@ -12,6 +12,7 @@ from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_
 from core.diff.masks import Mask, masks_of
 from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import FileKind, rows_without
+from core.format.options import Options
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
@@ -38,7 +39,7 @@ def side_log(
     entries = _difference(*differing.sides)
     masks = changed_masks_of(table, root, head)
     # What the last commit was says nothing of those before it.
-    told = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties={})
+    told = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties=Options())
     return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
 
 

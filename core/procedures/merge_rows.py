@@ -9,12 +9,12 @@ import pyarrow as pa
 from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, by_place
-from core.diff.three_way import ThreeWay, each_side
+from core.diff.virtual_base import Base, all_bases, each_base, simple_base
 from core.format.index_manifest import deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
-from core.merge.merge_plan import MergePlan, MergeSides
-from core.merge.row_work import RowScope, RowWork
+from core.merge.merge_plan import HeldState, MergePlan, MergeSides
+from core.merge.row_work import BucketFiles, RowScope, RowWork
 from core.procedures.merge_index import with_held_names
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
@@ -30,15 +30,12 @@ def row_scope(plan: MergePlan, sides: MergeSides) -> RowScope:
         number: on_target.get(plan.schema.id_map.get(number, number), schema)
         for number, schema in sides.theirs.schemas.items()
     }
-    is_ours = sides.base.schema_id in sides.ours.schemas
     return RowScope(
         table=plan.table,
         schema=on_target[plan.schema.final_id],
-        schemas=ThreeWay(
-            base={**theirs, **sides.ours.schemas} if is_ours else theirs,
-            ours=on_target,
-            theirs=theirs,
-        ),
+        # A base may be from before a schema that the target has let go of.
+        ours_schemas={**theirs, **on_target},
+        theirs_schemas=theirs,
     )
 
 
@@ -53,9 +50,12 @@ def row_work(
         sides: Both sides; only the files of these buckets are read from their manifests.
         places: The buckets.
     """
-    heads = _heads(target, source, sides)
-    files = each_side(heads, lambda head: _by_place(_live(*head, places)))
-    marks = each_side(heads, lambda head: _by_place(_marks(*head)))
+    assert sides.row_base is not None, "the plan is blocked without a base"
+    ours, theirs = (
+        _states(table, HeldState(snapshot=side.head, by_target=table is target), places)
+        for table, side in ((target, sides.ours), (source, sides.theirs))
+    )
+    base = each_base(sides.row_base, lambda held: _states(target, held, places))
     changed_by_us, changed_by_them = (
         _by_place(side.changes.files(side.changes.added | side.changes.removed))
         for side in (sides.ours, sides.theirs)
@@ -66,8 +66,9 @@ def row_work(
         RowWork(
             partition=place[0],
             bucket=place[1],
-            files=_at(files, place),
-            marks=_at(marks, place),
+            base=simple_base(_at(base, place), _is_same),
+            ours=ours(place),
+            theirs=theirs(place),
             ours_changed=_appended(sides.ours.changes, changed_by_us(place)),
             theirs_changed=(
                 _appended(sides.theirs.changes, changed_by_them(place)) if replays else None
@@ -79,8 +80,10 @@ def row_work(
 
 def vectors_of(target: FileStoreTable, source: FileStoreTable, sides: MergeSides) -> pa.Table:
     """Return the index files of the deletion vectors of all sides, as INDEX_MANIFEST_ENTRY."""
-    marks = each_side(_heads(target, source, sides), lambda head: _marks(*head))
-    return pa.concat_tables([marks.base, marks.ours, marks.theirs])
+    held = () if sides.row_base is None else all_bases(sides.row_base)
+    bases = (_marks(target, each.snapshot) for each in held)
+    ours, theirs = _marks(target, sides.ours.head), _marks(source, sides.theirs.head)
+    return pa.concat_tables([*bases, ours, theirs])
 
 
 def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
@@ -161,24 +164,31 @@ def joined_messages(
     return tuple(found.values())
 
 
-def _heads(
-    target: FileStoreTable, source: FileStoreTable, sides: MergeSides
-) -> ThreeWay[tuple[FileStoreTable, Snapshot]]:
-    return ThreeWay(
-        base=(target, sides.base),
-        ours=(target, sides.ours.head),
-        theirs=(source, sides.theirs.head),
+def _states(
+    table: FileStoreTable, held: HeldState, places: Sequence[Place]
+) -> Callable[[Place], BucketFiles]:
+    """Look up what buckets hold in a state."""
+    entries = _by_place(_live(table, held.snapshot, places))
+    marks = _by_place(_marks(table, held.snapshot))
+    return lambda place: BucketFiles(
+        entries=entries(place), marks=marks(place), by_target=held.by_target
     )
+
+
+def _at(base: Base[Callable[[Place], BucketFiles]], place: Place) -> Base[BucketFiles]:
+    return each_base(base, lambda state: state(place))
+
+
+def _is_same(one: BucketFiles, other: BucketFiles) -> bool:
+    """Whether two states of a bucket hold the same files with the same rows."""
+    names = [set(each.entries["identity"].to_pylist()) for each in (one, other)]
+    return names[0] == names[1] and one.marks.equals(other.marks)
 
 
 def _by_place(files: pa.Table) -> Callable[[Place], pa.Table]:
     """Look up the entries of a bucket; a bucket without any has an empty table."""
     found, nothing = by_place(files), files.schema.empty_table()
     return lambda place: found.get(place, nothing)
-
-
-def _at(sides: ThreeWay[Callable[[Place], pa.Table]], place: Place) -> ThreeWay[pa.Table]:
-    return each_side(sides, lambda entries: entries(place))
 
 
 def _live(table: FileStoreTable, snapshot: Snapshot, places: Sequence[Place]) -> pa.Table:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
-from core.diff.table_changes import changes_since, joined_logs
+from core.diff.table_changes import changes_since, joined_logs, taken_by_both
+from core.diff.virtual_base import Base, all_bases, each_base
 from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
-from core.merge.merge_plan import MergeSide, MergeSides
-from core.procedures.merge_heads import MergeHeads
+from core.merge.merge_plan import HeldState, MergeSide, MergeSides
+from core.procedures.merge_heads import MergeBase, MergeHeads
 from core.procedures.merge_logs import reverse_log, side_log
 from core.table.file_store_table import FileStoreTable
 
@@ -42,18 +43,18 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         target, source, root
     )
     for each in heads.bases:
-        if each.identity.same_as(root.identity):
+        if not each.line:
             continue
-        is_ours = each.identity in Known(heads.ours_history)
-        holder = target if is_ours else source
-        line = heads.ours_history if is_ours else heads.theirs_history
-        log = side_log(holder, root, each, tuple(one for one in line if one.id <= each.id))
-        base_log = joined_logs(base_log, log)
-        base = each
-        base_schema = _schema_at(holder, each, (*heads.ours_history, *heads.theirs_history))
+        holder = target.on(each.branch)
+        base_log = joined_logs(base_log, side_log(holder, each.root, each.snapshot, each.line))
+        if each.branch in (target.branch, source.branch):
+            base = each.snapshot
+            base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
+    base_log = joined_logs(base_log, taken_by_both(ours, theirs))
     return MergeSides(
         table=target.identifier.table_name,
         base=base,
+        row_base=_row_base(target, source, heads.base),
         base_schema=base_schema,
         ours=_side(target, heads.ours, base_log, ours),
         theirs=_side(source, heads.theirs, base_log, theirs),
@@ -77,10 +78,35 @@ def read_reverse_sides(
     return MergeSides(
         table=target.identifier.table_name,
         base=undone,
+        row_base=HeldState(snapshot=undone, by_target=True),
         base_schema=schema,
         ours=_side(target, ours, base_log, side_log(target, undone, ours, line)),
         theirs=_side(target, before, base_log, reverse_log(target, before, undone)),
     )
+
+
+def _row_base(
+    target: FileStoreTable, source: FileStoreTable, base: Base[MergeBase] | None
+) -> Base[HeldState] | None:
+    """What the rows of both come from; None where that cannot be read."""
+    if base is None:
+        return None
+    held = {id(each): _held(target, source, each) for each in all_bases(base)}
+    found = {key: each for key, each in held.items() if each is not None}
+    return each_base(base, lambda one: found[id(one)]) if len(found) == len(held) else None
+
+
+def _held(target: FileStoreTable, source: FileStoreTable, base: MergeBase) -> HeldState | None:
+    """By whose schemas the files of a base are read; None where those of neither side fit."""
+    wanted = target.on(base.branch).schemas.get(base.snapshot.schema_id)
+    for table in (target, source):
+        if table.branch == base.branch:
+            return HeldState(snapshot=base.snapshot, by_target=table is target)
+    for table in (target, source):
+        same = next((each for each in table.schemas.all() if each.id == wanted.id), None)
+        if same is not None and same.fields == wanted.fields:
+            return HeldState(snapshot=base.snapshot, by_target=table is target)
+    return None
 
 
 def _side(

@@ -15,7 +15,7 @@ from core.format.receipt import HeadMove
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergeSides
 from core.procedures.call import ProcedureCall
-from core.procedures.merge_heads import find_heads
+from core.procedures.merge_heads import MergeBase, find_heads
 from core.procedures.merge_sides import read_reverse_sides, read_sides
 from core.table.file_store_table import FileStoreTable
 
@@ -154,9 +154,16 @@ def sides_of(
             return read_sides(target, source, find_heads(target, source, ours, theirs))
         case MergeKind.CHERRY_PICK:
             heads = find_heads(target, source, ours, theirs)
-            line = (heads.root, *heads.theirs_history)
-            before = next((each for each in line if each.id == theirs.id - 1), heads.root)
-            return read_sides(target, source, replace(heads, bases=(before,)))
+            line = heads.theirs_history
+            known = tuple(each for each in line if each.id < theirs.id)
+            is_next = bool(known) and known[-1].id == theirs.id - 1
+            before = MergeBase(
+                snapshot=known[-1] if is_next else heads.root,
+                branch=source.branch,
+                root=heads.root,
+                line=known if is_next else (),
+            )
+            return read_sides(target, source, replace(heads, bases=(before,), base=before))
         case MergeKind.REVERT:
             undone = target.snapshots.get(theirs.id + 1)
             return read_reverse_sides(target, ours, undone, theirs)

@@ -3,7 +3,7 @@
 Keys are trimmed primary keys as BinaryRow bytes: within a bucket they say it all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 
 from core.commit.commit_message import NO_INDEX_FILES
 from core.diff.three_way import ThreeWay
+from core.diff.virtual_base import Base, each_base, fold_base
+from core.errors import ErrorKind, Refused
 from core.format.binary_row import decode_row, decode_rows, encode_rows
 from core.format.data_types import nullable_columns
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
+from core.merge.policy import Policy
 from core.merge.row_work import RowScope, RowWork
 from core.spark import merge_on_read
 from core.spark.data_reader import DataFile, read_data_file
@@ -25,6 +28,15 @@ from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 _Key: TypeAlias = tuple[Any, ...]
+_Read: TypeAlias = Callable[[Iterable[PlacedFile], Mapping[int, TableSchema]], pa.Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedState:
+    """The files of a bucket in one state, and whether they name schemas of the target."""
+
+    files: tuple[PlacedFile, ...]
+    by_target: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +46,9 @@ class BucketUnit:
     number: int
     partition: bytes
     bucket: int
-    files: ThreeWay[tuple[PlacedFile, ...]]
+    base: Base[PlacedState]
+    ours: tuple[PlacedFile, ...]
+    theirs: tuple[PlacedFile, ...]
     ours_changed: tuple[PlacedFile, ...] | None
     theirs_changed: tuple[PlacedFile, ...] | None
     next_sequence: int
@@ -42,7 +56,7 @@ class BucketUnit:
     @property
     def size(self) -> int:
         """Bytes of the files of both heads."""
-        return sum(file.data.size for file in (*self.files.ours, *self.files.theirs))
+        return sum(file.data.size for file in (*self.ours, *self.theirs))
 
 
 def units_of(store: FileIO, table: FileStoreTable, work: Sequence[RowWork]) -> list[BucketUnit]:
@@ -55,18 +69,25 @@ def _unit(store: FileIO, table: FileStoreTable, number: int, work: RowWork) -> B
         return tuple(place_marked(store, table, entries, marks))
 
     changed = (work.ours_changed, work.theirs_changed)
-    known = (work.files.ours, work.files.theirs, *(each for each in changed if each is not None))
+    known = (
+        work.ours.entries,
+        work.theirs.entries,
+        *(each for each in changed if each is not None),
+    )
     sequences = pa.concat_tables([each.select(["max_sequence_number"]) for each in known])
     newest = pc.max(sequences["max_sequence_number"]).as_py()
     return BucketUnit(
         number=number,
         partition=work.partition,
         bucket=work.bucket,
-        files=ThreeWay(
-            base=files(work.files.base, work.marks.base),
-            ours=files(work.files.ours, work.marks.ours),
-            theirs=files(work.files.theirs, work.marks.theirs),
+        base=each_base(
+            work.base,
+            lambda state: PlacedState(
+                files=files(state.entries, state.marks), by_target=state.by_target
+            ),
         ),
+        ours=files(work.ours.entries, work.ours.marks),
+        theirs=files(work.theirs.entries, work.theirs.marks),
         ours_changed=None if work.ours_changed is None else files(work.ours_changed),
         theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
         next_sequence=0 if newest is None else newest + 1,
@@ -75,7 +96,7 @@ def _unit(store: FileIO, table: FileStoreTable, number: int, work: RowWork) -> B
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BucketRows:
-    """The rows of some keys as they stand in the files of each side, and in those replayed."""
+    """The rows of some keys, `base` as readers find it, the others as they stand in files."""
 
     schema: TableSchema
     base: pa.Table
@@ -85,11 +106,10 @@ class BucketRows:
 
     def sides(self) -> ThreeWay[pa.Table]:
         """What readers find on each side."""
-        base, ours, theirs = (
-            merge_on_read.merge_rows(each, self.schema)
-            for each in (self.base, self.ours, self.theirs)
+        ours, theirs = (
+            merge_on_read.merge_rows(each, self.schema) for each in (self.ours, self.theirs)
         )
-        return ThreeWay(base=base, ours=ours, theirs=theirs)
+        return ThreeWay(base=self.base, ours=ours, theirs=theirs)
 
     def replays(self) -> tuple[pa.Table, ...]:
         """What readers find after replay of theirs.
@@ -112,16 +132,25 @@ class BucketReader:
 
     def ours_keys(self, unit: BucketUnit) -> pa.Array:
         """The keys that the target changed."""
-        return self._changed(unit, unit.ours_changed, unit.files.ours, self.scope.schemas.ours)
+        return self._changed(unit, unit.ours_changed, unit.ours, self.scope.ours_schemas)
 
     def theirs_keys(self, unit: BucketUnit) -> pa.Array:
         """The keys that the source changed."""
-        schemas = self.scope.schemas.theirs
-        return self._changed(unit, unit.theirs_changed, unit.files.theirs, schemas)
+        schemas = self.scope.theirs_schemas
+        return self._changed(unit, unit.theirs_changed, unit.theirs, schemas)
 
-    def rows(self, unit: BucketUnit, keys: pa.Array) -> BucketRows:
-        """The rows of some keys; a file that several sides hold is read once."""
-        schemas, there = self.scope.schemas, {file.data.path for file in unit.files.ours}
+    def rows(self, unit: BucketUnit, keys: pa.Array, policy: Policy) -> BucketRows:
+        """The rows of some keys; a file that several sides hold is read once.
+
+        Args:
+            unit: The bucket.
+            keys: Their bytes.
+            policy: What settles conflicts of bases that are joined.
+
+        Raises:
+            Refused: The base of keys is disputed, and the sides hold different rows of them.
+        """
+        there = {file.data.path for file in unit.ours}
         # A file that came with an earlier merge is not replayed again.
         replayed = [f for f in unit.theirs_changed or () if f.data.path not in there]
         ends = _ends(keys, self.scope.schema)
@@ -138,17 +167,20 @@ class BucketReader:
                 parts.append(found[file.data])
             return pa.concat_tables(parts)
 
-        return BucketRows(
+        base = self._base(unit, read, policy)
+        found_rows = BucketRows(
             schema=self.scope.schema,
-            base=read(unit.files.base, schemas.base),
-            ours=read(unit.files.ours, schemas.ours),
-            theirs=read(unit.files.theirs, schemas.theirs),
-            replayed=read(replayed, schemas.theirs),
+            base=base.rows,
+            ours=read(unit.ours, self.scope.ours_schemas),
+            theirs=read(unit.theirs, self.scope.theirs_schemas),
+            replayed=read(replayed, self.scope.theirs_schemas),
         )
+        self._check_disputed(base.disputed, found_rows.sides())
+        return found_rows
 
     def ours_rows(self, files: Iterable[PlacedFile]) -> pa.Table:
         """All rows of some files of the target, as they stand there."""
-        return self._read(files, self.scope.schemas.ours)
+        return self._read(files, self.scope.ours_schemas)
 
     def _changed(
         self,
@@ -159,8 +191,9 @@ class BucketReader:
     ) -> pa.Array:
         schema = self.scope.schema
         if changed is None:
-            before = self._read(unit.files.base, self.scope.schemas.base)
-            return _touched(before, self._read(live, schemas), schema)
+            base = self._base(unit, self._read, Policy())
+            touched = _touched(base, self._read(live, schemas), schema)
+            return pa.concat_arrays([touched, base.disputed]).unique()
         parts = [
             read_data_file(
                 self.store, file.data, schemas, schema.key_type.fields, with_system=False
@@ -169,6 +202,48 @@ class BucketReader:
         ]
         keys = [pa.array([], pa.binary()), *(key_bytes(part, schema) for part in parts)]
         return pa.concat_arrays(keys).unique()
+
+    def _base(self, unit: BucketUnit, read: _Read, policy: Policy) -> "_BaseRows":
+        """What both sides come from; several bases are merged by rows."""
+        written = [_layout(self.scope.schema).empty_table()]
+        disputed = [pa.array([], pa.binary())]
+
+        def rows_of(state: PlacedState) -> pa.Table:
+            written.append(read(state.files, self.scope.schemas_of(by_target=state.by_target)))
+            return merge_on_read.merge_rows(written[-1], self.scope.schema)
+
+        def join(sides: ThreeWay[pa.Table]) -> pa.Table:
+            schema = self.scope.schema
+            merged = row_merge.merge_rows(sides, schema, policy, table=self.scope.table)
+            is_open = pc.is_null(merged.conflicts["take"])
+            disputed.append(_keys_of(merged.conflicts.filter(is_open), schema))
+            changed = (key_bytes(merged.results, schema), key_bytes(merged.deletes, schema))
+            is_changed = pc.is_in(
+                key_bytes(sides.theirs, schema), value_set=pa.concat_arrays(changed)
+            )
+            kept = sides.theirs.filter(pc.invert(is_changed))
+            return pa.concat_tables([kept, merged.results.select(kept.column_names)])
+
+        rows = fold_base(each_base(unit.base, rows_of), join)
+        return _BaseRows(
+            rows=rows,
+            written=pa.concat_tables(written),
+            disputed=pa.concat_arrays(disputed).unique(),
+        )
+
+    def _check_disputed(self, disputed: pa.Array, sides: ThreeWay[pa.Table]) -> None:
+        schema = self.scope.schema
+        ours, theirs = (of_keys(each, disputed, schema) for each in (sides.ours, sides.theirs))
+        count = row_merge.changed_keys(ours, theirs, schema).num_rows
+        if count:
+            raise Refused(
+                f"{count:,} keys of {self.scope.table} were settled in two ways when these "
+                "branches merged each other, so that nothing tells which of them changed since. "
+                "Nothing was changed; settle them by a policy, or give them the same row on both "
+                "branches.",
+                kind=ErrorKind.CONFLICTS_OPEN,
+                conflicts=count,
+            )
 
     def _read(self, files: Iterable[PlacedFile], schemas: Mapping[int, TableSchema]) -> pa.Table:
         layout, fields = _layout(self.scope.schema), self.scope.schema.fields
@@ -184,16 +259,31 @@ class BucketReader:
         return low <= ends[1] and ends[0] <= high
 
 
-def _touched(before: pa.Table, after: pa.Table, schema: TableSchema) -> pa.Array:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _BaseRows:
+    """What both sides of a bucket come from.
+
+    Attributes:
+        rows: As readers find them.
+        written: As they stand in the files of all bases.
+        disputed: Keys of which bases hold rows that cannot be merged.
+    """
+
+    rows: pa.Table
+    written: pa.Table
+    disputed: pa.Array
+
+
+def _touched(base: _BaseRows, after: pa.Table, schema: TableSchema) -> pa.Array:
     """The keys of rows that were written or deleted between two states of a bucket's files.
 
     A row that was written again as it was counts: with its new sequence number it would hide what
     is replayed. Compaction keeps the number of the row that it keeps.
     """
-    is_known = pc.is_in(_numbered(after, schema), value_set=_numbered(before, schema))
+    is_known = pc.is_in(_numbered(after, schema), value_set=_numbered(base.written, schema))
     written = key_bytes(after, schema).filter(pc.invert(is_known))
-    old, new = (merge_on_read.merge_rows(rows, schema) for rows in (before, after))
-    changed = row_merge.changed_keys(old, new, schema)
+    new = merge_on_read.merge_rows(after, schema)
+    changed = row_merge.changed_keys(base.rows, new, schema)
     return pa.concat_arrays([written, key_bytes(changed, schema)]).unique()
 
 
@@ -217,6 +307,13 @@ def _layout(schema: TableSchema) -> pa.Schema:
 def key_bytes(rows: pa.Table, schema: TableSchema) -> pa.Array:
     """The keys of rows."""
     return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
+
+
+def _keys_of(conflicts: pa.Table, schema: TableSchema) -> pa.Array:
+    """The keys of conflicts, with the columns of `row_conflict_schema`."""
+    names = list(schema.trimmed_primary_keys)
+    columns = [pc.struct_field(conflicts["key"], name) for name in names]
+    return key_bytes(pa.table(columns, names=names), schema)
 
 
 def of_keys(rows: pa.Table, keys: pa.Array, schema: TableSchema) -> pa.Table:

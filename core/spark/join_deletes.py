@@ -206,7 +206,7 @@ class JoinTask:
         return (*fields, *ROW_TRACKING_FIELDS) if self._has_ids else fields
 
     def _read(self, file: PlacedFile, *, by_target: bool) -> pa.Table:
-        schemas = self.scope.schemas.ours if by_target else self.scope.schemas.theirs
+        schemas = self.scope.schemas_of(by_target=by_target)
         fields = self._fields
         rows = read_data_file(self.target.store, file.data, schemas, fields, with_system=False)
         return rows.cast(nullable_columns(fields))

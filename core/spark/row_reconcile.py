@@ -184,7 +184,7 @@ def _message(work: RowWork, row: Mapping[str, Any], schema: TableSchema) -> Comm
     if not schema.skips_level_0:
         return message
     # The bucket was written anew: all that it held goes.
-    return replace(message, deleted_files=work.files.ours, deleted_index_files=work.marks.ours)
+    return replace(message, deleted_files=work.ours.entries, deleted_index_files=work.ours.marks)
 
 
 # --- tasks --------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class MergeTask:
             self.target,
             unit.partition,
             unit.bucket,
-            unit.files.ours,
+            unit.ours,
             self.reader.ours_rows,
             settled,
             next_sequence=unit.next_sequence,
@@ -265,7 +265,7 @@ class MergeTask:
 
     def _merge(self, unit: BucketUnit, keys: pa.Array, policy: Policy) -> "_Merged":
         scope, schema = self.reader.scope, self.reader.scope.schema
-        read = self.reader.rows(unit, keys)
+        read = self.reader.rows(unit, keys, self.policy)
         sides, replays = read.sides(), read.replays()
         merged = row_merge.merge_rows(sides, schema, policy, table=scope.table, replays=replays)
         rows = conform(_rows_to_write(merged, replays, schema), schema)

@@ -124,6 +124,14 @@ _AFTER_A_COMPACTION_TAKEN_BACK: Final = [
     ("main", "hide", 0, 0),
     ("dev", "merge", 0, 5),
 ]
+# main deletes what it and dev both took in of exp.
+_TAKEN_IN_BY_BOTH: Final = [
+    *((branch, "write", 0, 0) for branch in _BRANCHES),
+    ("dev", "merge", 1, 0),
+    ("main", "merge", 1, 0),
+    ("main", "change", 4, 0),
+    ("main", "merge", 0, 0),
+]
 # dev has joined what both deleted, of a file of which main hides more.
 _AFTER_A_JOIN: Final = [
     ("main", "hide", 0, 0),
@@ -609,6 +617,7 @@ class KeyedWalk(Walk):
 @_examples
 @given(steps=_steps)
 @example(steps=_THROUGH_A_THIRD)
+@example(steps=_TAKEN_IN_BY_BOTH)
 def test_merges_of_rows_without_keys_follow_the_model(
     kind: type[KeylessWalk], steps: list[tuple[str, str, int, int]], roots: Roots
 ) -> None:

@@ -1,5 +1,6 @@
 """Faults put into what a merge decides on: walks that keep the laws of merging find each one."""
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,13 @@ import pytest
 
 from core.diff import logical_log, table_changes
 from core.diff.file_masks import FileMask, masks_since
+from core.diff.logical_log import fold_log
 from core.errors import CommitConflict, Refused
 from core.merge import keyed_files, keyless_files, merge_plan
 from core.merge.conflict import Take
 from core.merge.keyless_files import _KeylessMerge, _Settled
 from core.merge.merge_plan import MergeVerdict
+from core.procedures import merge_sides
 from tests.property.test_merge_laws import (
     _BRANCHES,
     _BUCKETS,
@@ -95,6 +98,15 @@ _PICKED: Final[Steps] = [
     ("dev", "write", 0, 0),
     ("main", "merge", 0, 0),
 ]
+# What exp wrote came to both, is deleted on main, and exp is dropped.
+_TAKEN_IN_BY_BOTH: Final[Steps] = [
+    *((branch, "write", 0, 0) for branch in ("main", "dev", "exp")),
+    ("dev", "merge", 1, 0),
+    ("main", "merge", 1, 0),
+    ("exp", "drop", 0, 0),
+    ("main", "change", 4, 0),
+    ("main", "merge", 0, 0),
+]
 _REPLACED: Final[Steps] = [
     ("dev", "replace", 0, 0),
     ("main", "write", 1, 0),
@@ -117,6 +129,16 @@ class PickingWalk(KeylessWalk):
         for name in wrote["file_name"].to_pylist():
             self.seen[branch] |= self.rows[name]
         assert self.content(branch) == self.model(branch)
+
+
+@dataclass
+class ForgettingWalk(KeylessWalk):
+    """Loses branches too."""
+
+    def drop(self, branch: str, *_: int) -> None:
+        """Drop a branch as other software does; nothing is asked of it afterwards."""
+        (folder,) = self.root.rglob(f"branch-{branch}")
+        shutil.rmtree(folder)
 
 
 @dataclass
@@ -265,11 +287,18 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         _TWO_BASES,
     ),
     "files that were picked come again": (
-        keyless_files,
-        "held_files",
-        lambda _: set(),
+        merge_sides,
+        "taken_by_both",
+        lambda *_: fold_log(()),
         PickingWalk,
         _PICKED,
+    ),
+    "what both took in of a third branch comes again": (
+        merge_sides,
+        "taken_by_both",
+        lambda *_: fold_log(()),
+        ForgettingWalk,
+        _TAKEN_IN_BY_BOTH,
     ),
     "ranges of keys never overlap": (
         keyed_files,

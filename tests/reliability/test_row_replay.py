@@ -21,7 +21,7 @@ from core.diff.three_way import ThreeWay, Unresolved, settle
 from core.format.binary_row import EMPTY_ROW
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.policy import Policy
-from core.merge.row_work import RowScope, RowWork
+from core.merge.row_work import BucketFiles, RowScope, RowWork
 from core.spark.bucket_sides import BucketReader, units_of
 from core.spark.conform import conform
 from core.spark.data_files import WriteTarget, write_bucket
@@ -72,7 +72,8 @@ class History:
             scope=RowScope(
                 table="db.t",
                 schema=self.schema,
-                schemas=ThreeWay(base=schemas, ours=schemas, theirs=schemas),
+                ours_schemas=schemas,
+                theirs_schemas=schemas,
             ),
         )
         self._written = 0
@@ -98,7 +99,7 @@ class History:
         work = _work(MANIFEST_ENTRY.empty_table(), files, files)
         (unit,) = units_of(self.store, self.table, [work])
         keys = self.reader.ours_keys(unit)
-        rows = self.reader.rows(unit, keys).sides().ours
+        rows = self.reader.rows(unit, keys, Policy()).sides().ours
         return {row["id"]: (row["a"], row["b"]) for row in rows.to_pylist()}
 
     def merge(self, work: RowWork) -> pa.Table:
@@ -108,7 +109,7 @@ class History:
         task = MergeTask(reader=self.reader, policy=policy, target=self.target, writes=True)
         found = task.do(unit)
         assert from_bytes(found["conflicts"])["take"].null_count == 0
-        parts = [work.files.ours]
+        parts = [work.ours.entries]
         if work.theirs_changed is not None:
             parts.append(work.theirs_changed)
         if found["new_files"] is not None:
@@ -133,8 +134,9 @@ def _work(base: pa.Table, ours: pa.Table, theirs: pa.Table) -> RowWork:
     return RowWork(
         partition=EMPTY_ROW,
         bucket=0,
-        files=ThreeWay(base=base, ours=ours, theirs=theirs),
-        marks=ThreeWay(base=NO_INDEX_FILES, ours=NO_INDEX_FILES, theirs=NO_INDEX_FILES),
+        base=BucketFiles(entries=base, marks=NO_INDEX_FILES, by_target=True),
+        ours=BucketFiles(entries=ours, marks=NO_INDEX_FILES, by_target=True),
+        theirs=BucketFiles(entries=theirs, marks=NO_INDEX_FILES, by_target=False),
         ours_changed=changed[0],
         theirs_changed=changed[1],
     )

@@ -22,7 +22,7 @@ from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind
 from core.merge.policy import Policy
-from core.merge.row_work import Reconciled, RowScope, RowWork
+from core.merge.row_work import BucketFiles, Reconciled, RowScope, RowWork
 from core.spark.readers import read_table
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
@@ -102,11 +102,8 @@ class MergeBench:
         return RowScope(
             table="db.t",
             schema=ours.schema(),
-            schemas=ThreeWay(
-                base=on_main,
-                ours=on_main,
-                theirs={schema.id: schema for schema in theirs.schemas.all()},
-            ),
+            ours_schemas=on_main,
+            theirs_schemas={schema.id: schema for schema in theirs.schemas.all()},
         )
 
     def work(self, *, ours_gone: bool = False, theirs_gone: bool = False) -> list[RowWork]:
@@ -121,8 +118,9 @@ class MergeBench:
                 RowWork(
                     partition=place["partition"],
                     bucket=place["bucket"],
-                    files=ThreeWay(base=live[0], ours=live[1], theirs=live[2]),
-                    marks=ThreeWay(base=NO_INDEX_FILES, ours=NO_INDEX_FILES, theirs=NO_INDEX_FILES),
+                    base=BucketFiles(entries=live[0], marks=NO_INDEX_FILES, by_target=True),
+                    ours=BucketFiles(entries=live[1], marks=NO_INDEX_FILES, by_target=True),
+                    theirs=BucketFiles(entries=live[2], marks=NO_INDEX_FILES, by_target=False),
                     ours_changed=None if ours_gone else changed[0],
                     theirs_changed=None if theirs_gone else changed[1],
                 )
@@ -416,12 +414,12 @@ def test_columns_that_one_branch_added_are_found_by_their_id(
     numbers = {field.name: field.id for field in final.fields}
     theirs = {
         number: replace(schema, fields=tuple(replace(f, id=numbers[f.name]) for f in schema.fields))
-        for number, schema in scope.schemas.theirs.items()
+        for number, schema in scope.theirs_schemas.items()
     }
     scope = replace(
         scope,
         schema=final,
-        schemas=ThreeWay(base=scope.schemas.base, ours=scope.schemas.ours, theirs=theirs),
+        theirs_schemas=theirs,
     )
     found = bench.engine.reconcile(bench.table("main"), scope, bench.work(), Policy(), idle)
     assert verdicts(found) == {"both": 1}
@@ -480,7 +478,7 @@ def test_a_bucket_whose_readers_skip_level_0_is_written_anew(
     (work,) = bench.work(theirs_gone=True)
     found = bench.merge(theirs_gone=True)
     (message,) = found.messages
-    assert message.deleted_files.num_rows == work.files.ours.num_rows
+    assert message.deleted_files.num_rows == work.ours.entries.num_rows
     assert set(message.new_files["level"].to_pylist()) == {5}
     added = [(7, 7, "ours"), (8, 8, "theirs")]
     assert bench.rows("main") == [row_1, *BASE[1:], *added]
