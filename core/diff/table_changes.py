@@ -161,21 +161,28 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
     )
 
 
-def taken_by_both(ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
-    """What two sides took in of others, both of them: files that both got and gave up by that.
+def with_taken_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+    """Add to the log of the bases what two sides took in of others that tell nothing any more.
 
     A file is written once, so that both have it from one place. Both may have given up a file on
     their own: that counts only where both took in the same.
+
+    Args:
+        base: What is known of the bases; what it mentions is as it says.
+        ours: The target, from the root to its head.
+        theirs: The source.
     """
-    added = _added(ours) & _added(theirs)
     merged = [{step.merges: step for step in log.steps if step.merges} for log in (ours, theirs)]
-    removed = frozenset[str]().union(
+    given_up = frozenset[str]().union(
         *(
             merged[0][each].removed & merged[1][each].removed
             for each in merged[0].keys() & merged[1]
         )
     )
-    return LogicalLog(
+    known = frozenset[str]().union(*(step.added | step.removed for step in base.steps))
+    both_got = _ever_added(ours) & _ever_added(theirs)
+    added, removed = both_got - given_up - known, given_up - both_got - known
+    taken = LogicalLog(
         entries=files_in(added | removed, ours, theirs),
         added=added,
         removed=removed,
@@ -186,10 +193,11 @@ def taken_by_both(ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
         commits=frozenset(),
         masks={},
     )
+    return joined_logs(base, taken)
 
 
-def _added(log: LogicalLog) -> frozenset[str]:
-    """What a side ever got, as it was written."""
+def _ever_added(log: LogicalLog) -> frozenset[str]:
+    """What a side got, as it was written, whether it is still there or not."""
     return frozenset[str]().union(*(step.added for step in log.steps))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
-from core.diff.table_changes import changes_since, joined_logs, taken_by_both
+from core.diff.table_changes import changes_since, joined_logs, with_taken_by_both
 from core.diff.virtual_base import Base, all_bases, each_base
 from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
@@ -50,7 +50,7 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         if each.branch in (target.branch, source.branch):
             base = each.snapshot
             base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
-    base_log = joined_logs(base_log, taken_by_both(ours, theirs))
+    base_log = with_taken_by_both(base_log, ours, theirs)
     return MergeSides(
         table=target.identifier.table_name,
         base=base,

@@ -10,7 +10,6 @@ import pytest
 
 from core.diff import logical_log, table_changes
 from core.diff.file_masks import FileMask, masks_since
-from core.diff.logical_log import fold_log
 from core.errors import CommitConflict, Refused
 from core.merge import keyed_files, keyless_files, merge_plan
 from core.merge.conflict import Take
@@ -288,15 +287,15 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     ),
     "files that were picked come again": (
         merge_sides,
-        "taken_by_both",
-        lambda *_: fold_log(()),
+        "with_taken_by_both",
+        lambda base, *_: base,
         PickingWalk,
         _PICKED,
     ),
     "what both took in of a third branch comes again": (
         merge_sides,
-        "taken_by_both",
-        lambda *_: fold_log(()),
+        "with_taken_by_both",
+        lambda base, *_: base,
         ForgettingWalk,
         _TAKEN_IN_BY_BOTH,
     ),
