@@ -148,7 +148,9 @@ class WarmSession:
         stop: threading.Event,
         progress: Progress,
     ) -> None:
-        told: tuple[int, int | None] | None = None
+        # Short work may be done before anybody looks: whoever stops it is asked first.
+        told: tuple[int, int | None] = (0, None)
+        progress(*told)
         while not wait_for([future], timeout=_POLL_SECONDS).done:
             if stop.is_set():
                 raise cancelled()
