@@ -57,14 +57,19 @@ def make(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Callable[[s
         for branch, amounts in (("dev", _ON_DEV), ("main", _ON_MAIN)):
             for key, amount in amounts.items():
                 bench.insert(branch, key, amount=amount)
-            bench.call("fast_forward", branch=branch, target=f"copy-{branch}")
-            bench.rows[f"copy-{branch}"] = dict(bench.rows[branch])
+            _copy(bench, branch)
         merged = three_way(base, bench.rows["main"], bench.rows["dev"])
         bench.merge("copy-dev", "main", rows=merged)
         bench.merge("copy-main", "dev", rows=merged)
         return bench
 
     return crossed
+
+
+def _copy(bench: MergeBench, branch: str) -> None:
+    """Keep what a branch holds now, for the other side to merge later."""
+    bench.call("fast_forward", branch=branch, target=f"copy-{branch}")
+    bench.rows[f"copy-{branch}"] = dict(bench.rows[branch])
 
 
 def _change(bench: MergeBench, branch: str, amounts: Mapping[int, int | None]) -> None:
@@ -121,13 +126,11 @@ def test_a_row_that_both_settled_in_their_own_way_is_not_guessed(
         bench.branch(branch)
     for branch, amount in (("dev", 5), ("main", 6)):
         bench.insert(branch, 2, amount=amount)
-        bench.call("fast_forward", branch=branch, target=f"copy-{branch}")
-        bench.rows[f"copy-{branch}"] = dict(bench.rows[branch])
+        _copy(bench, branch)
     ours = "version: 1\ntables: {'*': {take: ours}}"
     for source, target in (("copy-dev", "main"), ("copy-main", "dev")):
         bench.call("merge_branch", branch=source, target=target, policy=ours)
     bench.check(others=False)
-    before = bench.files()
     bench.insert("dev", 9, amount=8)
     bench.insert("main", 2, amount=7)
     before = bench.files()

@@ -256,20 +256,22 @@ def test_a_row_that_was_changed_is_a_conflict_with_those_that_are_hidden_beside_
 def _joins(bench: MergeBench, base: Rows) -> Receipt:
     """Merge, writing a file again, and have Java read what is left."""
     assert bench.plan(isolation=Isolation.SNAPSHOT).cost.files_joined
-    merged = three_way(base, bench.rows["main"], bench.rows["dev"])
-    receipt = bench.merge(rows=merged, isolation=Isolation.SNAPSHOT)
-    bench.check(others=False)
-    return receipt
+    return _merged(bench, base)
 
 
 def _merges(bench: MergeBench, base: Rows) -> Receipt:
     """Merge, and have Java read what is left; `base` is what the source held at the merge base."""
-    merged = three_way(base, bench.rows["main"], bench.rows["dev"])
     before = _data_files(bench)
-    receipt = bench.merge(rows=merged, isolation=Isolation.SNAPSHOT)
-    bench.check(others=False)
+    receipt = _merged(bench, base)
     if "write-only" in bench.table().schemas()[-1]["options"]:
         assert _data_files(bench) == before
+    return receipt
+
+
+def _merged(bench: MergeBench, base: Rows) -> Receipt:
+    merged = three_way(base, bench.rows["main"], bench.rows["dev"])
+    receipt = bench.merge(rows=merged, isolation=Isolation.SNAPSHOT)
+    bench.check(others=False)
     return receipt
 
 
