@@ -1,4 +1,4 @@
-"""The best common ancestor of two heads, over snapshots, forks and merges."""
+"""The best common ancestors of two heads, over snapshots, forks and merges."""
 
 from core.diff.lineage import Lineage, Lists
 from core.format.snapshot import SnapshotIdentity
@@ -26,15 +26,3 @@ def best_common_ancestors(
         best.append(each)
         covered |= below
     return tuple(best)
-
-
-def merge_base(
-    lineage: Lineage, ours: SnapshotIdentity, theirs: SnapshotIdentity
-) -> SnapshotIdentity | None:
-    """The snapshot that a three-way comparison starts from, None without a common history.
-
-    A merged source is an ancestor of the target, so the next merge starts there. Of several best
-    ancestors this is the one nearest to `theirs`.
-    """
-    found = best_common_ancestors(lineage, ours, theirs)
-    return found[0] if found else None

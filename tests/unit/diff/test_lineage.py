@@ -7,15 +7,25 @@ import pytest
 from core.diff.lineage import (
     MERGE_SOURCE_IDENTITY,
     Confidence,
+    Lineage,
     best_forks,
     build_lineage,
     infer_forks,
     merge_source,
 )
-from core.diff.merge_base import best_common_ancestors, merge_base
+from core.diff.merge_base import best_common_ancestors
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import identity_to
+from core.format.snapshot import SnapshotIdentity
 from tests.unit.diff.histories import snapshot, trace
+
+
+def merge_base(
+    lineage: Lineage, ours: SnapshotIdentity, theirs: SnapshotIdentity
+) -> SnapshotIdentity | None:
+    """The best common ancestor nearest to theirs."""
+    return next(iter(best_common_ancestors(lineage, ours, theirs)), None)
+
 
 MAIN = trace("main", "m1 m2 m3 m4", tags="m2")
 
