@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
+
+from tests.browser.script_runs import ScriptRuns
 
 SIZES = ((1440, 900), (1024, 768))
 _JOB_MILLIS = 240_000
@@ -23,6 +26,7 @@ class Visit:
     def __init__(self, context: BrowserContext, url: str) -> None:
         self.page: Page = context.new_page()
         self.page.set_default_timeout(_SETTLE_MILLIS)
+        self._runs = ScriptRuns(self.page)
         self._url = url
         self.problems: list[str] = []
         self._probed = False
@@ -36,7 +40,15 @@ class Visit:
         return self.settle()
 
     def settle(self) -> Visit:
-        """Wait until the script has run and nothing is a placeholder any more."""
+        """Wait until the script has run and nothing is a placeholder any more.
+
+        What was clicked or typed before is answered then.
+        """
+        self.keeps_up()
+        end = time.monotonic() + _SETTLE_MILLIS / 1_000
+        while not self._runs.are_done:
+            assert time.monotonic() < end, "the script does not end"
+            self.page.wait_for_timeout(10)
         self.page.wait_for_selector(
             '[data-testid="stApp"][data-test-script-state="notRunning"]', state="attached"
         )
@@ -56,8 +68,9 @@ class Visit:
         Keys come faster than from any person: one that arrives before the page was drawn with what
         the last one did is answered as if that had not been.
         """
-        self.page.evaluate(
-            "() => new Promise(done => requestIdleCallback(() => requestAnimationFrame(done)))"
+        self.page.wait_for_function(
+            """() => new Promise(done =>
+                requestIdleCallback(() => requestAnimationFrame(() => done(true))))"""
         )
 
     def leave(self) -> None:
@@ -108,7 +121,7 @@ class Visit:
 
     def pick_rule(self, label: str, choice: str) -> Visit:
         """Choose in a select box of the form for rules of conflicts."""
-        box = self.page.locator(".st-key-filters-rule").get_by_label(label, exact=True)
+        box = self.settle().page.locator(".st-key-filters-rule").get_by_label(label, exact=True)
         box.click()
         box.fill(choice)
         self.page.get_by_role("option", name=choice, exact=True).click()

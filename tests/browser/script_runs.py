@@ -1,0 +1,46 @@
+"""What a tab asked of the script and whether it was answered, as its websocket tells."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, WebSocket
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+# What draws a page may be megabytes; what starts and ends a run never is.
+_LONGEST_SIGNAL = 100_000
+
+
+class ScriptRuns:
+    """The runs of the script that one tab asked for.
+
+    The page says "not running" until the run that a click asks for has reached the browser, so
+    that to look at the page alone takes the old one for the new.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._asked = False
+        self._running = False
+        page.on("websocket", self._connect)
+
+    @property
+    def are_done(self) -> bool:
+        """Whether the last run that was asked for has begun and ended."""
+        return not self._asked and not self._running
+
+    def _connect(self, socket: WebSocket) -> None:
+        self._running = False
+        socket.on("framesent", self._send)
+        socket.on("framereceived", self._receive)
+
+    def _send(self, frame: bytes | str) -> None:
+        if isinstance(frame, bytes) and BackMsg.FromString(frame).HasField("rerun_script"):
+            self._asked = True
+
+    def _receive(self, frame: bytes | str) -> None:
+        if isinstance(frame, str) or len(frame) > _LONGEST_SIGNAL:
+            return
+        message = ForwardMsg.FromString(frame)
+        if message.HasField("new_session"):
+            self._asked, self._running = False, True
+        elif message.HasField("script_finished"):
+            self._running = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
