@@ -74,7 +74,7 @@ def bounds_reasons(plan: MergePlan, schema: TableSchema | None) -> tuple[str, ..
     if plan.cost.buckets_to_compare:
         return ("Only rows tell what comes from the buckets to compare: a job reads them.",)
     if plan.cost.files_joined:
-        return ("Only rows tell which of a file both sides deleted: they are read in the run.",)
+        return ("Only rows tell which of a file both sides touched: they are read in the run.",)
     if schema is not None and schema.primary_keys:
         return ("Why bounds: the rows are those of the files, and one key may have several.",)
     return ()

@@ -224,7 +224,7 @@ def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[s
                 "Nothing collides: files move, no row is read or written."
                 if not plan.cost.files_joined
                 else f"Nothing collides: {plural(plan.cost.files_joined, 'file')} of which both "
-                "sides deleted rows will be written again; the others move.",
+                "sides touched rows will be written again; the others move.",
             )
         case MergeVerdict.UNDECIDED:
             number = plan.cost.buckets_to_compare

@@ -183,7 +183,7 @@ class Landing:
         return commit_id.find_in(snapshots_since(self._table, seen_id, head))
 
     def _check_guard(self, guard: SnapshotIdentity | None, head: Snapshot | None) -> None:
-        if guard is None or (NO_SNAPSHOT if head is None else head.identity).same_as(guard):
+        if guard is None or _is_at(guard, head):
             return
         where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
         raise CommitConflict(
@@ -194,9 +194,16 @@ class Landing:
         )
 
 
+def _is_at(guard: SnapshotIdentity, head: Snapshot | None) -> bool:
+    return (NO_SNAPSHOT if head is None else head.identity).same_as(guard)
+
+
 def _shows_in(head: Snapshot | None, request: Request, live: LiveView) -> bool:
     """Whether what a commit changes shows in a head, whoever's snapshot that is."""
-    return head is not None and _is_in_effect(request.plan(head, live), live.at(head))
+    if head is None or (request.guard is not None and _is_at(request.guard, head)):
+        # On top of what was asked for nothing of it stands, and no live file has to be read.
+        return False
+    return _is_in_effect(request.plan(head, live), live.at(head))
 
 
 def _is_in_effect(changes: Changes, live: pa.Table) -> bool:

@@ -50,6 +50,7 @@ class RowCommit:
         expected_head: The only head that this may stand on; None where any will do.
         read_at, has_strays: As for `PreparedRows`.
         summary: Figures of the write that are to be remembered.
+        properties: Of the snapshot.
     """
 
     messages: tuple[CommitMessage, ...]
@@ -59,6 +60,7 @@ class RowCommit:
     read_at: ReadAt | None = None
     has_strays: bool = False
     summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_json(self, seen_id: int) -> str:
         """Encode for the journal, with the head before the first try."""
@@ -72,6 +74,7 @@ class RowCommit:
                     "expectedHead": identity_to(self.expected_head),
                     "readAt": None if self.read_at is None else self.read_at.to_json(),
                     "summary": dict(self.summary),
+                    "properties": dict(self.properties),
                     "seenId": seen_id,
                 }
             )
@@ -90,6 +93,7 @@ class RowCommit:
             expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
             read_at=None if read_at is None else ReadAt.from_json(JsonObject(read_at, raw.what)),
             summary=raw.find("summary", dict) or {},
+            properties=raw.find("properties", dict) or {},
         )
         return commit, raw.get("seenId", int)
 
@@ -127,6 +131,7 @@ def land(
             commit.messages,
             user=intent.actor,
             identifier=identifier,
+            properties=commit.properties,
             partitions=commit.partitions,
             expected_head=commit.expected_head,
             seen_id=seen_id,
@@ -136,6 +141,7 @@ def land(
         commit.messages,
         user=intent.actor,
         identifier=identifier,
+        properties=commit.properties,
         expected_head=commit.expected_head,
         seen_id=seen_id,
         since_id=since_id,

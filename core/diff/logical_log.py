@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
-from core.diff.lineage import MERGE_COMPLETE, merge_source
+from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
@@ -24,7 +24,7 @@ from core.format.snapshot import CommitKind, Snapshot
 Place = tuple[bytes, int]
 """An encoded partition and a bucket."""
 
-# What a release that records it says a commit did [Paimon Snapshot.Operation, from 2.0].
+# What a commit says it did [Paimon Snapshot.Operation, from 2.0; ours in a property].
 _RECORDED: Final[Mapping[str, TableOperation]] = {
     "WRITE": TableOperation.INSERT,
     "OVERWRITE": TableOperation.OVERWRITE,
@@ -33,6 +33,8 @@ _RECORDED: Final[Mapping[str, TableOperation]] = {
     "UPDATE": TableOperation.UPDATE,
     "MERGE": TableOperation.UPDATE,
 }
+# Each row that these wrote stands for one that they took away, or was kept.
+_PURE: Final = frozenset({"UPDATE", "DELETE"})
 # A file that was copied for another branch to have it of its own holds the same rows.
 _COPY_MARK: Final = r"-of-[0-9a-f]{8}"
 
@@ -67,6 +69,7 @@ class Step:
         is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
             files that it wrote; else one side's version was chosen.
         is_inferred: Whether the kind was concluded from the files, as no release recorded it.
+        is_pure: Whether it was recorded that no rows came besides new versions of those that went.
     """
 
     commit: str
@@ -78,6 +81,7 @@ class Step:
     merges: str | None
     is_complete: bool
     is_inferred: bool
+    is_pure: bool = False
 
     @property
     def partitions(self) -> frozenset[bytes]:
@@ -256,8 +260,8 @@ class _Fold:
             places.add(key[:2])
         operation, is_inferred = _operation(delta, entries, masked)
         source = merge_source(delta.snapshot)
-        if source is not None and operation is TableOperation.OVERWRITE:
-            # A merge may give up a partition's files for those from before their compaction.
+        if OPERATION in delta.snapshot.properties and operation is TableOperation.OVERWRITE:
+            # Which gives up a partition's files for earlier ones: what else came there stays.
             operation = TableOperation.UPDATE
         self.steps.append(
             Step(
@@ -270,6 +274,7 @@ class _Fold:
                 merges=None if source is None else source.manifest_lists[1],
                 is_complete=MERGE_COMPLETE in delta.snapshot.properties,
                 is_inferred=is_inferred,
+                is_pure=_recorded(delta.snapshot) in _PURE,
             )
         )
 
@@ -363,6 +368,10 @@ def _first_of_each(entries: pa.Table) -> pa.Table:
     return entries.take(pa.array(sorted(first.values()), pa.int64()))
 
 
+def _recorded(snapshot: Snapshot) -> str | None:
+    return snapshot.operation or snapshot.properties.get(ROW_OPERATION)
+
+
 def _operation(
     delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]
 ) -> tuple[TableOperation, bool]:
@@ -376,7 +385,7 @@ def _operation(
         entries: Of its delta manifests.
         masked: The files that stay and of which it hid rows or showed them again.
     """
-    recorded = _RECORDED.get(delta.snapshot.operation or "")
+    recorded = _RECORDED.get(_recorded(delta.snapshot) or "")
     if recorded is not None:
         return recorded, False
     rows = pc.fill_null(entries["row_count"], 0)

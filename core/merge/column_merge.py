@@ -402,8 +402,8 @@ def find_gaps(
                 _NO_NULLS,
                 name,
                 told,
-                f"The {who} wrote rows without {name!r}, which forbids null. Give it a default or "
-                "allow null.",
+                f"The {who} wrote rows that may have no {name!r}, which forbids null. Allow null "
+                "in it, then merge.",
             )
         inner = [
             _inner_rows(each, name) for each in (field, ours.get(field.id), theirs.get(field.id))

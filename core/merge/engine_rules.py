@@ -18,6 +18,8 @@ from core.errors import InvalidInput
 from core.format import options as table_options
 from core.format.table_schema import TableSchema
 
+_REMOVES: Final = "aggregation.remove-record-on-delete"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRules:
@@ -28,11 +30,13 @@ class EngineRules:
         adds_columns: Whether a row that is not there counts as one of nulls, which both sides may
             have filled in part.
         functions: The columns whose changes commute, with their aggregate function.
+        starts_anew: Whether what comes after a deletion is added to the row that it wrote.
     """
 
     keeps_ours: bool
     adds_columns: bool
     functions: Mapping[str, str]
+    starts_anew: bool
 
     @classmethod
     def of(cls, schema: TableSchema) -> "EngineRules":
@@ -47,6 +51,8 @@ class EngineRules:
             keeps_ours=engine == "first-row",
             adds_columns=engine in {"partial-update", "aggregation"},
             functions=MappingProxyType({k: v for k, v in named.items() if v in _COMBINE}),
+            starts_anew=engine == "aggregation"
+            and schema.options.get(_REMOVES, "false").lower() == "true",
         )
 
     def combine(self, column: str, sides: ThreeWay[pa.Array]) -> pa.Array:

@@ -35,7 +35,13 @@ class Strategy(StrEnum):
 
 
 class Knowledge(StrEnum):
-    """What settled a question, from the cheapest on."""
+    """What settles a question, from the cheapest on.
+
+    Attributes:
+        MANIFESTS: Counts, key ranges and statistics.
+        KEYS: The key columns of the changed files; rows are read of keys that both sides changed.
+        ROWS: All columns of the changed files.
+    """
 
     MANIFESTS = "manifests"
     KEYS = "keys"

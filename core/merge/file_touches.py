@@ -20,12 +20,14 @@ class FileTouch:
         files: The files that they touched, or of which these had been made since the base.
         added: Identities of the files that they wrote, also of those that were written again.
         is_gone: Whether the file was given up; else rows of it are hidden or shown again.
+        is_pure: Whether it was recorded that no rows came besides new versions of those that went.
     """
 
     operation: TableOperation
     files: frozenset[MaskKey]
     added: frozenset[str]
     is_gone: bool
+    is_pure: bool = False
 
     @property
     def is_alone(self) -> bool:
@@ -138,12 +140,14 @@ def _touch(
         files=frozenset(files),
         added=frozenset(added),
         is_gone=is_gone,
+        is_pure=bool(steps) and all(step.is_pure for step, _ in steps),
     )
 
 
 def _operation(operations: Iterable[TableOperation], *, is_gone: bool) -> TableOperation:
-    *earlier, last = operations or (TableOperation.UPDATE,)
-    # Where a partition was replaced, all that was done to its files before went with them.
-    if not earlier or (is_gone and last is TableOperation.OVERWRITE):
-        return last
-    return last if set(earlier) == {last} else TableOperation.UPDATE
+    found = set(operations)
+    # Where a partition was replaced, all that was done to its files before went with them, and
+    # what was done since was done to others.
+    if is_gone and TableOperation.OVERWRITE in found:
+        return TableOperation.OVERWRITE
+    return found.pop() if len(found) == 1 else TableOperation.UPDATE

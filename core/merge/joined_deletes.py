@@ -2,12 +2,15 @@
 
 A side may have hidden its rows instead. Rows without a key are told by their values and counted. Of
 a row of the base is kept what both sides kept, of a row that a side inserted since what that side
-kept. A row that a side wrote without having it before is no deletion, and nothing is joined.
+kept. The target may have updated rows besides: one that the source deleted is gone, with what the
+target made of it. Where nothing tells what was made of it, and where the source did more than
+delete, nothing is joined.
 """
 
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +25,22 @@ from core.merge.conflict import Take
 from core.merge.file_touches import FileTouch
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
+Ids: TypeAlias = npt.NDArray[np.int64]
 
 HeldFiles: TypeAlias = Mapping[str, HiddenRows | None]
 """Files by identity, with what is hidden of them; None where all sides hide the same."""
+
+
+class Update(StrEnum):
+    """What is known of commits that updated rows.
+
+    Attributes:
+        PURE: It was recorded that each row that they wrote stands for one that they took away.
+        INFERRED: They may have inserted rows besides.
+    """
+
+    PURE = "pure"
+    INFERRED = "inferred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +54,7 @@ class JoinedDeletes:
         inserted: Of files that the target and the source inserted since the base, and wrote again
             together with some of the base.
         take: What was chosen for files that a side changed otherwise.
+        update: What is known of an update of the target; None where it only deleted.
     """
 
     place: Place
@@ -46,6 +63,12 @@ class JoinedDeletes:
     held: ThreeWay[HeldFiles]
     inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None = None
+    update: Update | None = None
+
+    @property
+    def file_count(self) -> int:
+        """How many files are looked into: of the target, or of the base where it gave all up."""
+        return len(self.held.ours or self.held.base)
 
     @property
     def rows_left(self) -> int:
@@ -69,7 +92,12 @@ class JoinedDeletes:
             )
             for side in (self.held.base, self.held.ours, self.held.theirs)
         )
-        return [str(self.take), *held, *(" ".join(sorted(side)) for side in self.inserted)]
+        return [
+            str(self.take),
+            *([str(self.update)] if self.update else []),
+            *held,
+            *(" ".join(sorted(side)) for side in self.inserted),
+        ]
 
     @property
     def base_names(self) -> list[str]:
@@ -134,6 +162,7 @@ def join_deletes(
     theirs: TouchedFiles,
     hidden: Mapping[str, ThreeWay[HiddenRows]],
     take: Take | None,
+    update: Update | None = None,
 ) -> JoinedDeletes:
     """Join what both sides did in a group of files of one bucket.
 
@@ -144,6 +173,7 @@ def join_deletes(
         theirs: What the source did there.
         hidden: What each side hides of files of which any of them hid rows, by identity.
         take: What was chosen for files that a side changed otherwise.
+        update: What is known of an update of the target; None where it only deleted.
     """
     base = ours.removed | theirs.removed
     by_us = ours.made | (base - ours.removed)
@@ -161,20 +191,39 @@ def join_deletes(
         ),
         inserted=(ours.inserted, theirs.inserted),
         take=take,
+        update=update,
     )
 
 
+class Kept(NamedTuple):
+    """What is left of rows that both sides touched.
+
+    Attributes:
+        stay: Which rows of the target stay.
+        come: Which rows of the source come to them.
+        beaten: Rows that the target wrote in place of ones that the source deleted.
+    """
+
+    stay: Bools
+    come: Bools
+    beaten: int
+
+
 def kept_by_both(
-    rows: ThreeWay[pa.ChunkedArray], inserted: tuple[pa.ChunkedArray, pa.ChunkedArray]
-) -> tuple[Bools, Bools] | None:
-    """Return which rows of the target stay, and which of the source come to them.
+    rows: ThreeWay[pa.ChunkedArray],
+    inserted: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    update: Update | None = None,
+) -> Kept | None:
+    """Return what is left of rows that are told by their values.
 
     Args:
         rows: The rows of each side as bytes that are equal where the rows are.
         inserted: Rows that the target and the source had besides those of the base.
+        update: What is known of an update of the target.
 
     Returns:
-        None where a side holds a row more often than it had it: it did more than delete.
+        None where a side holds a row more often than it had it, as it did more than delete: of the
+        target only where nothing tells which of these stand for rows that the source deleted.
     """
     sides = (rows.base, rows.ours, rows.theirs, *inserted)
     whole = pa.chunked_array([chunk for side in sides for chunk in side.chunks], pa.large_binary())
@@ -187,13 +236,64 @@ def kept_by_both(
     base, ours, theirs, ours_new, theirs_new = (
         np.bincount(each, minlength=kinds) for each in of_side
     )
-    if (ours > base + ours_new).any() or (theirs > base + theirs_new).any():
+    if (theirs > base + theirs_new).any():
         return None
+    had = base + ours_new
+    written = ours - np.minimum(ours, had)
     # Equal rows of the base and of an insert cannot be told apart: those of the base stay first.
     of_base = np.minimum(base, ours), np.minimum(base, theirs)
-    stay = np.minimum(*of_base) + ours - of_base[0]
+    beaten = 0
+    if written.any():
+        changed, gone = base - of_base[0], base - of_base[1]
+        least, most = np.maximum(0, changed + gone - base), np.minimum(changed, gone)
+        replaced = (had + written - ours).sum()
+        is_all = update is Update.PURE and most.sum() == replaced == written.sum()
+        if update is None or (least != most).any() or (most.any() and not is_all):
+            return None
+        beaten = int(written.sum()) if most.any() else 0
+    stay = np.minimum(*of_base) + ours - of_base[0] - (written if beaten else 0)
     come = theirs - of_base[1]
-    return _rank(of_side[1]) < stay[of_side[1]], _rank(of_side[2]) < come[of_side[2]]
+    return Kept(
+        stay=_rank(of_side[1]) < stay[of_side[1]],
+        come=_rank(of_side[2]) < come[of_side[2]],
+        beaten=beaten,
+    )
+
+
+def kept_by_ids(
+    ids: ThreeWay[Ids], inserted: tuple[Ids, Ids], rows: ThreeWay[pa.ChunkedArray]
+) -> Kept | None:
+    """Return what is left of rows that have ids, which an update keeps.
+
+    Args:
+        ids: Of the rows of each side.
+        inserted: Of rows that the target and the source had besides those of the base.
+        rows: The rows of each side as bytes, in the order of `ids`.
+
+    Returns:
+        None where a side holds ids that it never had, which a writer gave anew, or where the source
+        did more than delete.
+    """
+    is_known = all(
+        np.isin(held, np.concatenate([ids.base, new])).all()
+        for held, new in zip((ids.ours, ids.theirs), inserted, strict=True)
+    )
+    order = np.argsort(ids.base, kind="stable")
+
+    def updated(side: Ids, held: pa.ChunkedArray) -> Bools:
+        """Which rows the base has with other values."""
+        is_old = np.isin(side, ids.base)
+        then = order[np.searchsorted(ids.base, side[is_old], sorter=order)]
+        differs = pc.not_equal(rows.base.take(pa.array(then)), held.filter(pa.array(is_old)))
+        found = np.zeros(len(side), dtype=np.bool_)
+        found[is_old] = differs.to_numpy()
+        return found
+
+    if not is_known or updated(ids.theirs, rows.theirs).any():
+        return None
+    stay = np.isin(ids.ours, np.setdiff1d(ids.base, ids.theirs), invert=True)
+    come = np.isin(ids.theirs, ids.base, invert=True)
+    return Kept(stay=stay, come=come, beaten=int(updated(ids.ours, rows.ours)[~stay].sum()))
 
 
 def _rank(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

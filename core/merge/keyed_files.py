@@ -15,7 +15,15 @@ from core.diff.table_changes import TableChanges, by_place, files_in
 from core.errors import ErrorKind
 from core.format.binary_row import decode_row
 from core.format.table_schema import BucketMode, TableSchema
-from core.merge.file_moves import Block, BucketMove, FileMoves, Findings, Naming, Strategy
+from core.merge.file_moves import (
+    Block,
+    BucketMove,
+    FileMoves,
+    Findings,
+    Knowledge,
+    Naming,
+    Strategy,
+)
 
 
 def merge_keyed_files(
@@ -59,7 +67,8 @@ def merge_keyed_files(
             moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
         elif not shows_level_0:
             row_places.append(place)
-            moves.append(BucketMove(place=place, strategy=Strategy.REWRITE))
+            rewrite = BucketMove(place=place, strategy=Strategy.REWRITE, knowledge=Knowledge.ROWS)
+            moves.append(rewrite)
         elif is_appended and not _overlap(files, mine, schema):
             # Of keys that ours has not touched, it holds what the base does.
             add |= identities
@@ -67,7 +76,8 @@ def merge_keyed_files(
         else:
             row_places.append(place)
             replays |= identities if is_appended else set()
-            moves.append(BucketMove(place=place, strategy=Strategy.DELTA))
+            delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.KEYS)
+            moves.append(delta)
     return FileMoves(
         add=theirs.files(add - ours.log.arrived),
         restore=ours.files(restore),

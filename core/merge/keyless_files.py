@@ -5,10 +5,10 @@ where the target has compacted it in the meantime: then the compaction is taken 
 no row to be read.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 from core.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from core.diff.history_move import count
@@ -38,9 +38,7 @@ from core.merge.file_touches import (
     ways_to_settle,
     winner,
 )
-from core.merge.joined_deletes import JoinedDeletes, join_deletes, touched_files
-
-_REWRITES: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
+from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touched_files
 
 
 def merge_keyless_files(
@@ -68,7 +66,8 @@ class _Settled:
         from_theirs, from_ours: Files that must not stay, by identity.
         dropped: Files that stay, or are gone, as the target left them.
         taken: Files of which is hidden what the source hides.
-        joins: Files of which both deleted rows, and that one wrote again.
+        joins: Files of which both deleted rows, or the target updated some, and that one wrote
+            again.
         is_chosen: Whether the target's version of rows stands that the source wrote as well.
     """
 
@@ -113,7 +112,7 @@ class _KeylessMerge:
 
     def result(self) -> FileMoves:
         ours, theirs = self._ours, self._theirs
-        self._check_inserts()
+        self._check_cells()
         settled = self._both_touched()
         dropped_ours = settled.from_ours | self._overwritten()
         incoming = theirs.added - settled.from_theirs
@@ -147,66 +146,83 @@ class _KeylessMerge:
             notes=tuple(self._found.notes),
         )
 
-    def _check_inserts(self) -> None:
+    def _check_cells(self) -> None:
+        """Operations that never both stand, whichever files they touched."""
+        for cell in self._cells.values():
+            if cell.rule is Rule.CONFLICT and cell.settle_with:
+                self._check_inserts(cell)
+            elif cell.rule is Rule.CONFLICT:
+                self._conflict(cell, ConflictKind.FILE_RULE, None, ())
+
+    def _check_inserts(self, cell: Cell[TableOperation]) -> None:
         """A delete or update that is replayed could hit rows that the target inserted."""
-        inserted = _partitions(self._ours, {TableOperation.INSERT})
-        for operation in sorted(_REWRITES):
-            cell = self._cells.get((operation, TableOperation.INSERT))
-            if cell is None or self._rules.isolation is Isolation.SNAPSHOT:
-                continue
-            changed = _partitions(self._theirs, {operation})
-            if self._rules.scope is InsertScope.TABLE:
-                self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with)
-                continue
-            for partition in sorted(changed & inserted):
-                self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
+        if self._rules.isolation is Isolation.SNAPSHOT:
+            return
+        if self._rules.scope is InsertScope.TABLE:
+            self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with)
+            return
+        inserted = _partitions(self._ours, {cell.ours})
+        for partition in sorted(_partitions(self._theirs, {cell.theirs}) & inserted):
+            self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
 
     def _both_touched(self) -> "_Settled":
         """Files that both sides touched: what of either side must not stay."""
         settled = _Settled()
         left_of, right_of = (touches_of(side, self._keys) for side in (self._theirs, self._ours))
-        deleted: set[MaskKey] = set()
+        joined: set[MaskKey] = set()
+        dropped = Counter[bytes]()
         ours_gone = {key for key, each in right_of.items() if each.is_gone}
         for key in sorted(left_of.keys() & right_of.keys()):
             left, right = left_of[key], right_of[key]
             if left.operation is TableOperation.OVERWRITE:
                 continue  # what the target made of it goes with the partition
             cell = self._cells.get((left.operation, right.operation))
-            rule = Rule.A3 if cell is None else cell.rule
+            rule = self._rule_of(cell, key, left, right)
             if rule in (Rule.A4, Rule.A5) and (left.files <= ours_gone or not left.added):
                 settled.take_ours(key, left)
                 settled.is_chosen = True
-                self._note(
-                    "The target overwrote rows that the source had changed in "
-                    f"{self._naming.partition(key[0])}: they stay overwritten."
-                )
+                dropped[key[0]] += 1
             elif self._both_hold(rule, key, left, right):
                 continue
-            elif rule is Rule.A2 and _is_written(left, right):
-                deleted.add(key)
+            elif self._is_joined(rule, left, right):
+                joined.add(key)
             else:
-                self._settle(settled, cell, key, (left, right))
-        for files in touched_together(deleted, left_of, right_of):
-            if files & left_of.keys() & right_of.keys() <= deleted:
+                self._settle(settled, cell, rule, key, (left, right))
+        self._tell_dropped(dropped)
+        for files in touched_together(joined, left_of, right_of):
+            if files & left_of.keys() & right_of.keys() <= joined:
                 self._join(settled, files, left_of, right_of)
             else:
-                for key in sorted(files & deleted):
-                    cell = self._cells.get((left_of[key].operation, right_of[key].operation))
-                    self._settle(settled, cell, key, (left_of[key], right_of[key]))
+                for key in sorted(files & joined):
+                    left, right = left_of[key], right_of[key]
+                    cell = self._cells.get((left.operation, right.operation))
+                    rule = self._rule_of(cell, key, left, right)
+                    self._settle(settled, cell, rule, key, (left, right))
         settled.from_theirs &= self._theirs.added
         settled.from_ours &= self._ours.added
         return settled
+
+    def _rule_of(
+        self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
+    ) -> Rule:
+        """What holds where both touched a file."""
+        if cell is None:
+            return Rule.A3
+        # Rows that one side shows again would go with the file that the other gave up.
+        shown = (each.masks[key].shown for each in (self._ours, self._theirs) if key in each.masks)
+        is_open = cell.rule is Rule.A2 and (left.is_gone or right.is_gone) and any(shown)
+        return Rule.A1 if is_open else cell.rule
 
     def _settle(
         self,
         settled: _Settled,
         cell: Cell[TableOperation] | None,
+        rule: Rule,
         key: MaskKey,
         touches: tuple[FileTouch, FileTouch],
     ) -> None:
         """Let the touch of one file stay alone, of source or target, or find that it is open."""
         left, right = touches
-        rule = Rule.A3 if cell is None else cell.rule
         wins = winner(rule, left, right, self._rules.takes(ConflictKind.FILE_RULE))
         if wins is Take.OURS:
             settled.take_ours(key, left)
@@ -224,7 +240,7 @@ class _KeylessMerge:
         left_of: Mapping[MaskKey, FileTouch],
         right_of: Mapping[MaskKey, FileTouch],
     ) -> None:
-        """Have files written again without the rows that either side deleted."""
+        """Have files written again without the rows that a side deleted."""
         take = self._rules.takes(ConflictKind.FILE_RULE)
         join = join_deletes(
             next(iter(files))[:2],
@@ -233,6 +249,7 @@ class _KeylessMerge:
             theirs=touched_files(files, self._theirs, left_of, self._keys),
             hidden=self._hidden_files,
             take=take,
+            update=_update_of([right_of[key] for key in sorted(files & right_of.keys())]),
         )
         settled.is_chosen |= take is not None
         settled.from_theirs |= join.held.theirs.keys()
@@ -253,6 +270,17 @@ class _KeylessMerge:
         # Of a row that both touched, the version that the target wrote could not be found.
         theirs, ours = self._theirs.masks[key], self._ours.masks[key]
         return theirs.hidden.isdisjoint(ours.hidden)
+
+    def _is_joined(self, rule: Rule, left: FileTouch, right: FileTouch) -> bool:
+        """Whether rows must tell what is left of a file: there may be more than a delete left."""
+        # Of a file that neither wrote again no log holds the entry.
+        if not (left.is_gone or right.is_gone):
+            return False
+        if rule is Rule.A2:
+            return bool(left.added or right.added)
+        # Of a row that both touched the delete wins; what was chosen in an earlier merge, and left
+        # no commit that tells of it, is open.
+        return rule is Rule.OK and not self._rules.strict and bool(right.files)
 
     def _changed_masks(
         self, settled: "_Settled", moved: Collection[str]
@@ -296,13 +324,25 @@ class _KeylessMerge:
             )
 
     def _tell_joined(self, joins: Collection[JoinedDeletes]) -> None:
-        files = sum(len(each.held.ours) for each in joins)
-        rows = sum(each.rows_deleted for each in joins)
-        if joins:
+        for what, are_updates in (
+            ("Both sides deleted rows of the same files", False),
+            ("The target updated rows of files of which the source deleted some", True),
+        ):
+            some = [each for each in joins if (each.update is not None) is are_updates]
+            if some:
+                files = sum(each.file_count for each in some)
+                rows = sum(each.rows_deleted for each in some)
+                self._note(
+                    f"{what}: what is left of {count(files, 'data file')} is written again, "
+                    f"without the {count(rows, 'row')} that the source deleted."
+                )
+
+    def _tell_dropped(self, dropped: Mapping[bytes, int]) -> None:
+        for partition, files in sorted(dropped.items()):
+            place = f" of {name}" if (name := self._naming.partition(partition)) else ""
             self._note(
-                f"Both sides deleted rows of the same files: {count(files, 'data file')} of the "
-                f"target are written again without the {count(rows, 'row')} that the source "
-                "deleted."
+                f"The target overwrote {count(files, 'data file')}{place} in which the source had "
+                "changed rows: these changes are dropped."
             )
 
     def _overwritten(self) -> set[str]:
@@ -396,9 +436,11 @@ class _KeylessMerge:
             self._found.notes.append(text)
 
 
-def _is_written(left: FileTouch, right: FileTouch) -> bool:
-    """Whether rows must tell what is left: files may hold more than what a delete left."""
-    return (left.is_gone or right.is_gone) and bool(left.added or right.added)
+def _update_of(touches: Collection[FileTouch]) -> Update | None:
+    """What is known of an update among what the target did to some files."""
+    if all(each.operation is not TableOperation.UPDATE for each in touches):
+        return None
+    return Update.PURE if all(each.is_pure for each in touches) else Update.INFERRED
 
 
 def _keys(side: TableChanges) -> dict[str, MaskKey]:

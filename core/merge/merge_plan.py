@@ -5,7 +5,8 @@ run can tell whether anything that a person agreed to has changed.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -26,7 +27,9 @@ from core.format.table_schema import TableSchema
 from core.merge.conflict import Conflict
 from core.merge.file_moves import (
     Block,
+    BucketMove,
     FileMoves,
+    Knowledge,
     MergeRules,
     Naming,
     Strategy,
@@ -61,6 +64,7 @@ class MergeSide:
     Attributes:
         schemas: All of the branch, by id.
         changes: What it did since the base.
+        lies_on: The branches that it was made from, which hold files of it too, and their schemas.
     """
 
     branch: str
@@ -68,6 +72,7 @@ class MergeSide:
     schema: TableSchema
     schemas: Mapping[int, TableSchema]
     changes: TableChanges
+    lies_on: Mapping[str, TableSchema] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +109,7 @@ class PlanCost:
     """How much a merge moves; sizes in bytes.
 
     Attributes:
-        files_joined: Files of the target whose rows are written again.
+        files_joined: Files whose rows are read, and those that are left of them written again.
         rows_added: Rows of the files that come, less those of the files that go; at least, where
             files are joined, as both sides may have deleted the same rows.
         bytes_to_copy: Of files that may not be shared by the branches.
@@ -131,6 +136,7 @@ class MergePlan:
         schema: The merged schema; None where the merge was not planned so far.
         source_schema_id: The newest schema of the source.
         shares_files: Whether the target may name the source's own files, or needs copies.
+        lies_on: The branches that the source was made from, whose commits come with it.
         notes: What a person should know, in sentences.
     """
 
@@ -149,6 +155,7 @@ class MergePlan:
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
     shares_files: bool = True
+    lies_on: tuple[str, ...] = ()
     cost: PlanCost = PlanCost()
     notes: tuple[str, ...] = ()
 
@@ -159,13 +166,28 @@ class MergePlan:
         return self.verdict in runs
 
     @property
+    def writes_rows(self) -> bool:
+        """Whether rows may have to be written, or the vectors that hide some."""
+        moves = self.moves
+        if moves is None or self.ours is None:
+            return False
+        # Where files go, so do the vectors that they have.
+        loses_masks = moves.remove.num_rows > 0 and self.ours.index_manifest is not None
+        return bool(moves.row_places or moves.masks or moves.joins or loses_masks)
+
+    @property
     def strategies(self) -> dict[str, int]:
         """How many buckets go each way."""
-        moves = () if self.moves is None else self.moves.buckets
-        counts = dict.fromkeys(Strategy, 0)
-        for move in moves:
-            counts[move.strategy] += 1
-        return {str(strategy): count for strategy, count in counts.items() if count}
+        return _counted(Strategy, (move.strategy for move in self._buckets))
+
+    @property
+    def known_by(self) -> dict[str, int]:
+        """Of how many buckets each level of knowledge decides."""
+        return _counted(Knowledge, (move.knowledge for move in self._buckets))
+
+    @property
+    def _buckets(self) -> tuple[BucketMove, ...]:
+        return () if self.moves is None else self.moves.buckets
 
     def to_object(self) -> dict[str, object]:
         """Return the plan as JSON values, as the command line prints it."""
@@ -183,6 +205,7 @@ class MergePlan:
                     "verdict": str(self.verdict),
                     "schema": _schema_object(self.schema),
                     "strategies": self.strategies,
+                    "known_by": self.known_by,
                     "files_added": self.cost.files_added,
                     "files_deleted": self.cost.files_removed,
                     "files_restored": self.cost.files_restored,
@@ -217,7 +240,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
-    shares = _is_managed(ours.schema) and _is_managed(theirs.schema)
+    shares = all(map(_is_managed, (ours.schema, theirs.schema, *theirs.lies_on.values())))
     plan = MergePlan(
         id="",
         table=sides.table,
@@ -234,6 +257,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         conflicts=conflicts,
         blocks=blocks,
         shares_files=shares,
+        lies_on=tuple(theirs.lies_on),
         cost=_cost(moves, shares_files=shares),
         notes=(*schema.notes, *moves.notes, *_notes(sides, moves, shares_files=shares)),
     )
@@ -281,7 +305,7 @@ def _verdict(
         return MergeVerdict.REFUSED
     if conflicts:
         return MergeVerdict.CONFLICTS
-    if theirs.is_empty and not schema.schemas:
+    if theirs.is_empty and not (schema.schemas or schema.is_settled):
         return MergeVerdict.UP_TO_DATE
     return MergeVerdict.UNDECIDED if moves.row_places else MergeVerdict.CLEAN
 
@@ -360,6 +384,17 @@ def _is_managed(schema: TableSchema) -> bool:
     return is_kept or schema.options.get("write-only", "false").lower() == "true"
 
 
+def _counted(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:
+    """How often each kind is found, in their order; nothing of those that are not."""
+    counts = Counter(found)
+    return {str(kind): counts[kind] for kind in kinds if counts[kind]}
+
+
+def _all_of(branches: Sequence[str]) -> str:
+    *first, last = map(repr, branches)
+    return f"{', '.join(first)} and {last}"
+
+
 def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
     coming = pa.concat_tables([moves.add, moves.replays])
     size = _total(coming, "file_size")
@@ -369,7 +404,7 @@ def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
         files_added=coming.num_rows,
         files_removed=moves.remove.num_rows,
         files_restored=moves.restore.num_rows,
-        files_joined=sum(len(each.held.ours) for each in moves.joins),
+        files_joined=sum(each.file_count for each in moves.joins),
         rows_added=come - _total(moves.remove, "row_count"),
         bytes_added=size,
         bytes_to_copy=0 if shares_files else size + _total(moves.restore, "file_size"),
@@ -385,10 +420,16 @@ def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[
         notes.append(
             f"What {commits} of the source did is inferred from files: no release recorded it."
         )
+    name = sides.theirs.branch
+    notes += [
+        f"{name!r} was made from {each!r}: what that had done by then comes too."
+        for each in sides.theirs.lies_on
+    ]
     if moves.add.num_rows and not shares_files:
+        holders = (sides.ours.branch, name, *sides.theirs.lies_on)
         notes.append(
             "Files are copied, not shared: another engine that expires snapshots of one branch "
-            "looks at no other. Where both branches set 'write-only', they are shared."
+            f"looks at no other. Where {_all_of(holders)} set 'write-only', they are shared."
         )
     if not shares_files:
         notes.append(

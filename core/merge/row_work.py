@@ -172,12 +172,15 @@ class Reconciled(Generic[Message]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedRows(Generic[Message]):
-    """What came of joining the deletes of both sides.
+    """What came of joining what both sides did to files.
 
     Attributes:
         messages: What the commit takes.
-        changed: The names of files of the base of which a side did more than delete rows.
+        changed: The names of files of the base of which nothing tells what is left, as a side did
+            more than delete rows.
+        beaten: Rows that the target updated and that the source deleted.
     """
 
     messages: tuple[Message, ...]
     changed: tuple[str, ...]
+    beaten: int = 0

@@ -45,6 +45,8 @@ class SchemaMerge:
         ours_gaps: New columns that forbid null and have a default which rows that the target
             wrote since the base need: their files have no value.
         theirs_gaps: The same for rows that the source wrote.
+        is_settled: Whether conflicts were settled: a merge notes that, also where it leaves the
+            target as it is, so that the next one does not ask again.
         conflicts: What stops the merge.
         notes: What stands though both sides may care, in sentences; strict makes conflicts of
             most.
@@ -56,6 +58,7 @@ class SchemaMerge:
     field_ids: Mapping[int, int]
     ours_gaps: tuple[str, ...] = ()
     theirs_gaps: tuple[str, ...] = ()
+    is_settled: bool = False
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -144,6 +147,7 @@ def merge_schemas(
         field_ids=dict(ids.to_target),
         ours_gaps=gaps.ours,
         theirs_gaps=gaps.theirs,
+        is_settled=bool(settled),
         notes=notes,
     )
 

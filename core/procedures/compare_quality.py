@@ -103,7 +103,7 @@ def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> 
     heads = find_heads(*sides, ours, theirs)
     if len(heads.bases) > 1:
         return None  # each side took in the other one: neither is what both come from
-    ((base, branch),) = ((each.snapshot, each.branch) for each in heads.bases)
+    ((base, branch),) = ((each.snapshot, each.listed_on) for each in heads.bases)
     if any(base.identity.same_as(each.identity) for each in (ours, theirs)):
         return None
     return TableState(

@@ -1,5 +1,6 @@
 """Dropping a branch: nothing is deleted, all of it moves to a rescue branch."""
 
+from core.commit import staged_rows
 from core.commit.branch_move import BranchMove, move_branch
 from core.commit.journal import Journal
 from core.commit.rescue import RESCUE_PREFIX, rescue_name
@@ -193,8 +194,13 @@ def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Conse
     busy = [
         intent
         for intent in Journal(warehouse.store, branch.paths).unfinished()
-        if branch.branch in (intent.branch, *intent.makes)
-        or branch.branch in (intent.plan.get("source"), intent.plan.get("target"))
+        # Rows that are staged change no branch before somebody publishes them.
+        if intent.procedure != staged_rows.PROCEDURE
+        and branch.branch
+        in (
+            *(intent.branch, *intent.makes),
+            *(intent.plan.get("source"), intent.plan.get("target")),
+        )
     ]
     return tuple(
         blocks(

@@ -5,39 +5,38 @@ unless a tag keeps it: then nothing tells which rows came with it and which were
 branch other than main a tag keeps nothing from Paimon's expiry, which looks at the tags of main.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_SOURCE, merge_source
 from core.errors import ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.meeting import Line, SideLine
 from core.table.file_store_table import FileStoreTable
-
-Line: TypeAlias = tuple[Snapshot, ...]
-"""The snapshots of a branch behind another one, oldest first."""
 
 # From then on a branch has another history.
 _ANOTHER: Final = frozenset(
     {LineageKind.CREATED, LineageKind.FORKED, LineageKind.REPLACED, LineageKind.RESTORED}
 )
+_TAKES_IN: Final = frozenset({LineageKind.MERGED, LineageKind.FAST_FORWARDED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedMerge:
-    """A merge that the ledger tells of; its snapshot may have expired."""
+    """A merge that the ledger tells of, or a fast-forward; its snapshot may have expired.
+
+    Attributes:
+        source: What it took in.
+    """
 
     source_branch: str | None
     after_id: int
     after: SnapshotIdentity
     parents: tuple[SnapshotIdentity, ...]
-
-    @property
-    def source(self) -> SnapshotIdentity | None:
-        """What it took in."""
-        return self.parents[1] if len(self.parents) > 1 else None
+    source: SnapshotIdentity | None
 
 
 def is_whole(root: Snapshot, line: Line) -> bool:
@@ -46,54 +45,72 @@ def is_whole(root: Snapshot, line: Line) -> bool:
 
 
 def recorded_merges(
-    events: Sequence[LineageEvent], branch: str, root: Snapshot
+    events: Sequence[LineageEvent], side: SideLine, root: Snapshot
 ) -> tuple[RecordedMerge, ...]:
-    """The merges into a branch behind the root, the oldest first.
+    """The merges into the branches of a history behind the root, those of each the oldest first.
 
     Args:
         events: The ledger, in order.
-        branch: The branch.
+        side: The history.
         root: A snapshot that it holds.
     """
-    found: list[RecordedMerge] = []
     undone = {event.undoes for event in events if event.kind is LineageKind.UNDONE}
+    return tuple(
+        merge
+        for stretch in reversed(side.stretches)
+        for merge in _merges_into(stretch.table.branch, events, undone)
+        if root.id < merge.after_id <= stretch.newest_id
+    )
+
+
+def with_tagged(side: SideLine, root: Snapshot, events: Sequence[LineageEvent]) -> SideLine:
+    """A history with those of its snapshots that have expired and that a tag has kept.
+
+    Where it lies on several branches, one lists what the expiry of another may have destroyed.
+    """
+    found = list(side.line)
+    if not side.is_on_one_branch:
+        found = [each for each in found if each is found[-1] or _is_kept(side.table, each)]
+    if is_whole(root, tuple(found)):
+        return side
+    known = {each.id for each in found}
+    for stretch in side.stretches:
+        branch = stretch.table.branch
+        changes = (e.time_millis for e in events if e.branch == branch and e.kind in _ANOTHER)
+        since = max(changes, default=0)
+        for each in stretch.tagged():
+            is_behind = root.id < each.id < side.line[-1].id and each.id not in known
+            if is_behind and each.time_millis >= since and _is_kept(stretch.table, each):
+                known.add(each.id)
+                found.append(each)
+    return replace(side, line=tuple(sorted(found, key=lambda each: each.id)))
+
+
+def _merges_into(
+    branch: str, events: Sequence[LineageEvent], undone: Container[str | None]
+) -> list[RecordedMerge]:
+    found: list[RecordedMerge] = []
     for event in events:
         if event.branch == branch and event.kind in _ANOTHER:
             found.clear()
-        is_merge = event.branch == branch and event.kind is LineageKind.MERGED
+        is_merge = event.branch == branch and event.kind in _TAKES_IN
         if not is_merge or event.operation_id in undone or event.after is None:
             continue
         moves = () if event.receipt is None else event.receipt.moves
         after_id = next((each.after_id for each in moves if each.after == event.after), None)
-        if after_id is not None and after_id > root.id:
+        second = event.parents[1] if len(event.parents) > 1 else None
+        is_forward = event.kind is LineageKind.FAST_FORWARDED
+        if after_id is not None:
             found.append(
                 RecordedMerge(
                     source_branch=event.source_branch,
                     after_id=after_id,
                     after=event.after,
                     parents=event.parents,
+                    source=event.after if is_forward else second,
                 )
             )
-    return tuple(found)
-
-
-def with_tagged(
-    table: FileStoreTable, root: Snapshot, line: Line, events: Sequence[LineageEvent]
-) -> Line:
-    """The snapshots behind the root, with those that have expired and that a tag has kept."""
-    if is_whole(root, line):
-        return line
-    changes = (e.time_millis for e in events if e.branch == table.branch and e.kind in _ANOTHER)
-    since, known = max(changes, default=0), {each.id for each in line}
-    tagged = {
-        tag.snapshot.id: tag.snapshot
-        for tag in table.tags.all()
-        if root.id < tag.snapshot.id < line[-1].id
-        and tag.snapshot.id not in known
-        and tag.snapshot.time_millis >= since
-        and _is_kept(table, tag.snapshot)
-    }
-    return tuple(sorted((*line, *tagged.values()), key=lambda each: each.id))
+    return found
 
 
 def _is_kept(table: FileStoreTable, snapshot: Snapshot) -> bool:
@@ -118,36 +135,57 @@ def recorded_edges(
 
 
 def check_taken_in(
-    root: Snapshot,
-    target: tuple[str, Line, Sequence[RecordedMerge]],
-    source: tuple[str, Line],
+    root: Snapshot, target: SideLine, merges: Sequence[RecordedMerge], source: SideLine
 ) -> None:
     """Refuse where what the newest merge of a branch took in has expired.
 
     Args:
         root: The newest snapshot that both histories hold.
-        target: The name, the line and the recorded merges of the branch that was merged into.
-        source: The name and the line of the branch that was merged.
+        target: The history that was merged into.
+        merges: The recorded merges into it.
+        source: The history that was merged; where it lies on branches that it was made from, these
+            may have been merged at snapshots that it never held.
 
     Raises:
         NotFound: It is gone.
     """
-    branch, line, merges = target
-    name, other = source
-    if is_whole(root, other):
-        return
+    for table in (source.table, *source.passed):
+        newest = _newest_of(table.branch, target, merges)
+        if newest is None:
+            continue
+        held = source.line if table is source.table else _held(root, table)
+        if not is_whole(root, held) and newest not in Known((root, *held)):
+            raise _expired(target.table.branch, table.branch)
+
+
+def _newest_of(
+    name: str, target: SideLine, merges: Sequence[RecordedMerge]
+) -> SnapshotIdentity | None:
+    """What the newest merge of a branch took in, None where none is known."""
     told = {merge.after_id: merge.source for merge in merges if merge.source_branch in (None, name)}
     told |= {
-        each.id: merge_source(each) for each in line if each.properties.get(MERGE_SOURCE) == name
+        each.id: merge_source(each)
+        for each in target.line
+        if each.properties.get(MERGE_SOURCE) == name
     }
-    newest = told.get(max(told, default=0))
-    if newest is not None and newest not in Known((root, *other)):
-        raise NotFound(
-            f"What {branch!r} merged of {name!r} has expired on {name!r}, so nothing tells what "
-            f"came with that merge and what {name!r} did since: deleted rows could come again. "
-            f"Nothing was changed. Keep the snapshots of {name!r} from one merge to the next "
-            "('snapshot.num-retained.min', 'snapshot.time-retained'); for now, bring the rows over "
-            "by SQL.",
-            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
-            branch=name,
-        )
+    return told.get(max(told, default=0))
+
+
+def _held(root: Snapshot, table: FileStoreTable) -> Line:
+    """What a branch holds behind the root, also what came after it was left."""
+    held = {each.id: each for each in (tag.snapshot for tag in table.tags.all())}
+    held |= {each.id: each for each in table.snapshots.walk()}
+    behind = (held[each] for each in sorted(held) if each > root.id)
+    return tuple(each for each in behind if _is_kept(table, each))
+
+
+def _expired(branch: str, name: str) -> NotFound:
+    return NotFound(
+        f"What {branch!r} merged of {name!r} has expired on {name!r}, so nothing tells what "
+        f"came with that merge and what {name!r} did since: deleted rows could come again. "
+        f"Nothing was changed. Keep the snapshots of {name!r} from one merge to the next "
+        "('snapshot.num-retained.min', 'snapshot.time-retained'); for now, bring the rows over "
+        "by SQL.",
+        kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+        branch=name,
+    )

@@ -22,6 +22,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.merge_rows import messages_from, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
+from core.procedures.settle_rows import STAGED, begin_staged_rows
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
@@ -29,6 +30,9 @@ from core.table.file_store_table import FileStoreTable
 
 KEPT_MILLIS: Final = 24 * 3_600_000
 """How long a result is kept that nobody publishes: as long as other engines leave such files."""
+
+AS_GOOD: Final = "What was staged before is as good: it is published as it is."
+"""What is told where an earlier result of the same plan is kept."""
 
 _SWEEPER: Final = "forgotten"
 
@@ -42,15 +46,17 @@ def keep_result(
         warehouse: Where the table lies.
         call: The merge that was tried.
         plan_id: Of its plan.
-        written: What settled rows left.
+        written: What settled rows left, in files that nothing names; removed where none keeps it.
         judged: What the quality gate said; not kept where time or a person's reason made it.
 
     Returns:
         A sentence on what was kept; None where somebody publishes this very plan by now.
     """
-    if has_result(warehouse, call, plan_id):
-        return "What was staged before is as good: it is published as it is."
     target = target_table(warehouse, call)
+    if has_result(warehouse, call, plan_id):
+        # Another dry run was first; nothing came to name the files of this one.
+        remove_copies(warehouse.store, written_paths(target, _messages(written)))
+        return AS_GOOD
     lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
     staged = StagedResult(
         plan_id=plan_id,
@@ -79,7 +85,9 @@ def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
     if staged is None:
         return {}
     if _is_whole(warehouse, target, staged):
-        return _facts(staged)
+        # Under this name nobody but the merge that takes them speaks of the rows.
+        written = {name: each for name, each in staged.written.items() if name != STAGED}
+        return {**_facts(staged), "written": written}
     _drop(warehouse, target, staged, _SWEEPER)
     return {}
 
@@ -96,6 +104,10 @@ def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
     if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
         return {}
     if _is_whole(warehouse, target, staged):
+        name = staged.written.get(STAGED)
+        if name is not None:
+            # From here on recovery knows whose they are.
+            begin_staged_rows(warehouse, call, str(name))
         return _facts(staged)
     _drop(warehouse, target, staged, call.operation_id)
     return {}

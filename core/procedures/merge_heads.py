@@ -1,10 +1,9 @@
 """Where two branches stand to each other: what their histories share, over merges too."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
-from core.diff.history_move import Known, known_of
+from core.diff.history_move import Known
 from core.diff.lineage import MERGE_SOURCE, BranchTrace, Lineage, build_lineage, merge_source
 from core.diff.merge_base import best_common_ancestors
 from core.diff.three_way import ThreeWay
@@ -13,14 +12,13 @@ from core.errors import ErrorKind, FormatError, NotFound
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.expired_merges import (
-    Line,
     check_taken_in,
     is_whole,
     recorded_edges,
     recorded_merges,
     with_tagged,
 )
-from core.procedures.histories import history_of
+from core.procedures.meeting import Line, SideLine, meet, walk_back
 from core.table.file_store_table import FileStoreTable
 
 
@@ -29,12 +27,14 @@ class MergeBase:
     """A snapshot that both sides build on.
 
     Attributes:
-        branch: One that holds it: a side, or another branch that both took in.
+        branch: The side whose history it is part of, or another branch that both took in.
+        listed_on: The branch that lists it: that one, or one that it was made from.
         line: How it came to be from `root`, which a side holds too; oldest first, itself last.
     """
 
     snapshot: Snapshot
     branch: str
+    listed_on: str
     root: Snapshot
     line: tuple[Snapshot, ...]
 
@@ -49,6 +49,7 @@ class MergeHeads:
         base: What the rows of both come from: the only base, or what several come to; None where
             one of them is gone.
         ours_history, theirs_history: The snapshots behind the root, oldest first.
+        lies_on: The branches that the source was made from, as far as its history lies on them.
     """
 
     ours: Snapshot
@@ -56,8 +57,9 @@ class MergeHeads:
     root: Snapshot
     bases: tuple[MergeBase, ...]
     base: Base[MergeBase] | None
-    ours_history: tuple[Snapshot, ...]
-    theirs_history: tuple[Snapshot, ...]
+    ours_history: Line
+    theirs_history: Line
+    lies_on: tuple[FileStoreTable, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
@@ -89,8 +91,8 @@ def find_heads(
         NotFound: They share no history that could be merged.
         FormatError: A snapshot or tag of either cannot be decoded.
     """
-    found = _meeting(target, source, ours, theirs) or _tagged_meeting(target, source, ours, theirs)
-    if found is None:
+    met = meet(target, source, ours, theirs)
+    if met is None:
         raise NotFound(
             f"Branches {source.branch!r} and {target.branch!r} share no snapshot: there is nothing "
             "that a merge could start from. Compare them instead.",
@@ -98,79 +100,27 @@ def find_heads(
             source=source.branch,
             target=target.branch,
         )
-    root, *lines = found
-    is_told = all(is_whole(root, line) for line in lines)
+    root, sides = met.root, (met.ours, met.theirs)
+    is_told = all(is_whole(root, each.line) and each.is_on_one_branch for each in sides)
     events = () if is_told else target.ledger.events()
-    after_ours, after_theirs = (
-        with_tagged(table, root, line, events)
-        for table, line in zip((target, source), lines, strict=True)
-    )
-    into_ours, into_theirs = (
-        recorded_merges(events, table.branch, root) for table in (target, source)
-    )
-    check_taken_in(root, (target.branch, after_ours, into_ours), (source.branch, after_theirs))
-    check_taken_in(root, (source.branch, after_theirs, into_theirs), (target.branch, after_ours))
+    mine, other = (with_tagged(each, root, events) for each in sides)
+    into_ours, into_theirs = (recorded_merges(events, each, root) for each in sides)
+    check_taken_in(root, mine, into_ours, other)
+    check_taken_in(root, other, into_theirs, mine)
     edges = (
-        *recorded_edges(root, after_ours, into_ours),
-        *recorded_edges(root, after_theirs, into_theirs),
+        *recorded_edges(root, mine.line, into_ours),
+        *recorded_edges(root, other.line, into_theirs),
     )
-    graph = _Graph(target, source, root, after_ours, after_theirs, edges)
+    graph = _Graph(root, mine, other, edges)
     return MergeHeads(
         ours=ours,
         theirs=theirs,
         root=root,
         bases=graph.bases,
         base=graph.joined(graph.best),
-        ours_history=after_ours,
-        theirs_history=after_theirs,
-    )
-
-
-def _meeting(
-    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> tuple[Snapshot, Line, Line] | None:
-    """Walk both histories back to the snapshot that both hold; it has one id on both.
-
-    Returns:
-        That snapshot, and those behind it of each side, oldest first; None where one expired.
-    """
-    lines: tuple[list[Snapshot], list[Snapshot]] = ([], [])
-    walks = (target.snapshots.walk(), source.snapshots.walk())
-    mine, other = _until(walks[0], ours.id), _until(walks[1], theirs.id)
-    while mine is not None and other is not None:
-        if mine.id == other.id and mine.identity.same_as(other.identity):
-            return mine, tuple(reversed(lines[0])), tuple(reversed(lines[1]))
-        highest = max(mine.id, other.id)
-        if mine.id == highest:
-            lines[0].append(mine)
-            mine = next(walks[0], None)
-        if other.id == highest:
-            lines[1].append(other)
-            other = next(walks[1], None)
-    return None
-
-
-def _until(walk: Iterator[Snapshot], snapshot_id: int) -> Snapshot | None:
-    return next((each for each in walk if each.id <= snapshot_id), None)
-
-
-def _tagged_meeting(
-    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> tuple[Snapshot, Line, Line] | None:
-    """The same where snapshots have expired and tags still name what both sides held."""
-    mine, other = history_of(target), history_of(source)
-    ours_line = tuple(each for each in mine.snapshots if each.id <= ours.id)
-    theirs_line = tuple(each for each in other.snapshots if each.id <= theirs.id)
-    known = known_of(other)
-    candidates = (*ours_line, *(tag.snapshot for tag in mine.tags if tag.snapshot.id <= ours.id))
-    shared = [each for each in candidates if each.identity in known and each.id <= theirs.id]
-    root = max(shared, key=lambda each: each.id, default=None)
-    if root is None:
-        return None
-    return (
-        root,
-        tuple(each for each in ours_line if each.id > root.id),
-        tuple(each for each in theirs_line if each.id > root.id),
+        ours_history=mine.line,
+        theirs_history=other.line,
+        lies_on=other.passed,
     )
 
 
@@ -179,27 +129,24 @@ class _Graph:
 
     def __init__(
         self,
-        target: FileStoreTable,
-        source: FileStoreTable,
         root: Snapshot,
-        ours: Line,
-        theirs: Line,
+        ours: SideLine,
+        theirs: SideLine,
         edges: Sequence[tuple[SnapshotIdentity, SnapshotIdentity]],
     ) -> None:
-        self._sides = (target, source)
         self._root = root
-        self._lines = (ours, theirs)
+        self._sides = (ours, theirs)
         self._others: list[BranchTrace] = []
         self._lineage: Lineage | None = None
-        if edges or any(merge_source(each) for each in (*ours, *theirs)):
-            traces = (
-                BranchTrace(branch=target.branch, snapshots=(root, *ours)),
-                BranchTrace(branch=source.branch, snapshots=(root, *theirs)),
+        if edges or any(merge_source(each) for side in self._sides for each in side.line):
+            traces = tuple(
+                BranchTrace(branch=side.table.branch, snapshots=(root, *side.line))
+                for side in self._sides
             )
-            self._others = _others(target, root, traces)
+            self._others = _others(ours.table, root, traces)
             lineage = build_lineage((*traces, *self._others), forks={})
             self._lineage = replace(lineage, parents=lineage.parents | frozenset(edges))
-        self.best = self._common(*((line or (root,))[-1].identity for line in self._lines))
+        self.best = self._common(*((side.line or (root,))[-1].identity for side in self._sides))
 
     @property
     def bases(self) -> tuple[MergeBase, ...]:
@@ -226,7 +173,7 @@ class _Graph:
         if self._lineage is None:
             return (self._root.identity,)
         found = best_common_ancestors(self._lineage, one, other)
-        order = (self._root, *self._lines[0], *self._lines[1])
+        order = (self._root, *(each for side in self._sides for each in side.line))
         places = {each.identity.manifest_lists: at for at, each in enumerate(order)}
         last = len(order)
         ordered = sorted(found, key=lambda each: places.get(each.manifest_lists, last))
@@ -235,11 +182,15 @@ class _Graph:
     def _find(self, wanted: SnapshotIdentity) -> MergeBase | None:
         if wanted.same_as(self._root.identity):
             return self._at_root()
-        for table, line in zip(self._sides, self._lines, strict=True):
-            for at, each in enumerate(line):
+        for side in self._sides:
+            for at, each in enumerate(side.line):
                 if each.identity.same_as(wanted):
                     return MergeBase(
-                        snapshot=each, branch=table.branch, root=self._root, line=line[: at + 1]
+                        snapshot=each,
+                        branch=side.table.branch,
+                        listed_on=side.holder(each.id),
+                        root=self._root,
+                        line=side.line[: at + 1],
                     )
         for trace in self._others:
             for each in trace.snapshots:
@@ -249,16 +200,27 @@ class _Graph:
 
     def _on_third(self, branch: str, snapshot: Snapshot) -> MergeBase | None:
         """A base of another branch, from where that parted from a side."""
-        for table, line in zip(self._sides, self._lines, strict=True):
-            head = (line or (self._root,))[-1]
-            met = _meeting(table, table.on(branch), head, snapshot)
+        for side in self._sides:
+            head = (side.line or (self._root,))[-1]
+            met = meet(side.table, side.table.on(branch), head, snapshot)
             if met is not None:
-                return MergeBase(snapshot=snapshot, branch=branch, root=met[0], line=met[2])
+                return MergeBase(
+                    snapshot=snapshot,
+                    branch=branch,
+                    listed_on=met.theirs.holder(snapshot.id),
+                    root=met.root,
+                    line=met.theirs.line,
+                )
         return None
 
     def _at_root(self) -> MergeBase:
+        side = self._sides[0]
         return MergeBase(
-            snapshot=self._root, branch=self._sides[0].branch, root=self._root, line=()
+            snapshot=self._root,
+            branch=side.table.branch,
+            listed_on=side.holder(self._root.id),
+            root=self._root,
+            line=(),
         )
 
 
@@ -279,9 +241,8 @@ def _others(
         missing = [each for each in taken_in if each not in known]
         if not missing:
             break
-        walk = target.on(name).snapshots.walk()
         try:
-            line = list(takewhile(lambda one: one.id >= root.id, walk))[::-1]
+            line = list(walk_back(target.on(name), root.id))[::-1]
         except FormatError:
             if name in named:
                 raise

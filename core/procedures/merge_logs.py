@@ -49,8 +49,10 @@ def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> Lo
     masks = {
         key: FileMask(before=each.after, after=each.before) for key, each in forward.masks.items()
     }
+    # What was done says nothing of what takes it back, which never empties a partition for good.
+    told = replace(undone, operation=None)
     entries = reversed_entries(forward.entries)
-    return fold_log([replace(forward, entries=entries, masks=masks)])
+    return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
 
 
 def changed_masks_of(

@@ -27,7 +27,11 @@ from core.table.file_store_table import FileStoreTable
 
 
 def write_masks(
-    store: CommitStore, target: FileStoreTable, head: Snapshot, moves: FileMoves
+    store: CommitStore,
+    target: FileStoreTable,
+    head: Snapshot,
+    moves: FileMoves,
+    write_id: str = "",
 ) -> tuple[CommitMessage, ...]:
     """Write the deletion vectors of a merge of a table without a primary key.
 
@@ -39,6 +43,7 @@ def write_masks(
         target: The table on the branch that is merged into.
         head: Of the target.
         moves: What was decided.
+        write_id: What the names of the index files hold, so that they are found again.
 
     Returns:
         A message a bucket in which vectors change; nothing else is in it.
@@ -56,7 +61,7 @@ def write_masks(
     for entry in deletion_vector_entries(target.index_entries(head)).to_pylist():
         entries.setdefault((entry["partition"], entry["bucket"]), []).append(entry)
     messages = (
-        _message(store, target, place, entries.get(place, []), moves, gone)
+        _message(store, target, place, entries.get(place, []), moves, gone, write_id)
         for place in sorted({key[:2] for key in touched})
     )
     return tuple(each for each in messages if not each.is_empty)
@@ -69,6 +74,7 @@ def _message(
     entries: Sequence[dict[str, Any]],
     moves: FileMoves,
     gone: Collection[MaskKey],
+    write_id: str,
 ) -> CommitMessage:
     schema = target.schema()
     wanted = {key: rows for key, rows in moves.masks.items() if key[:2] == place}
@@ -87,7 +93,7 @@ def _message(
     if held:
         is_wide = schema.options.read(table_options.DELETION_VECTORS_BITMAP64)
         data, ranges = write_deletion_vectors(held, bitmap64=is_wide)
-        name = f"index-{uuid4()}-0"
+        name = f"index-{write_id}-{uuid4()}-0"
         publish_files(store, [(target.paths.index(name), data)])
         new = [deletion_vector_entry(place, name, len(data), ranges)]
     return CommitMessage(

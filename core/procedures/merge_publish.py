@@ -13,6 +13,7 @@ from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.metadata_copy import publish_files
 from core.commit.own_commit import snapshots_since
+from core.commit.own_manifests import remove_lost_manifests, uuids_of
 from core.commit.schema_commit import withdraw_schemas
 from core.diff.lineage import (
     MERGE_BASE_IDENTITY,
@@ -21,6 +22,7 @@ from core.diff.lineage import (
     MERGE_SCHEMA_ID,
     MERGE_SOURCE,
     MERGE_SOURCE_IDENTITY,
+    OPERATION,
 )
 from core.errors import CommitConflict, ErrorKind
 from core.format.json_text import JsonObject
@@ -121,8 +123,10 @@ def finish_merge(operation: Operation) -> Receipt:
         written = written_paths(target, messages_from(raw, "rowMessages"))
         made = [*(path for _, path in copies), *written]
         remove_copies(operation.warehouse.store, made)
+        _remove_lost_manifests(operation, target, None)
         withdraw_schemas(target, operation.warehouse.store, schemas)
         raise
+    _remove_lost_manifests(operation, target, landed)
     before = target.snapshots.find(landed.id - 1)
     receipt = receipt_of(
         operation,
@@ -180,7 +184,8 @@ def _land(
         publish_files(
             store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
         )
-    landed = FileStoreCommit(target, store).commit(
+    committer = FileStoreCommit(target, store, new_uuid=uuids_of(intent.operation_id))
+    landed = committer.commit(
         joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         user=intent.actor,
         identifier=commit_id,
@@ -195,12 +200,20 @@ def _land(
     return landed
 
 
+def _remove_lost_manifests(
+    operation: Operation, target: FileStoreTable, landed: Snapshot | None
+) -> None:
+    if operation.is_resumed:
+        store = operation.warehouse.store
+        remove_lost_manifests(target, store, operation.intent.operation_id, landed)
+
+
 def _properties(
     spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject, moves: FileMoves
 ) -> dict[str, str]:
     """What the snapshot tells: of a merge, all that the next one builds on."""
     name = str(spec.kind).removesuffix("_branch")
-    told = {"branch.operation": name, "branch.operation-id": operation_id}
+    told = {OPERATION: name, "branch.operation-id": operation_id}
     told |= gate_properties(raw.values)
     if spec.kind is not MergeKind.MERGE:
         return told

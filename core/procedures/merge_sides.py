@@ -57,7 +57,7 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         row_base=_row_base(target, source, heads.base),
         base_schema=base_schema,
         ours=_side(target, heads.ours, base_log, ours),
-        theirs=_side(source, heads.theirs, base_log, theirs),
+        theirs=_side(source, heads.theirs, base_log, theirs, heads.lies_on),
         known_field_ids=_known_field_ids(heads),
     )
 
@@ -110,7 +110,11 @@ def _held(target: FileStoreTable, source: FileStoreTable, base: MergeBase) -> He
 
 
 def _side(
-    table: FileStoreTable, head: Snapshot, base_log: LogicalLog, log: LogicalLog
+    table: FileStoreTable,
+    head: Snapshot,
+    base_log: LogicalLog,
+    log: LogicalLog,
+    lies_on: Sequence[FileStoreTable] = (),
 ) -> MergeSide:
     schema, schemas = table.schema(), {each.id: each for each in table.schemas.all()}
     missing = sorted({schema.id, head.schema_id} - schemas.keys())
@@ -129,6 +133,7 @@ def _side(
         schema=schema,
         schemas=schemas,
         changes=changes_since(base_log, log),
+        lies_on={each.branch: each.schema() for each in lies_on},
     )
 
 

@@ -160,6 +160,7 @@ def sides_of(
             before = MergeBase(
                 snapshot=known[-1] if is_next else heads.root,
                 branch=source.branch,
+                listed_on=source.branch,
                 root=heads.root,
                 line=known if is_next else (),
             )

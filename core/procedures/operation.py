@@ -16,12 +16,17 @@ from core.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Operation:
-    """One operation on one table, from its intent to its end."""
+    """One operation on one table, from its intent to its end.
+
+    Attributes:
+        is_resumed: Whether an earlier try may have left something.
+    """
 
     warehouse: Warehouse
     table: FileStoreTable
     journal: Journal
     intent: Intent
+    is_resumed: bool = False
 
     @classmethod
     def find(
@@ -32,7 +37,9 @@ class Operation:
         intent = journal.find(operation_id)
         if intent is None:
             return None
-        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        return cls(
+            warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
+        )
 
     @classmethod
     def begin(

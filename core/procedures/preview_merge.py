@@ -65,8 +65,9 @@ def plan_of(
     known = _REMEMBERED.get(key)
     if known is None:
         known = _decide(target, source, spec, rules, now_millis)
-        # Whether a history can be taken over depends on tags too, which come and go.
-        if known.moves is not None:
+        # Tags come and go, and with them whether a history can be taken over; and branches in
+        # between are altered.
+        if known.moves is not None and not known.lies_on:
             _REMEMBERED[key] = known
         while len(_REMEMBERED) > _MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)), None)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.commit import row_write
+from core.commit import row_write, staged_rows
 from core.commit.journal import End, Ending, Intent, Journal
 from core.errors import ErrorKind, NotFound, PaimonError, Refused
 from core.format.identifier import Identifier
@@ -65,14 +65,24 @@ def recover_table(
     journal = Journal(warehouse.store, table.paths)
     done = []
     for intent in journal.unfinished():
-        if intent.operation_id in running or _may_be_at_work(intent, warehouse.clock()):
+        if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
             continue
-        operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        operation = Operation(
+            warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
+        )
         done.append(_recover(operation))
     return tuple(done)
 
 
-def _may_be_at_work(intent: Intent, now_millis: int) -> bool:
+def _is_running(intent: Intent, running: Collection[str]) -> bool:
+    if intent.procedure == staged_rows.PROCEDURE:
+        return staged_rows.operation_of(intent) in running
+    return intent.operation_id in running
+
+
+def _may_be_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
+    if intent.procedure == staged_rows.PROCEDURE:
+        return staged_rows.is_at_work(journal, intent, now_millis)
     if intent.procedure == row_write.PROCEDURE:
         # A write may take hours, and says which process it is of.
         return row_write.is_at_work(intent, now_millis)
@@ -117,6 +127,11 @@ def _finish(operation: Operation) -> End:
             row_write.recover_write(
                 operation.table, warehouse.store, operation.intent, warehouse.clock
             )
+        case staged_rows.PROCEDURE:
+            warehouse = operation.warehouse
+            told = staged_rows.swept(operation.table, warehouse.store, operation.intent)
+            # Of rows that nobody was shown no end is kept.
+            return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)
         case name if name in VERBS:
             finish_verb(VERBS[name], operation)
         case other:

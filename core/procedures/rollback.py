@@ -6,6 +6,7 @@ from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.rescue import rescue_name
 from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
+from core.diff.lineage import OPERATION
 from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import JsonObject, without_nulls
@@ -275,7 +276,7 @@ def _finish_restore(operation: Operation) -> Receipt:
         identifier=operation.commit_identifier,
         guard=identity_from(raw.find("expectedHead", dict), raw.what),
         properties={
-            "branch.operation": "rollback",
+            OPERATION: "rollback",
             "branch.operation-id": operation.intent.operation_id,
         },
         seen_id=number_of(plan, "expectedHeadId"),

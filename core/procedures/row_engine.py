@@ -89,6 +89,7 @@ class RowEngine(Protocol):
         progress: Progress,
         *,
         writes: bool = True,
+        write_id: str = "",
     ) -> Reconciled[CommitMessage]:
         """Merge rows that both sides changed, and write what replaying would not give.
 
@@ -100,6 +101,7 @@ class RowEngine(Protocol):
             progress: Called with tasks done and tasks known.
             writes: Whether files are written; a preview leaves it. A bucket with open conflicts
                 gets none.
+            write_id: What the names of the files hold, so that they are found again.
 
         Raises:
             InvalidInput: The table is of a kind whose rows cannot be reconciled at level 0, or the
@@ -113,6 +115,7 @@ class RowEngine(Protocol):
         work: Sequence[JoinedDeletes],
         marks: pa.Table,
         progress: Progress,
+        write_id: str = "",
     ) -> JoinedRows[CommitMessage]:
         """Write files again without the rows that either side deleted of them.
 
@@ -122,6 +125,7 @@ class RowEngine(Protocol):
             work: The files.
             marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
             progress: Called with tasks done and tasks known.
+            write_id: As for `reconcile`.
 
         Raises:
             FormatError: A file is missing or cannot be read.
@@ -242,6 +246,7 @@ class NoRowEngine:
         progress: Progress,
         *,
         writes: bool = True,
+        write_id: str = "",
     ) -> Reconciled[CommitMessage]:
         """Raise NotAllowed."""
         raise _no_engine()
@@ -253,6 +258,7 @@ class NoRowEngine:
         work: Sequence[JoinedDeletes],
         marks: pa.Table,
         progress: Progress,
+        write_id: str = "",
     ) -> JoinedRows[CommitMessage]:
         """Raise NotAllowed."""
         raise _no_engine()

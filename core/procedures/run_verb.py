@@ -21,6 +21,7 @@ from core.procedures.decisions import (
     rows_of_plan,
 )
 from core.procedures.kept_results import (
+    AS_GOOD,
     find_result,
     forget_result,
     has_result,
@@ -38,6 +39,13 @@ from core.procedures.quality_gate import (
 )
 from core.procedures.records import number_of, receipt_without_change, texts_of
 from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.settle_rows import (
+    STAGED,
+    forget_staged_rows,
+    hand_over_staged_rows,
+    let_go_staged_rows,
+    take_staged_rows,
+)
 from core.procedures.stages import Facts, Stages
 from core.procedures.verb import Verb, check_rows, find_begun, finish_verb, plan_to_run
 from core.procedures.verify_files import verify
@@ -75,11 +83,15 @@ def run_verb(
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
     run = _Run(verb, warehouse, rows, replace(call, name=verb.name), stages, is_dry=is_dry)
-    if is_dry:
-        return run.try_out(call)
-    if verb.decisions is not None and call.flag(PLAN_AGAIN):
-        return run.publish_planning_again(verb.decisions)
-    return run.publish()
+    try:
+        if is_dry:
+            return run.try_out(call)
+        if verb.decisions is not None and call.flag(PLAN_AGAIN):
+            return run.publish_planning_again(verb.decisions)
+        return run.publish()
+    except BaseException:
+        run.let_go()
+        raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +135,13 @@ class _Run:
         self._is_dry = is_dry
         self._agreed = call.find_text("plan_id")
         self._notes: list[str] = []
+        self._written: Facts = {}
         # Where a run may plan again: the conflicts of rows that were decided on.
         self._decided_rows: str | None = None
+
+    def let_go(self) -> None:
+        """Leave what was written to recovery, where nothing publishes it."""
+        let_go_staged_rows(self._warehouse, self._call, self._written)
 
     def publish(self) -> Receipt:
         """Run all stages once."""
@@ -223,6 +240,7 @@ class _Run:
         written = kept.get("written")
         if not isinstance(written, dict):
             written = self._compare_rows(plan_id)
+        self._written = written
         judged = self._judged(plan_id, written, kept.get("judged"), checked.get("rules"))
         files = number_of(found, "files")
         return _Staged(
@@ -286,6 +304,7 @@ class _Run:
 
         def work(progress: Progress) -> Facts:
             written = compare(self._warehouse, self._rows, self._call, progress)
+            self._written = written
             if self._decided_rows is None:
                 return written
             return {**written, _CONFLICTS: rows_of_plan(self._warehouse, self._call, plan_id)}
@@ -294,6 +313,7 @@ class _Run:
             "compare rows", work, message="Comparing rows that both sides may have changed."
         )
         written = {name: value for name, value in facts.items() if name != _CONFLICTS}
+        self._written = written
         if _CONFLICTS in facts:
             self._check_decided(str(facts[_CONFLICTS]), written)
         return written
@@ -331,15 +351,22 @@ class _Run:
 
     def _keep(self, staged: _Staged) -> Facts:
         assert staged.plan_id is not None
-        warehouse, call = self._warehouse, self._call
-        note = keep_result(warehouse, call, staged.plan_id, staged.written, staged.judged)
+        warehouse, call, written = self._warehouse, self._call, staged.written
+        if written and STAGED not in written:
+            # An earlier dry run keeps it, unless somebody has published it by now.
+            return {"notes": [AS_GOOD]}
+        # First: once the rows are kept anybody may publish them, and nobody may sweep them.
+        forget_staged_rows(warehouse, call, written)
+        note = keep_result(warehouse, call, staged.plan_id, written, staged.judged)
         if note is None:
-            self._withdraw(staged.written)
+            self._withdraw(written)
             return {}
         return {"notes": [note]}
 
     def _withdraw(self, written: Facts) -> None:
-        if written and self._verb.withdraw is not None:
+        # What an earlier dry run keeps is not for this one to remove.
+        is_own = STAGED in written or not self._is_dry
+        if written and is_own and self._verb.withdraw is not None:
             self._verb.withdraw(self._warehouse, self._call, written)
 
     def _carry_out(self, staged: _Staged) -> Facts:
@@ -372,7 +399,9 @@ class _Run:
                 raise
             if planned.already is not None:
                 return planned.already
-            journal |= {name: each for name, each in staged.written.items() if name != "plan_id"}
+            take_staged_rows(warehouse, call, staged.written)
+            written = _without_name(staged.written)
+            journal |= {name: each for name, each in written.items() if name != "plan_id"}
             if staged.files_verified:
                 journal["filesVerified"] = staged.files_verified
             if self._notes:
@@ -380,4 +409,9 @@ class _Run:
             operation = Operation.begin(
                 warehouse, planned.table, call, branch=planned.branch, plan=journal
             )
+        hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
         return finish_verb(self._verb, operation)
+
+
+def _without_name(written: Facts) -> Facts:
+    return {name: each for name, each in written.items() if name != STAGED}

@@ -1,14 +1,21 @@
 """Rows of a merge that both sides may have changed: compared, settled by a policy, written."""
 
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Final
 
 from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.row_conflicts import publish_row_conflicts
+from core.commit.staged_rows import StagedRows
+from core.commit.write_files import names_in
 from core.diff.history_move import count
-from core.errors import ErrorKind, Refused
+from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
 from core.format.json_text import JsonObject
 from core.format.receipt import Receipt
+from core.merge.file_moves import Knowledge
 from core.merge.merge_plan import MergePlan
 from core.merge.row_work import JoinedRows, Reconciled
 from core.procedures.call import ProcedureCall
@@ -29,6 +36,11 @@ from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
+STAGED: Final = "stagedRows"
+"""What the journal calls the rows that a stage wrote; beside `rowMessages`, which name them."""
+
+_log = logging.getLogger(__name__)
+
 
 def settle_rows(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
@@ -39,9 +51,54 @@ def settle_rows(
         Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
     """
     plan = planned_merge(warehouse, call)
-    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True)
+    with staging(warehouse, call, plan) as staged:
+        if staged is None:
+            return {}
+        facts = _settled(warehouse, rows, call, plan, progress, staged.id)
+        if not facts.get("rowMessages"):
+            staged.forget()
+            return facts
+        return {**facts, STAGED: staged.id}
+
+
+@contextmanager
+def staging(
+    warehouse: Warehouse, call: ProcedureCall, plan: MergePlan
+) -> Iterator[StagedRows | None]:
+    """Tell the journal of rows that are about to be written; None where a plan writes none.
+
+    What was written goes where the body fails. Tasks that were stopped may yet end a file: recovery
+    looks for it once more.
+    """
+    if not plan.writes_rows:
+        yield None
+        return
+    staged = begin_staged_rows(warehouse, call)
+    try:
+        yield staged
+    except Refused:
+        staged.forget()
+        raise
+    except BaseException:
+        try:
+            staged.remove()
+            staged.let_go()
+        except PaimonError as error:
+            _log.warning("files of %s stay until recovery: %s", staged.id, error)
+        raise
+
+
+def _settled(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    write_id: str,
+) -> Facts:
+    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True, write_id=write_id)
     if found is None:
-        return delete_rows(warehouse, rows, call, plan, progress)
+        return delete_rows(warehouse, rows, call, plan, progress, write_id)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
         spec = MergeSpec.from_call(target_table(warehouse, call), call)
@@ -54,11 +111,11 @@ def settle_rows(
             conflicts=found.open_count,
         )
     settled = found.conflicts.num_rows
-    notes = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
+    settled_by = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
     return {
         "plan_id": plan.id,
         "rowMessages": messages_to_json(found.messages),
-        "rowNotes": notes if settled else [],
+        "rowNotes": [*(settled_by if settled else []), *_told_by_keys(plan, found)],
     }
 
 
@@ -68,31 +125,38 @@ def delete_rows(
     call: ProcedureCall,
     plan: MergePlan,
     progress: Progress,
+    write_id: str,
 ) -> Facts:
     """Write what deletes rows of a table without keys: deletion vectors, and files written again.
 
     Raises:
-        Refused: Rows of a file that both sides were to have deleted rows of were changed.
+        Refused: Of a file that both sides touched nothing tells which rows are left.
     """
     if plan.moves is None or plan.ours is None:
         return {}
     target = target_table(warehouse, call)
-    joined = _joined(target, rows, call, plan, progress)
+    joined = _joined(target, rows, call, plan, progress, write_id)
     if joined.changed:
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
             f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
-            f"deleted rows of {', '.join(joined.changed)}, and one changed others of it. "
+            f"touched rows of {', '.join(joined.changed)}, and one changed others of it. "
             "Nothing was changed; settle 'file rule' by ours or theirs in a "
             "policy.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=len(joined.changed),
         )
-    messages = (*write_masks(warehouse.store, target, plan.ours, plan.moves), *joined.messages)
+    masks = write_masks(warehouse.store, target, plan.ours, plan.moves, write_id)
+    messages = (*masks, *joined.messages)
     if not messages:
         return {}
-    return {"plan_id": plan.id, "rowMessages": messages_to_json(messages), "rowNotes": []}
+    beaten = f"{count(joined.beaten, 'row')} that the target updated went: the source deleted them."
+    return {
+        "plan_id": plan.id,
+        "rowMessages": messages_to_json(messages),
+        "rowNotes": [beaten] if joined.beaten else [],
+    }
 
 
 def _joined(
@@ -101,6 +165,7 @@ def _joined(
     call: ProcedureCall,
     plan: MergePlan,
     progress: Progress,
+    write_id: str,
 ) -> JoinedRows[CommitMessage]:
     assert plan.moves is not None
     assert plan.ours is not None
@@ -108,7 +173,8 @@ def _joined(
         return JoinedRows(messages=(), changed=())
     sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
     marks = vectors_of(target, target.on(plan.source), sides)
-    return rows.join_deletes(target, row_scope(plan, sides), plan.moves.joins, marks, progress)
+    scope = row_scope(plan, sides)
+    return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
 
 
 def compare_rows(
@@ -141,9 +207,21 @@ def _compared(
         "plan_id": plan.id,
         "notes": [
             f"{count(found.open_count, 'conflict')} of rows must be settled, {settled:,} are.",
+            *_told_by_keys(plan, found),
             "Nothing was changed.",
         ],
     }
+
+
+def _told_by_keys(plan: MergePlan, found: Reconciled[CommitMessage]) -> list[str]:
+    """In how many buckets no row had to be read."""
+    assert plan.moves is not None
+    columns = (found.verdicts[name].to_pylist() for name in ("partition", "bucket"))
+    with_rows = set(zip(*columns, strict=True))
+    keyed = [each.place for each in plan.moves.buckets if each.knowledge is Knowledge.KEYS]
+    alone = sum(place not in with_rows for place in keyed)
+    told = f"Decided by key columns alone: {alone:,} of {count(len(keyed), 'compared bucket')}."
+    return [told] if keyed else []
 
 
 def reconcile_rows(
@@ -154,6 +232,7 @@ def reconcile_rows(
     progress: Progress,
     *,
     writes: bool,
+    write_id: str = "",
 ) -> Reconciled[CommitMessage] | None:
     """Have the rows compared that a plan waits for, and keep the conflicts that there are.
 
@@ -164,11 +243,12 @@ def reconcile_rows(
         plan: Of that call.
         progress: Told buckets done and all buckets.
         writes: Whether the settled rows are written.
+        write_id: What the names of their files hold.
 
     Returns:
         None where the plan waits for no rows.
     """
-    found = run_row_work(warehouse, rows, call, plan, progress, writes=writes)
+    found = run_row_work(warehouse, rows, call, plan, progress, writes=writes, write_id=write_id)
     if found is not None and (found.conflicts.num_rows or not writes):
         # Without a run to tell, that there are none is an answer as well.
         paths = target_table(warehouse, call).paths
@@ -184,6 +264,7 @@ def run_row_work(
     progress: Progress,
     *,
     writes: bool,
+    write_id: str = "",
 ) -> Reconciled[CommitMessage] | None:
     """Do as `reconcile_rows` does, and keep nothing of it."""
     if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
@@ -193,10 +274,91 @@ def run_row_work(
     sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
     work = row_work(target, source, sides, plan.moves.row_places)
     scope, policy = row_scope(plan, sides), policy_of(call)
-    return rows.reconcile(target, scope, work, policy, progress, writes=writes)
+    return rows.reconcile(target, scope, work, policy, progress, writes=writes, write_id=write_id)
 
 
 def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
     """Remove the files of settled rows of a merge that does not come to be."""
     messages = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
-    remove_copies(warehouse.store, written_paths(target_table(warehouse, call), messages))
+    target = target_table(warehouse, call)
+    remove_copies(warehouse.store, written_paths(target, messages))
+    forget_staged_rows(warehouse, call, written)
+
+
+def begin_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, staged_id: str | None = None
+) -> StagedRows:
+    """Tell the journal of rows that a call is about to write, or that it takes from another."""
+    return StagedRows.begin(
+        target_table(warehouse, call),
+        warehouse.store,
+        operation_id=call.operation_id,
+        actor=call.actor,
+        statement=call.statement,
+        clock=warehouse.clock,
+        staged_id=staged_id,
+    )
+
+
+def take_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Make the rows that a stage wrote those of the operation that is about to begin.
+
+    Raises:
+        CommitConflict: Recovery removed them, as their run seemed to be over.
+    """
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None and not staged.take(call.operation_id):
+        raise CommitConflict(
+            "The rows that were settled are gone: recovery removed them, as this run was cancelled "
+            "or cut off. Nothing was changed; merge again.",
+            kind=ErrorKind.INTERRUPTED,
+        )
+
+
+def hand_over_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, written: Facts, plan: Mapping[str, object]
+) -> None:
+    """Leave the rows that a stage wrote to the operation that has begun.
+
+    Args:
+        warehouse: Where the table lies.
+        call: The merge.
+        written: What the stage left.
+        plan: What the operation began with. Another run may have begun it, with rows of its own:
+            those of this one are removed.
+    """
+    staged = _staged_rows(warehouse, call, written)
+    if staged is None:
+        return
+    own, begun = (
+        names_in(messages_from(JsonObject(dict(each), "rows of a merge"), "rowMessages"))
+        for each in (written, plan)
+    )
+    if own.isdisjoint(begun):
+        withdraw_rows(warehouse, call, written)
+    else:
+        staged.forget()
+
+
+def forget_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Forget rows that somebody else names from here on, or that are gone."""
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None:
+        staged.forget()
+
+
+def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
+    staged = _staged_rows(warehouse, call, written)
+    try:
+        if staged is not None:
+            staged.let_go()
+    except PaimonError as error:
+        _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
+
+
+def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
+    name = written.get(STAGED)
+    if name is None:
+        return None
+    return StagedRows(target_table(warehouse, call), warehouse.store, str(name))

@@ -50,6 +50,7 @@ def plan_way_back(
     copy = _inverse(intent, move, rescue_name(call.operation_id))
     told = [
         *_head_blocks(target, move),
+        *_expired_blocks(target, copy),
         *_schema_blocks(target, intent.plan, copy),
         *_tag_blocks(target, copy),
         *_rescue_blocks(table, copy),
@@ -137,6 +138,21 @@ def _head_blocks(target: FileStoreTable, move: HeadMove) -> tuple[Consequence, .
             f"Undo is not possible: {target.branch!r} moved since, and {now}.",
             ErrorKind.UNDO_BLOCKED,
             tuple(f"snapshot {each.id} by {each.commit_user}" for each in newer),
+        ),
+    )
+
+
+def _expired_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
+    """Refuse where the head of then has expired: the branch would be left without a snapshot."""
+    if copy.new_head_id is None or copy.new_head_id in copy.snapshot_ids:
+        return ()
+    if _is(target.snapshots.find(copy.new_head_id), copy.new_head):
+        return ()
+    return (
+        blocks(
+            f"Undo is not possible: snapshot {copy.new_head_id} of {target.branch!r}, which it "
+            "would go back to, has expired. Revert the operation instead.",
+            ErrorKind.UNDO_BLOCKED,
         ),
     )
 

@@ -18,7 +18,13 @@ from core.procedures.merge_rows import messages_to_json
 from core.procedures.merge_spec import MergeKind
 from core.procedures.preview_merge import planned_merge
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.settle_rows import delete_rows, run_row_work, withdraw_rows
+from core.procedures.settle_rows import (
+    STAGED,
+    delete_rows,
+    run_row_work,
+    staging,
+    withdraw_rows,
+)
 from core.procedures.staged_result import sides_of_merge
 from core.procedures.warehouse import Warehouse
 from core.table.table_state import StagedState
@@ -89,12 +95,18 @@ def would_be_result(
         return
     if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
         warehouse.check_writable()
-    found = run_row_work(warehouse, rows, merge, plan, progress, writes=True)
-    written = (
-        delete_rows(warehouse, rows, merge, plan, progress)
-        if found is None
-        else {"rowMessages": messages_to_json(found.messages)}
-    )
+    found, written = None, {}
+    with staging(warehouse, merge, plan) as staged:
+        if staged is not None:
+            found = run_row_work(
+                warehouse, rows, merge, plan, progress, writes=True, write_id=staged.id
+            )
+            rest = (
+                delete_rows(warehouse, rows, merge, plan, progress, staged.id)
+                if found is None
+                else {"rowMessages": messages_to_json(found.messages)}
+            )
+            written = {**rest, STAGED: staged.id}
     try:
         if found is not None and found.open_count:
             raise _refused(plan, _unsettled(found.open_count))

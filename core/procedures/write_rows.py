@@ -13,6 +13,7 @@ from core.commit.commit_message import CommitMessage
 from core.commit.conflict_detection import Rule
 from core.commit.row_commit import PreparedRows, RowCommit
 from core.commit.row_write import RowWrite
+from core.diff.lineage import ROW_OPERATION
 from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
@@ -160,7 +161,7 @@ def overwrite_rows(
             replaced = _replaced(table, head, spec, prepared.messages)
             if not replaced:
                 return prepared, _commit_of(prepared)
-        commit = replace(_commit_of(prepared), overwrites=True, partitions=replaced)
+        commit = replace(_commit_of(prepared, "OVERWRITE"), overwrites=True, partitions=replaced)
         return prepared, commit
 
     return _run(warehouse, table, call, prepare)
@@ -199,7 +200,7 @@ def delete_rows(
     def prepare(write_id: str) -> PreparedRows:
         return writer.delete(table, condition, alias=alias, write_id=write_id, progress=progress)
 
-    return _shown(warehouse, writer, table, call, prepare, progress)
+    return _shown(warehouse, writer, table, call, prepare, progress, "DELETE")
 
 
 def update_rows(
@@ -236,7 +237,7 @@ def update_rows(
             table, assignments, condition, alias=alias, write_id=write_id, progress=progress
         )
 
-    return _shown(warehouse, writer, table, call, prepare, progress)
+    return _shown(warehouse, writer, table, call, prepare, progress, "UPDATE")
 
 
 def merge_into(
@@ -266,7 +267,7 @@ def merge_into(
     def prepare(write_id: str) -> PreparedRows:
         return writer.merge(table, merge, write_id=write_id, progress=progress)
 
-    return _shown(warehouse, writer, table, call, prepare, progress)
+    return _shown(warehouse, writer, table, call, prepare, progress, "MERGE")
 
 
 def compact_table(
@@ -317,6 +318,7 @@ def _shown(
     call: ProcedureCall,
     prepare: Callable[[str], PreparedRows],
     progress: Progress,
+    operation: str | None = None,
 ) -> Written:
     """Write rows, and compact their buckets where readers would not see them otherwise."""
     schema = table.schema()
@@ -326,7 +328,7 @@ def _shown(
     def noting(write_id: str) -> tuple[PreparedRows, RowCommit]:
         prepared = prepare(write_id)
         touched.update((each.partition, each.bucket) for each in prepared.messages)
-        return prepared, _commit_of(prepared)
+        return prepared, _commit_of(prepared, operation)
 
     written = _run(warehouse, table, call, noting)
     if not waits or schema.options.read(table_options.WRITE_ONLY) or written.snapshot_id is None:
@@ -415,12 +417,14 @@ def _replaced_files(table: FileStoreTable, snapshot: Snapshot | None) -> int:
     return int(pc.sum(pc.equal(kinds, int(FileKind.DELETE))).as_py() or 0)
 
 
-def _commit_of(prepared: PreparedRows) -> RowCommit:
+def _commit_of(prepared: PreparedRows, operation: str | None = None) -> RowCommit:
+    """The commit of prepared rows; merges go by the operation where one is told."""
     return RowCommit(
         messages=prepared.messages,
         expected_head=prepared.expected_head,
         read_at=prepared.read_at,
         has_strays=prepared.has_strays,
+        properties={} if operation is None else {ROW_OPERATION: operation},
     )
 
 

@@ -117,10 +117,12 @@ class BucketRows:
         Both branches count sequence numbers on from the base, so rows of both may have one number.
         Which of them readers see is then not known: both ways are given.
         """
+        return tuple(merge_on_read.merge_rows(each, self.schema) for each in self.orders())
+
+    def orders(self) -> tuple[pa.Table, ...]:
+        """The rows that `replays` merges, as they stand in files, each way."""
         orders = ((self.ours, self.replayed), (self.replayed, self.ours))
-        return tuple(
-            merge_on_read.merge_rows(pa.concat_tables(order), self.schema) for order in orders
-        )
+        return tuple(pa.concat_tables(order) for order in orders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from core.commit.commit_store import CommitStore
 from core.commit.journal import Journal
 from core.commit.row_commit import RowCommit
 from core.commit.row_write import RowWrite, this_process
+from core.diff.lineage import ROW_OPERATION
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import check_assignable, conform, names_for, unsupported
@@ -117,7 +118,12 @@ class BranchWriter(DataSourceArrowWriter):
             if found or self._overwrite:
                 # Whether Spark ran tasks again is not told here.
                 write.publish(
-                    RowCommit(messages=tuple(found), overwrites=self._overwrite, has_strays=True)
+                    RowCommit(
+                        messages=tuple(found),
+                        overwrites=self._overwrite,
+                        has_strays=True,
+                        properties={ROW_OPERATION: "OVERWRITE"} if self._overwrite else {},
+                    )
                 )
         write.finish()
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,15 @@ from core.format.data_types import DataField, nullable_columns
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
-from core.merge.joined_deletes import Bools, HeldFiles, JoinedDeletes, kept_by_both
+from core.merge.joined_deletes import (
+    HeldFiles,
+    Ids,
+    JoinedDeletes,
+    Kept,
+    Update,
+    kept_by_both,
+    kept_by_ids,
+)
 from core.merge.row_work import JoinedRows, RowScope
 from core.spark.data_files import WriteTarget, check_writable, write_bucket
 from core.spark.data_reader import ROW_ID, ROW_TRACKING_FIELDS, kept_rows, read_data_file
@@ -36,7 +43,7 @@ from core.spark.unit_tasks import run_units
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
-_FOUND: Final = ("new_files",)
+_FOUND: Final = ("new_files", "beaten")
 _BATCH_ROWS: Final = 65_536
 _ID: Final = ROW_TRACKING_FIELDS[0]
 
@@ -58,6 +65,7 @@ class JoinUnit:
     held: ThreeWay[HeldFiles]
     inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None
+    update: Update | None
     next_sequence: int
 
     @property
@@ -74,6 +82,7 @@ def join_deletes(
     work: Sequence[JoinedDeletes],
     marks: pa.Table,
     *,
+    write_id: str = "",
     progress: Progress = lambda done, total: None,
 ) -> JoinedRows[CommitMessage]:
     """Write files again without the rows that either side deleted of them.
@@ -85,6 +94,7 @@ def join_deletes(
         scope: What the files share.
         work: The files.
         marks: The deletion vectors that both heads and the base have, as INDEX_MANIFEST_ENTRY.
+        write_id: What the names of the files hold, so that they are found again.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Raises:
@@ -96,7 +106,7 @@ def join_deletes(
     found = run_units(
         session,
         units_of(store, table, work, marks),
-        task_of(store, table, scope).do,
+        task_of(store, table, scope, write_id).do,
         _FOUND,
         description=f"join deletes of {scope.table}",
         progress=progress,
@@ -127,6 +137,7 @@ def units_of(
             held=each.held,
             inserted=each.inserted,
             take=each.take,
+            update=each.update,
             next_sequence=min(
                 pc.min(files["min_sequence_number"]).as_py()
                 for files in (each.ours, each.theirs)
@@ -137,10 +148,16 @@ def units_of(
     ]
 
 
-def task_of(store: FileIO, table: FileStoreTable, scope: RowScope) -> "JoinTask":
+def task_of(
+    store: FileIO, table: FileStoreTable, scope: RowScope, write_id: str = ""
+) -> "JoinTask":
     """Say what all tasks know."""
     target = WriteTarget(
-        schema=scope.schema, paths=table.data_paths(), store=store, created=datetime.now()
+        schema=scope.schema,
+        paths=table.data_paths(),
+        store=store,
+        created=datetime.now(),
+        write_id=write_id,
     )
     return JoinTask(scope=scope, target=target)
 
@@ -166,6 +183,7 @@ def joined_rows(
             if row["new_files"] is None
             for name in work[row["number"]].base_names
         ),
+        beaten=sum(int(row["beaten"] or 0) for row in found),
     )
 
 
@@ -184,17 +202,18 @@ class JoinTask:
         }
         sides = each_side(unit.held, lambda held: self._side(rows, held))
         ours_new, theirs_new = (self._side(rows, dict.fromkeys(each)) for each in unit.inserted)
-        kept = self._kept(sides, (ours_new, theirs_new))
+        kept = self._kept(sides, (ours_new, theirs_new), unit.update)
+        beaten = 0
         if kept is not None:
-            stay, come = (pa.array(each) for each in kept)
+            stay, come, beaten = pa.array(kept.stay), pa.array(kept.come), kept.beaten
             written = self._write(unit, sides.ours.filter(stay), sides.theirs.filter(come))
         elif unit.take is Take.OURS:
             written = self._write(unit, sides.ours)
         elif unit.take is Take.THEIRS:
             written = self._write(unit, *self._by_base(sides.theirs, sides.base))
         else:
-            return {"new_files": None}
-        return {"new_files": to_bytes(written)}
+            return {"new_files": None, "beaten": None}
+        return {"new_files": to_bytes(written), "beaten": str(beaten).encode()}
 
     @property
     def _has_ids(self) -> bool:
@@ -217,15 +236,22 @@ class JoinTask:
         return pa.concat_tables([nothing, *parts])
 
     def _kept(
-        self, sides: ThreeWay[pa.Table], inserted: tuple[pa.Table, pa.Table]
-    ) -> tuple[Bools, Bools] | None:
+        self,
+        sides: ThreeWay[pa.Table],
+        inserted: tuple[pa.Table, pa.Table],
+        update: Update | None,
+    ) -> Kept | None:
         fields = self.scope.schema.fields
         if self._has_ids:
             # Of equal rows the one goes that was deleted; a writer may have given rows new ids.
-            kept = _kept_by_both(sides, inserted, (*fields, _ID))
+            ours_new, theirs_new = map(_ids, inserted)
+            rows = each_side(sides, lambda side: _bytes(side, fields))
+            kept = kept_by_ids(each_side(sides, _ids), (ours_new, theirs_new), rows)
+            if kept is None:
+                kept = _kept_by_both(sides, inserted, (*fields, _ID), update)
             if kept is not None:
                 return kept
-        return _kept_by_both(sides, inserted, fields)
+        return _kept_by_both(sides, inserted, fields, update)
 
     def _by_base(self, rows: pa.Table, base: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows whose ids the base has, and the others: on the target these may be of other rows."""
@@ -255,8 +281,7 @@ class JoinTask:
             unit.bucket,
             [rows] if rows.num_rows else [],
             next_sequence=next_sequence,
-            # A task that Spark runs again writes new names: no file is ever written twice.
-            file_id=str(uuid4()),
+            file_id=target.new_file_id(),
         )
         return written.new_files
 
@@ -265,9 +290,15 @@ def _kept_by_both(
     sides: ThreeWay[pa.Table],
     inserted: tuple[pa.Table, pa.Table],
     fields: Sequence[DataField],
-) -> tuple[Bools, Bools] | None:
+    update: Update | None,
+) -> Kept | None:
     ours_new, theirs_new = (_bytes(each, fields) for each in inserted)
-    return kept_by_both(each_side(sides, lambda rows: _bytes(rows, fields)), (ours_new, theirs_new))
+    told = each_side(sides, lambda rows: _bytes(rows, fields))
+    return kept_by_both(told, (ours_new, theirs_new), update)
+
+
+def _ids(rows: pa.Table) -> Ids:
+    return np.asarray(rows[ROW_ID].to_numpy(), dtype=np.int64)
 
 
 def _bytes(rows: pa.Table, fields: Sequence[DataField]) -> pa.ChunkedArray:

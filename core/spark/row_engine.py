@@ -73,6 +73,7 @@ class SparkRowEngine(SparkRowWriter):
         progress: Progress,
         *,
         writes: bool = True,
+        write_id: str = "",
     ) -> Reconciled[CommitMessage]:
         """Merge rows that both sides changed, and write what replaying would not give.
 
@@ -83,6 +84,7 @@ class SparkRowEngine(SparkRowWriter):
             policy: When rows conflict, and how conflicts are settled.
             progress: Called with tasks done and tasks known; what it raises stops the run.
             writes: Whether files are written. A bucket with open conflicts gets none.
+            write_id: What the names of the files hold, so that they are found again.
         """
         return reconcile(
             self._session,
@@ -92,6 +94,7 @@ class SparkRowEngine(SparkRowWriter):
             work,
             policy,
             writes=writes,
+            write_id=write_id,
             progress=progress,
         )
 
@@ -102,6 +105,7 @@ class SparkRowEngine(SparkRowWriter):
         work: Sequence[JoinedDeletes],
         marks: pa.Table,
         progress: Progress,
+        write_id: str = "",
     ) -> JoinedRows[CommitMessage]:
         """Write files again without the rows that either side deleted of them.
 
@@ -111,13 +115,21 @@ class SparkRowEngine(SparkRowWriter):
             work: The files.
             marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
             progress: Called with tasks done and tasks known; what it raises stops the run.
+            write_id: As for `reconcile`.
 
         Raises:
             FormatError: A file is missing or cannot be read.
             InvalidInput: The table is of a kind whose rows cannot be read or written here.
         """
         return join_deletes(
-            self._session, self._store, table, scope, work, marks, progress=progress
+            self._session,
+            self._store,
+            table,
+            scope,
+            work,
+            marks,
+            write_id=write_id,
+            progress=progress,
         )
 
     def query(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
+from core.merge.engine_rules import EngineRules
 from core.merge.policy import Policy
 from core.merge.row_work import (
     CHANGED_KEYS,
@@ -108,6 +108,7 @@ def reconcile(
     policy: Policy,
     *,
     writes: bool = True,
+    write_id: str = "",
     progress: Progress = lambda done, total: None,
 ) -> Reconciled[CommitMessage]:
     """Merge rows that both sides changed, and write what replaying would not give.
@@ -120,6 +121,7 @@ def reconcile(
         work: The buckets.
         policy: When rows conflict, and how conflicts are settled.
         writes: Whether files are written. A bucket with open conflicts gets none.
+        write_id: What the names of the files hold, so that they are found again.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Raises:
@@ -130,7 +132,11 @@ def reconcile(
     _check(scope.schema)
     check_writable(scope.schema)
     target = WriteTarget(
-        schema=scope.schema, paths=table.data_paths(), store=store, created=datetime.now()
+        schema=scope.schema,
+        paths=table.data_paths(),
+        store=store,
+        created=datetime.now(),
+        write_id=write_id,
     )
     reader = BucketReader(store=store, scope=scope)
     task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
@@ -241,8 +247,7 @@ class MergeTask:
                 unit.bucket,
                 [rows],
                 next_sequence=unit.next_sequence,
-                # A task that Spark runs again writes new names: no file is ever written twice.
-                file_id=str(uuid4()),
+                file_id=self.target.new_file_id(),
             )
         return {
             "counts": to_bytes(_verdict_rows(unit, [each.verdicts for each in found])),
@@ -275,6 +280,9 @@ class MergeTask:
                 verdicts=merged.verdicts, conflicts=merged.conflicts, rows=rows, settled=settled
             )
         hidden = _hidden_keys(read, rows, merged, unit.next_sequence)
+        if len(hidden) and EngineRules.of(schema).starts_anew:
+            rows = _started_anew(rows, hidden, merged, schema)
+            hidden = _hidden_keys(read, rows, merged, unit.next_sequence)
         conflicts = [merged.conflicts]
         if len(hidden):
             at_hidden = ThreeWay(
@@ -315,6 +323,22 @@ def _rows_to_write(
     return pa.concat_tables(parts)
 
 
+def _started_anew(
+    rows: pa.Table, keys: pa.Array, merged: row_merge.RowMerge, schema: TableSchema
+) -> pa.Table:
+    """Rows to write, where those of some keys delete what is there and add nothing to it."""
+    rules, kind = EngineRules.of(schema), pa.field(VALUE_KIND, pa.int8())
+    wanted = of_keys(merged.results, keys, schema).combine_chunks()
+    first = wanted.append_column(kind, _kinds(wanted.num_rows, _DELETE))
+    then = wanted.append_column(kind, _kinds(wanted.num_rows, _INSERT))
+    for name in rules.functions:
+        column = wanted[name].combine_chunks()
+        nothing = rules.addition(name, column, column)
+        then = then.set_column(then.schema.get_field_index(name), name, nothing)
+    others = rows.filter(pc.invert(pc.is_in(key_bytes(rows, schema), value_set=keys)))
+    return pa.concat_tables([others, *(conform(each, schema) for each in (first, then))])
+
+
 def _settled_rows(merged: row_merge.RowMerge, ours: pa.Table, schema: TableSchema) -> pa.Table:
     """Rows that take the place of the target's own, and those of its own that go."""
     kind = pa.field(VALUE_KIND, pa.int8())
@@ -336,13 +360,18 @@ def _hidden_keys(
     """The keys of which readers would see something else than the result, though it is written."""
     schema = read.schema
     written = rows.append_column(SEQUENCE_NUMBER, pa.repeat(pa.scalar(sequence), rows.num_rows))
-    layout = read.ours.schema
-    after = pa.concat_tables([read.ours, read.replayed, written.select(layout.names).cast(layout)])
-    seen = merge_on_read.merge_rows(after, schema)
-    there = of_keys(seen, key_bytes(merged.results, schema), schema)
-    wrong = row_merge.changed_keys(there, merged.results, schema, nearly=True)
-    left_over = of_keys(seen, key_bytes(merged.deletes, schema), schema)
-    return pa.concat_arrays([key_bytes(wrong, schema), key_bytes(left_over, schema)])
+    written = written.select(read.ours.column_names).cast(read.ours.schema)
+    orders = read.orders()
+    if not EngineRules.of(schema).adds_columns:
+        orders = orders[:1]  # what is written stands for all that was there
+    wrong = []
+    for order in orders:
+        seen = merge_on_read.merge_rows(pa.concat_tables([order, written]), schema)
+        there = of_keys(seen, key_bytes(merged.results, schema), schema)
+        changed = row_merge.changed_keys(there, merged.results, schema, nearly=True)
+        left_over = of_keys(seen, key_bytes(merged.deletes, schema), schema)
+        wrong += [key_bytes(changed, schema), key_bytes(left_over, schema)]
+    return pc.unique(pa.concat_arrays(wrong))
 
 
 def _verdict_rows(unit: BucketUnit, verdicts: Iterable[Mapping[RowVerdict, int]]) -> pa.Table:

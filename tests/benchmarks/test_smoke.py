@@ -16,7 +16,9 @@ from tests.benchmarks import (
     commit_storm,
     compare_quality,
     live_files,
+    merge_append,
     merge_keys,
+    metadata_diff,
     read_rows,
     write_rows,
 )
@@ -230,3 +232,32 @@ def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], o
     chosen = [each for each in merge_keys.find_contestants()[0] if each.name == name]
     _, wrong = hold(chosen, tmp_path, 1, case.expected)
     assert wrong == ()
+
+
+@each_contestant
+def test_all_tell_the_same_files_apart(
+    tmp_path: Path, name: str, need: Callable[[], object]
+) -> None:
+    need()
+    (case,) = metadata_diff.CASES["tiny"]
+    metadata_diff.make_warehouse(tmp_path / "warehouse", case)
+    chosen = [each for each in metadata_diff.find_contestants(case)[0] if each.name == name]
+    expected = {"changed": case.changed}
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, expected)
+    assert wrong == ()
+    assert name != OURS or sample.answer["shared_manifests_read"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "need"),
+    [(OURS, lambda: None), (merge_append.JAVA, lambda: need_java_paimon("2.0.0"))],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_merge_the_same_files(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
+    need()
+    (case,) = merge_append.CASES["tiny"]
+    files = merge_append.make_warehouse(tmp_path / "warehouse", case)
+    chosen = [each for each in merge_append.find_contestants()[0] if each.name == name]
+    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, {"files": files})
+    assert wrong == ()
+    assert len(sample.warm) == merge_append.CALLS - 1

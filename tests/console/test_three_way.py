@@ -270,12 +270,12 @@ def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again
     cost = PlanCost(files_added=2, rows_added=20, files_joined=3)
     console = planned(air_console(tmp_path), MergeVerdict.CLEAN, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
-    assert "3 files of which both sides deleted rows will be written again" in page.text
+    assert "3 files of which both sides touched rows will be written again" in page.text
     assert "no row is read or written" not in page.text
     assert "Files written again 3" in page.text
     assert "Rows that come ≥ 20" in page.text
     assert f"Rows that go {NOT_READ}" in page.text
-    assert "Only rows tell which of a file both sides deleted" in page.text
+    assert "Only rows tell which of a file both sides touched" in page.text
     assert page.has_button("run-dry")
 
 

@@ -3,9 +3,9 @@
 Expected rows come from a plain model of both branches, never from what our merge says it did.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import pytest
 
@@ -15,29 +15,11 @@ from core.merge.file_moves import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
-from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, row_of, three_way
+from tests.support.merge_bench import COPIED, SHARED, MergeBench, row_of, three_way
+from tests.support.merge_cells import BY_PREDICATE, OURS, THEIRS, Act, replayed
 
 pytestmark = pytest.mark.shared_cells
 
-Act: TypeAlias = Callable[[MergeBench, str], None]
-
-# Ids 1, 2, 5, 6 lie in one partition and 3, 4, 7, 8 in the other, where there are partitions; of
-# the base the first four came with one commit and the last four with another.
-_THEIRS: Final[Mapping[str, Act]] = {
-    "insert": lambda bench, on: bench.insert(on, 21, 23),
-    "delete": lambda bench, on: bench.delete(on, 1),
-    "update": lambda bench, on: bench.update(on, 1, amount=2),
-    "overwrite": lambda bench, on: bench.overwrite(on, *range(21, 41)),
-    "compaction": lambda bench, on: bench.compact(on),
-}
-_OURS: Final[Mapping[str, Act]] = {
-    "insert": lambda bench, on: bench.insert(on, 41, 43),
-    "delete": lambda bench, on: bench.delete(on, 5),
-    "update": lambda bench, on: bench.update(on, 5, amount=3),
-    "overwrite": lambda bench, on: bench.overwrite(on, *range(41, 61)),
-    "compaction": lambda bench, on: bench.compact(on),
-}
-_BY_PREDICATE: Final = ("delete", "update")
 _LAYOUTS: Final = {"shared": (False, SHARED), "copied, partitioned": (True, COPIED)}
 
 
@@ -58,16 +40,16 @@ def diverging(
     return bench
 
 
-@pytest.mark.parametrize("ours", _OURS)
-@pytest.mark.parametrize("theirs", _THEIRS)
+@pytest.mark.parametrize("ours", OURS)
+@pytest.mark.parametrize("theirs", THEIRS)
 def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
     theirs: str, ours: str, diverging: MergeBench
 ) -> None:
     bench = diverging
     base = bench.rows["main"]
-    _THEIRS[theirs](bench, "dev")
-    _OURS[ours](bench, "main")
-    if theirs in _BY_PREDICATE and ours == "insert":
+    THEIRS[theirs](bench, "dev")
+    OURS[ours](bench, "main")
+    if theirs in BY_PREDICATE and ours == "insert":
         _is_refused(bench, {f"003/{theirs}.insert"})
         expected = three_way(base, bench.rows["main"], bench.rows["dev"])
         bench.merge(rows=expected, isolation=Isolation.SNAPSHOT)
@@ -75,7 +57,7 @@ def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
         assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
         bench.merge(rows=bench.rows["main"])
     else:
-        bench.merge(rows=_expected(bench, base, theirs))
+        bench.merge(rows=replayed(bench, base, overwritten=theirs == "overwrite"))
     _check_all_that_follows(bench)
 
 
@@ -90,7 +72,7 @@ def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
         "update": lambda bench, on: bench.update(on, 2, amount=3),
         "delete": lambda bench, on: bench.delete(on, 2),
     }
-    _THEIRS[theirs](diverging, "dev")
+    THEIRS[theirs](diverging, "dev")
     changes[ours](diverging, "main")
     _is_refused(diverging, {f"003/{rule}"})
     (conflict,) = diverging.plan().conflicts
@@ -249,19 +231,6 @@ def test_branches_merge_there_and_back_and_across(diverging: MergeBench) -> None
         isolation=Isolation.SNAPSHOT,
     )
     _check_all_that_follows(bench)
-
-
-def _expected(bench: MergeBench, base: Rows, theirs: str) -> Rows:
-    ours, other = bench.rows["main"], bench.rows["dev"]
-    if theirs == "overwrite":
-        return bench.outside(ours, other) | {key: other[key] for key in other.keys() - base.keys()}
-    # What the target overwrote stays overwritten, also where the source had changed it.
-    gone = {each for each in base if each not in ours}
-    return three_way(
-        {key: row for key, row in base.items() if key not in gone},
-        ours,
-        {key: row for key, row in other.items() if key not in gone},
-    )
 
 
 def _is_refused(bench: MergeBench, rules: set[str]) -> None:

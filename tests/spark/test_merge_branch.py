@@ -102,7 +102,8 @@ def test_keys_that_only_seem_to_overlap_are_replayed(table: Table) -> None:
     table.write("main", [(1, 1, "main"), (6, 1, "main")])
     table.write("dev", [(2, 2, "dev"), (5, 2, "dev")])
     before = table.data_files()
-    table.run("merge_branch", "merge", branch="dev")
+    told = table.run("merge_branch", "merge", branch="dev")
+    assert "Decided by key columns alone: 1 of 1 compared bucket." in told.notes
     assert [row[1] for row in table.rows()] == [1, 2, 0, 0, 2, 1]
     # Only the copy of the branch's file is new: no row was written.
     assert all("-of-" in name for name in table.data_files() - before)
@@ -117,7 +118,10 @@ def test_a_cell_that_both_changed_stops_the_merge_and_is_kept_to_be_looked_at(
     with pytest.raises(Refused) as refused:
         table.run("merge_branch", "merge", branch="dev")
     told = table.run("compare_rows", "compare", branch="dev")
-    assert told.notes[0] == "2 conflicts of rows must be settled, 0 are."
+    assert told.notes[:2] == (
+        "2 conflicts of rows must be settled, 0 are.",
+        "Decided by key columns alone: 0 of 1 compared bucket.",
+    )
     assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
     assert refused.value.facts["conflicts"] == 2
     assert table.data_files() == before
@@ -205,3 +209,44 @@ def test_deletes_that_both_sides_made_in_one_file_hold(
     bench.run(WriteKind.DELETE, sql="DELETE FROM db.t WHERE id = 50", branch="dev")
     bench.run("merge_branch", branch="dev", target="main")
     assert sorted(row[0] for row in bench.rows("main")) == [*range(40, 50), *range(51, 99)]
+
+
+def test_a_delete_wins_over_an_update_of_ours_which_says_that_it_is_one(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path)
+    bench.write("main", [(number, "a", 1.0, None, None, [number]) for number in range(10)])
+    bench.run("create_branch", branch="dev")
+    update, delete = "UPDATE db.t SET x = 2.0 WHERE id = 3", "DELETE FROM db.t WHERE id IN (3, 5)"
+    bench.run(WriteKind.UPDATE, sql=update, branch="main")
+    bench.run(WriteKind.DELETE, sql=delete, branch="dev")
+    bench.run("merge_branch", branch="dev", target="main")
+    left = {row[0]: row[2] for row in bench.rows("main")}
+    assert left == {number: 1.0 for number in range(10) if number not in (3, 5)}
+
+
+def test_rows_that_were_merged_into_a_table_overwrite_nothing(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    bench = Bench(session, tmp_path)
+    bench.write("main", [(number, "a", 1.0, None, None, [number]) for number in range(4)])
+    bench.run("create_branch", branch="dev")
+    # All files are written again with more rows: for any other release this was an overwrite.
+    grows = (
+        "MERGE INTO db.t USING (SELECT id + 2 AS id, part, 9.0 AS x, s, d, l FROM db.t) AS n "
+        "ON t.id = n.id WHEN MATCHED THEN UPDATE SET x = n.x WHEN NOT MATCHED THEN INSERT *"
+    )
+    bench.run(WriteKind.MERGE, sql=grows, branch="dev")
+    bench.write("main", [(20, "a", 1.0, None, None, [20])])
+    with pytest.raises(Refused):
+        bench.run("merge_branch", branch="dev", target="main")
+    bench.run("merge_branch", branch="dev", target="main", isolation="snapshot")
+    assert {row[0]: row[2] for row in bench.rows("main")} == {
+        0: 1.0,
+        1: 1.0,
+        2: 9.0,
+        3: 9.0,
+        4: 9.0,
+        5: 9.0,
+        20: 1.0,
+    }

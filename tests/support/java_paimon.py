@@ -291,6 +291,23 @@ class JavaTable:
         change = java_class("schema.SchemaChange").updateColumnType
         self._alter(change(_path(path), data_type(written), False))
 
+    def set_nullable(self, path: str, is_nullable: bool) -> None:
+        """Allow nulls in a column, or make it NOT NULL."""
+        change = java_class("schema.SchemaChange").updateColumnNullability
+        self._alter(change(_path(path), is_nullable))
+
+    def set_default(self, path: str, value: str) -> None:
+        """Give a column a default, which counts for rows written from now on."""
+        change = java_class("schema.SchemaChange").updateColumnDefaultValue
+        self._alter(change(_path(path), value))
+
+    def columns(self) -> list[str]:
+        """All columns with their types, as SQL writes them."""
+        return [
+            f"{field.name()} {field.type().asSQLString()}"
+            for field in self.load().rowType().getFields()
+        ]
+
     def set_options(self, options: Mapping[str, str]) -> None:
         """Set table options."""
         change = java_class("schema.SchemaChange").setOption

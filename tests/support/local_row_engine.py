@@ -1,6 +1,8 @@
 """Row engines without Spark: for procedures that move metadata, and for merges of rows."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -47,10 +49,15 @@ class LocalRows(LocalFiles):
         progress: Progress,
         *,
         writes: bool = True,
+        write_id: str = "",
     ) -> Reconciled[CommitMessage]:
         """See `RowEngine`."""
         target = WriteTarget(
-            schema=scope.schema, paths=table.data_paths(), store=self._store, created=datetime.now()
+            schema=scope.schema,
+            paths=table.data_paths(),
+            store=self._store,
+            created=_now(),
+            write_id=write_id,
         )
         reader = BucketReader(store=self._store, scope=scope)
         task = MergeTask(reader=reader, policy=policy, target=target, writes=writes)
@@ -66,9 +73,16 @@ class LocalRows(LocalFiles):
         work: Sequence[JoinedDeletes],
         marks: pa.Table,
         progress: Progress,
+        write_id: str = "",
     ) -> JoinedRows[CommitMessage]:
         """See `RowEngine`."""
-        task = join_deletes.task_of(self._store, table, scope)
+        task = join_deletes.task_of(self._store, table, scope, write_id)
+        task = replace(task, target=replace(task.target, created=_now()))
         units = join_deletes.units_of(self._store, table, work, marks)
         found = [{"number": unit.number, **task.do(unit)} for unit in units]
         return join_deletes.joined_rows(scope.schema, work, found)
+
+
+def _now() -> datetime:
+    # As runs that are to be repeated to the byte stop the clock.
+    return datetime.fromtimestamp(time.time_ns() / 1e9)

@@ -1,8 +1,10 @@
 """A table that real Paimon writes on several branches and we merge, beside a model of its rows."""
 
 import copy
+import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,10 +31,14 @@ KEPT = {"snapshot.num-retained.min": "2147483647", "snapshot.num-retained.max": 
 
 Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = dict[int, Row]
+View: TypeAlias = Callable[[Row], Row]
 
 
 class MergeBench:
-    """A table `db.t` with the columns id, day and amount; `rows` is what each branch must hold."""
+    """A table `db.t` with the columns id, day and amount; `rows` is what each branch must hold.
+
+    Where a branch has other columns, `views` makes rows of its table of those.
+    """
 
     def __init__(
         self,
@@ -49,6 +55,7 @@ class MergeBench:
         self._engine = (options or {}).get("merge-engine", "deduplicate")
         self._java = java
         self.rows: dict[str, Rows] = {"main": {}}
+        self.views: defaultdict[str, View] = defaultdict(lambda: tuple)
         self.earlier: list[tuple[str, int, Rows]] = []
         self._just_merged = False
         buckets = {"bucket": "1"} if keyed else {}
@@ -72,7 +79,7 @@ class MergeBench:
     def insert(self, branch: str, *ids: int, amount: int = 1) -> None:
         """Append rows, or put rows of keys."""
         new = {each: row_of(each, amount) for each in ids}
-        self.table(branch).write(list(new.values()))
+        self.table(branch).write(self._shown(branch, new))
         old = self.rows[branch]
         self.rows[branch] = old | {each: self._folded(old.get(each), new[each]) for each in ids}
         self._remember(branch)
@@ -93,7 +100,7 @@ class MergeBench:
         """Delete rows."""
         rows = self.rows[branch]
         if self.keyed:
-            self.table(branch).delete([rows[each] for each in ids])
+            self.table(branch).delete([self.views[branch](rows[each]) for each in ids])
         else:
             rewrite(self.table(branch), lambda row: None if row[0] in ids else row)
         self.rows[branch] = {each: row for each, row in rows.items() if each not in ids}
@@ -113,14 +120,15 @@ class MergeBench:
             self.insert(branch, *ids, amount=amount)
             return
         new = {each: row_of(each, amount) for each in ids}
-        rewrite(self.table(branch), lambda row: new.get(row[0], row))
+        view = self.views[branch]
+        rewrite(self.table(branch), lambda row: view(new[row[0]]) if row[0] in new else row)
         self.rows[branch] = self.rows[branch] | new
         self._remember(branch)
 
     def overwrite(self, branch: str, *ids: int, amount: int = 5) -> None:
         """Replace the partitions of these rows by them."""
         new = {each: row_of(each, amount) for each in ids}
-        self.table(branch).write(list(new.values()), overwrite={})
+        self.table(branch).write(self._shown(branch, new), overwrite={})
         self.rows[branch] = self.outside(self.rows[branch], new) | new
         self._remember(branch)
 
@@ -128,6 +136,14 @@ class MergeBench:
         """Compact all there is; no row changes."""
         self.table(branch).compact(options={"compaction.min.file-num": "2"})
         self._remember(branch)
+
+    def alter(self, branch: str, change: Callable[[JavaTable], None], view: View = tuple) -> None:
+        """Change the columns or the options of a branch; `view` makes rows of its table then."""
+        change(self.table(branch))
+        self.views[branch] = view
+
+    def _shown(self, branch: str, rows: Rows) -> list[Row]:
+        return [self.views[branch](row) for row in rows.values()]
 
     def outside(self, rows: Rows, other: Iterable[int]) -> Rows:
         """The rows that lie in none of the partitions of other ones."""
@@ -143,12 +159,23 @@ class MergeBench:
         arguments = {} if source == "main" else {"from_branch": source}
         self.call("create_branch", branch=name, **arguments)
         self.rows[name] = copy.deepcopy(self.rows[source])
+        self.views[name] = self.views[source]
+
+    def copied(self, java: JavaPaimon, folder: Path) -> "MergeBench":
+        """The same table in another folder, to be merged in another way."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        other = copy.copy(self)
+        other.folder, other._java = folder, java
+        other.rows, other.earlier = copy.deepcopy(self.rows), list(self.earlier)
+        other.views = self.views.copy()
+        return other
 
     def java_branch(self, name: str) -> None:
         """Let Java make a branch from a tag on the head of main."""
         self.table().create_tag(f"fork-{name}")
         self.table().create_branch(name, f"fork-{name}")
         self.rows[name] = copy.deepcopy(self.rows["main"])
+        self.views[name] = self.views["main"]
 
     def plan(self, source: str = "dev", target: str = "main", **rules: Any) -> MergePlan:
         """What a merge would do."""
@@ -197,10 +224,15 @@ class MergeBench:
     def check(self, *, others: bool = True) -> None:
         """Java reads on every branch what the model holds; after a merge, each version of it."""
         for branch, rows in self.rows.items():
-            _same(branch, self.table(branch).rows(), rows)
+            _same(branch, self.table(branch).rows(), self._shown(branch, rows))
         if self._just_merged and others:
             self._check_with_others()
             self._just_merged = False
+
+    def check_with_all(self) -> None:
+        """Java of every version reads on every branch what the model holds."""
+        self._just_merged = True
+        self.check()
 
     def _check_with_others(self) -> None:
         for version in set(VERSIONS) - {self._java.version}:
@@ -209,12 +241,13 @@ class MergeBench:
             for branch, read in reads.items():
                 rows = found[read]
                 assert isinstance(rows, list), f"{branch} in {version}: {rows}"
-                _same(f"{branch} in {version}", rows, self.rows[branch])
+                _same(f"{branch} in {version}", rows, self._shown(branch, self.rows[branch]))
 
     def check_history(self) -> None:
         """Every earlier snapshot holds what it held."""
         for branch, number, rows in self.earlier:
-            _same(f"{branch} {number}", self.table(branch).rows(snapshot=number), rows)
+            found = self.table(branch).rows(snapshot=number)
+            _same(f"{branch} {number}", found, list(rows.values()))
 
     def go_on(self) -> None:
         """Java writes and compacts on every branch, and reads what it must."""
@@ -240,7 +273,9 @@ class MergeBench:
 
     def _remember(self, branch: str) -> None:
         head = self.table(branch).load().snapshotManager().latestSnapshotId()
-        self.earlier.append((branch, int(head), dict(self.rows[branch])))
+        view = self.views[branch]
+        rows = {each: view(row) for each, row in self.rows[branch].items()}
+        self.earlier.append((branch, int(head), rows))
 
 
 def row_of(number: int, amount: int) -> Row:
@@ -265,6 +300,7 @@ def put(rows: Sequence[int]) -> Rows:
     return {each: row_of(each, 1) for each in rows}
 
 
-def _same(where: str, found: Sequence[Row], expected: Rows) -> None:
-    wanted = sorted(expected.values())
-    assert sorted(found) == wanted, f"{where}: {sorted(found)}, not {wanted}"
+def _same(where: str, found: Sequence[Row], expected: Sequence[Row]) -> None:
+    # By the id, as there may be nulls behind it.
+    got, wanted = (sorted(rows, key=lambda row: row[0]) for rows in (found, expected))
+    assert got == wanted, f"{where}: {got}, not {wanted}"

@@ -1,19 +1,26 @@
 from collections import Counter
 from itertools import compress
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diff.three_way import ThreeWay
-from core.merge.joined_deletes import kept_by_both
+from core.diff.three_way import ThreeWay, each_side
+from core.merge.joined_deletes import Update, kept_by_both, kept_by_ids
 
 BYTES = pa.large_binary()
 Rows = list[bytes]
 
 
 def kept(
-    base: Rows, ours: Rows, theirs: Rows, *, ours_new: Rows | None = None, new: Rows | None = None
+    base: Rows,
+    ours: Rows,
+    theirs: Rows,
+    *,
+    ours_new: Rows | None = None,
+    new: Rows | None = None,
+    update: Update | None = None,
 ) -> Rows | None:
     # In two chunks, as rows of several files come.
     sides = ThreeWay(
@@ -22,8 +29,8 @@ def kept(
         theirs=pa.chunked_array([theirs], BYTES),
     )
     inserted = (pa.chunked_array([ours_new or []], BYTES), pa.chunked_array([new or []], BYTES))
-    found = kept_by_both(sides, inserted)
-    return None if found is None else [*compress(ours, found[0]), *compress(theirs, found[1])]
+    found = kept_by_both(sides, inserted, update)
+    return None if found is None else [*compress(ours, found.stay), *compress(theirs, found.come)]
 
 
 def test_what_either_side_deleted_goes_and_the_order_of_the_target_stays() -> None:
@@ -57,6 +64,95 @@ def test_what_a_side_inserted_stays_as_far_as_that_side_kept_it() -> None:
 def test_an_inserted_row_that_equals_one_of_the_base_is_not_lost() -> None:
     assert kept([b"a"], [b"a"], [b"a", b"a"], new=[b"a"]) == [b"a", b"a"]
     assert kept([b"a"], [], [b"a", b"a"], new=[b"a"]) == [b"a"]
+
+
+def test_what_the_target_updated_goes_where_the_source_deleted_it() -> None:
+    pure, inferred = Update.PURE, Update.INFERRED
+    for update in Update:
+        assert kept([b"a", b"b"], [b"a", b"x"], [b"a", b"b"], update=update) == [b"a", b"x"]
+        assert kept([b"a", b"b"], [b"a", b"x"], [b"b"], update=update) == [b"x"]
+    assert kept([b"a", b"b"], [b"a", b"x"], [b"a"], update=pure) == [b"a"]
+    assert kept([b"a", b"b"], [b"x", b"y"], [], update=pure) == []
+    # What was written may be a row of its own, and the deleted one deleted by both.
+    assert kept([b"a", b"b"], [b"a", b"x"], [b"a"], update=inferred) is None
+
+
+def test_nothing_is_left_to_chance_where_some_of_the_updated_rows_were_deleted() -> None:
+    pure = Update.PURE
+    assert kept([b"a", b"b"], [b"x", b"y"], [b"b"], update=pure) is None
+    # One of two equal rows was updated, and one deleted: perhaps the same.
+    assert kept([b"a", b"a"], [b"a", b"x"], [b"a"], update=pure) is None
+    # What was updated may be a row of the target's own.
+    assert kept([b"a"], [b"x", b"y"], [], ours_new=[b"n"], update=pure) is None
+    # A row went and another one came besides the update.
+    assert kept([b"a", b"b"], [b"x"], [], update=pure) is None
+
+
+_ACTS = st.lists(
+    st.tuples(
+        st.sampled_from([b"a", b"b", b"c"]),
+        st.sampled_from(["keep", "delete", "x", "y"]),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+def _acted(
+    acts: list[tuple[bytes, str, bool]],
+) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]], list[tuple[int, bytes]]]:
+    """What the sides hold, and what must be left, each row with its id."""
+    images = {
+        at: row if act == "keep" else act.encode()
+        for at, (row, act, _) in enumerate(acts)
+        if act != "delete"
+    }
+    theirs = [(at, row) for at, (row, _, stays) in enumerate(acts) if stays]
+    left = [(at, image) for at, image in images.items() if acts[at][2]]
+    return list(images.items()), theirs, left
+
+
+@given(_ACTS, st.lists(st.sampled_from([b"x", b"z"]), max_size=2))
+def test_what_is_left_is_what_was_done_or_nothing_is_told(
+    acts: list[tuple[bytes, str, bool]], inserted: list[bytes]
+) -> None:
+    ours, theirs, left = _acted(acts)
+    base, rows = [row for row, *_ in acts], [row for _, row in ours]
+    update = Update.INFERRED if inserted else Update.PURE
+    found = kept(base, [*rows, *inserted], [row for _, row in theirs], update=update)
+    if found is not None:
+        assert Counter(found) == Counter([*(row for _, row in left), *inserted])
+    elif not inserted:
+        assert {act for _, act, _ in acts} & {"x", "y"}
+
+
+@given(_ACTS)
+def test_ids_always_tell_what_is_left(acts: list[tuple[bytes, str, bool]]) -> None:
+    ours, theirs, left = _acted(acts)
+    base = [(at, row) for at, (row, *_) in enumerate(acts)]
+    sides = ThreeWay(base=base, ours=ours[::-1], theirs=theirs)
+    nobody = np.empty(0, np.int64)
+    found = kept_by_ids(
+        each_side(sides, lambda side: np.array([at for at, _ in side], np.int64)),
+        (nobody, nobody),
+        each_side(sides, lambda side: pa.chunked_array([[row for _, row in side]], BYTES)),
+    )
+    assert found is not None
+    assert sorted(compress(sides.ours, found.stay)) == sorted(left)
+    assert not found.come.any()
+    gone = [act for _, act, stays in acts if not stays]
+    assert found.beaten == sum(act in ("x", "y") for act in gone)
+
+
+def test_ids_that_a_writer_gave_anew_and_rows_that_the_source_updated_tell_nothing() -> None:
+    base, nobody = np.array([1, 2]), np.empty(0, np.int64)
+    rows = pa.chunked_array([[b"a", b"b"]], BYTES)
+    changed = pa.chunked_array([[b"a", b"x"]], BYTES)
+    again = ThreeWay(base=base, ours=np.array([3, 4]), theirs=base)
+    assert kept_by_ids(again, (nobody, nobody), ThreeWay(base=rows, ours=rows, theirs=rows)) is None
+    same = ThreeWay(base=base, ours=base, theirs=base)
+    of_theirs = ThreeWay(base=rows, ours=rows, theirs=changed)
+    assert kept_by_ids(same, (nobody, nobody), of_theirs) is None
 
 
 @given(

@@ -219,12 +219,14 @@ FUNCTIONS = [
     ("INT", "sum", 10, 15, 15, 20),
     ("DECIMAL(9, 2)", "sum", 10, 15, 13, 18),
     ("DECIMAL(38, 2)", "sum", None, 15, None, 15),
+    ("BIGINT", "count", 10, 15, 13, 18),
     ("INT", "product", 2, 6, 10, 30),
     ("INT", "product", None, 6, 10, 60),
     ("INT", "max", 1, 5, 7, 7),
     ("STRING", "min", "m", "k", "l", "k"),
     ("BOOLEAN", "bool_and", True, True, False, False),
     ("BOOLEAN", "bool_or", None, None, True, True),
+    ("BOOLEAN", "bool_or", False, False, True, True),
 ]
 
 

@@ -15,7 +15,7 @@ from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind
-from core.merge.file_moves import Isolation, MergeRules, Strategy
+from core.merge.file_moves import Isolation, Knowledge, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.row_work import JoinedRows
 from core.procedures.preview_merge import preview_merge
@@ -287,6 +287,7 @@ def test_keys_that_do_not_overlap_are_replayed(keyed: BranchBench) -> None:
     found = plan(keyed)
     assert found.verdict is MergeVerdict.CLEAN
     assert found.strategies == {Strategy.REPLAY: 1}
+    assert found.known_by == {Knowledge.MANIFESTS: 1}
     merge(keyed)
     assert names(keyed) == {"base", "theirs", "mine"}
 
@@ -305,6 +306,7 @@ def test_key_ranges_that_overlap_leave_the_verdict_to_rows(keyed: BranchBench) -
     found = plan(keyed)
     assert found.verdict is MergeVerdict.UNDECIDED
     assert found.cost.buckets_to_compare == 1
+    assert found.known_by == {Knowledge.KEYS: 1}
 
 
 def test_after_cross_merges_disjoint_changes_stay_clean(keyed: BranchBench) -> None:
@@ -578,3 +580,14 @@ def test_a_branch_without_a_schema_is_no_branch_to_merge(bench: BranchBench) -> 
     with pytest.raises(PaimonError) as error:
         plan(bench)
     assert "schema" in error.value.message
+
+
+def test_files_of_a_branch_in_between_that_expires_by_itself_are_copied(bench: BranchBench) -> None:
+    bench.append("inner", branch="dev")
+    bench.branch("feat", from_branch="dev")
+    assert plan(bench, "feat").shares_files
+    change = set_options({"write-only": "false"})
+    change_schema(bench.table("dev"), bench.store, [change], now_millis=NOW)
+    found = plan(bench, "feat")
+    assert not found.shares_files
+    assert any("'main', 'feat' and 'dev' set 'write-only'" in note for note in found.notes)

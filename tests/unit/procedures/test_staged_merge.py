@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.commit.staged_results import staged_results
-from core.errors import ErrorKind, Refused
+from core.errors import ErrorKind, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.merge.policy import Policy, Settling
@@ -15,6 +15,7 @@ from core.merge.policy_draft import with_column_rule, with_table_rule
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.decisions import decisions_on_merge
 from core.procedures.kept_results import KEPT_MILLIS, forget_old_results
+from core.procedures.recover import recover_table
 from core.procedures.registry import run_call
 from core.procedures.run_verb import MOST_PLANS
 from core.procedures.stages import InlineStages
@@ -155,6 +156,46 @@ def test_of_two_merges_of_one_result_one_publishes_it(table: ContestedTable) -> 
     assert refused.value.kind is ErrorKind.HEAD_MOVED
     # The first had taken the result, so the second computed its own; nothing that is live went.
     assert "compare rows" in second.stages
+    head = main(table).head()
+    assert head is not None
+    assert set(main(table).live_files(head)["file_name"].to_pylist()) <= data_files(table)
+
+
+def test_what_a_cancelled_merge_took_from_a_dry_run_is_removed_by_recovery(
+    table: ContestedTable,
+) -> None:
+    walk, before = Walk(table), data_files(table)
+    told = walk("dry_run_merge")
+
+    def cancel(stage: str) -> None:
+        if stage == "merge branch":
+            raise PaimonError("Somebody cancelled it.", kind=ErrorKind.CANCELLED)
+
+    recover_table(table.warehouse, main(table))
+    assert len(data_files(table) - before) == 2
+    with pytest.raises(PaimonError, match="cancelled"):
+        walk("merge_branch", moves=cancel, plan_id=told.plan_id)
+    assert "compare rows" not in walk.stages
+    recover_table(table.warehouse, main(table))
+    assert data_files(table) == before
+    walk("merge_branch", plan_id=told.plan_id)
+    assert len(data_files(table) - before) == 2
+
+
+def test_a_dry_run_does_not_keep_again_what_was_published_meanwhile(table: ContestedTable) -> None:
+    walk, dry, merge = Walk(table), Walk(table), Walk(table)
+    told = walk("dry_run_merge")
+
+    def publish(stage: str) -> None:
+        if stage == "keep the result":
+            merge("merge_branch", plan_id=told.plan_id)
+
+    dry("dry_run_merge", moves=publish)
+    assert "take what was staged" in merge.stages
+    # A day later whatever nobody published is removed.
+    clock = table.warehouse.clock
+    object.__setattr__(table.warehouse, "clock", lambda: clock() + KEPT_MILLIS + 1)
+    forget_old_results(table.warehouse, main(table))
     head = main(table).head()
     assert head is not None
     assert set(main(table).live_files(head)["file_name"].to_pylist()) <= data_files(table)

@@ -266,3 +266,14 @@ def _copied(origin: Path, to: Path) -> Path:
     # Of links: no file of a table is ever changed in place.
     shutil.copytree(origin, to, copy_function=os.link)
     return to
+
+
+def test_no_branch_is_left_without_the_snapshot_that_it_would_go_back_to(
+    bench: BranchBench,
+) -> None:
+    fast_forward(bench)
+    Path(bench.table().paths.snapshot(1)).unlink()
+    before = metadata(bench)
+    with pytest.raises(Refused, match=r"snapshot 1 of 'main', .* has expired"):
+        run(bench, "undo", "back", operation="op")
+    assert metadata(bench) == before

@@ -1,0 +1,182 @@
+"""Rows that the target updated and the source deleted: the delete wins, and the receipt says so.
+
+What an update made of a row is told by row ids, or by a release that recorded that it was one.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from core.errors import Refused
+from core.merge.file_moves import Isolation
+from core.merge.merge_plan import MergeVerdict
+from tests.support.java_paimon import JavaPaimon
+from tests.support.java_rewrites import rewrite
+from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, row_of
+
+pytestmark = pytest.mark.shared_cells
+
+_IDS: Final = {"row-tracking.enabled": "true"}
+_VECTORS: Final = {"deletion-vectors.enabled": "true"}
+
+
+@pytest.fixture
+def make(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Callable[..., MergeBench]:
+    """Makes a table of two files with four rows each, and a branch."""
+
+    def diverging(options: Mapping[str, str] = SHARED) -> MergeBench:
+        bench = MergeBench(open_java(tmp_path), tmp_path, options=dict(options))
+        bench.insert("main", 1, 2, 3, 4)
+        bench.insert("main", 5, 6, 7, 8)
+        bench.branch("dev")
+        return bench
+
+    return diverging
+
+
+def _without_deleted(bench: MergeBench, base: Rows) -> Rows:
+    """What the target holds, without what the source deleted, and what the source inserted."""
+    gone = base.keys() - bench.rows["dev"].keys()
+    come = {each: row for each, row in bench.rows["dev"].items() if each not in base}
+    return {each: row for each, row in bench.rows["main"].items() if each not in gone} | come
+
+
+def _recorded(bench: MergeBench) -> None:
+    """Let the head of main tell what it did, as Paimon 2.0's own statements do."""
+    head = max((bench.folder / "db.db" / "t" / "snapshot").glob("snapshot-*"), key=_number)
+    told = json.loads(head.read_text()) | {"operation": "UPDATE"}
+    head.write_text(json.dumps(told))
+
+
+def _number(path: Path) -> int:
+    return int(path.name.removeprefix("snapshot-"))
+
+
+@pytest.mark.parametrize("options", [SHARED, COPIED, {**SHARED, **_IDS}, {**COPIED, **_IDS}])
+@pytest.mark.parametrize(
+    ("deleted", "updated", "beaten"),
+    [
+        ((1,), (2,), 0),
+        ((1,), (1,), 1),
+        ((1, 2, 3, 4), (2,), 1),
+        ((1, 2), (1, 2), 2),
+        ((1, 2, 3, 6), (1, 2), 2),
+        ((1, 5), (2, 6), 0),
+    ],
+)
+def test_a_row_that_the_source_deleted_is_gone(
+    deleted: tuple[int, ...],
+    updated: tuple[int, ...],
+    beaten: int,
+    options: Mapping[str, str],
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make(options)
+    base = bench.rows["main"]
+    bench.delete("dev", *deleted)
+    bench.insert("dev", 21)
+    bench.update("main", *updated, amount=7)
+    if not options.keys() & _IDS:
+        _recorded(bench)
+    receipt = bench.merge(rows=_without_deleted(bench, base))
+    said = [note for note in receipt.notes if "went: the source deleted them" in note]
+    assert said == (
+        [f"{beaten} row{'s' * (beaten > 1)} that the target updated went: the source deleted them."]
+        if beaten
+        else []
+    )
+    bench.check()
+    bench.check_history()
+    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    bench.go_on()
+
+
+def test_rows_that_the_target_inserted_and_updated_stay(make: Callable[..., MergeBench]) -> None:
+    bench = make()
+    base = bench.rows["main"]
+    bench.delete("dev", 1)
+    bench.insert("main", 41, 42)
+    bench.update("main", 2, 41, amount=7)
+    bench.merge(rows=_without_deleted(bench, base), isolation=Isolation.SNAPSHOT)
+    bench.check()
+
+
+def test_ids_tell_which_of_several_updated_rows_was_deleted(
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make({**SHARED, **_IDS})
+    base, ids = bench.rows["main"], bench.table().row_ids()
+    bench.delete("dev", 1, 4)
+    bench.update("main", 1, 2, amount=7)
+    bench.merge(rows=_without_deleted(bench, base))
+    bench.check()
+    kept = {number for number, row in ids.items() if row[0] not in (1, 4)}
+    assert bench.table().row_ids().keys() == kept
+
+
+@pytest.mark.parametrize(("updated", "recorded"), [((1, 2), True), ((1,), False)])
+def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
+    updated: tuple[int, ...], recorded: bool, make: Callable[..., MergeBench]
+) -> None:
+    bench = make()
+    bench.delete("dev", 1)
+    bench.update("main", *updated, amount=7)
+    if recorded:
+        _recorded(bench)
+    before = bench.files()
+    with pytest.raises(Refused, match="settle 'file rule' by ours or theirs"):
+        bench.merge(rows={})
+    assert bench.files() == before
+    bench.check()
+
+
+def test_a_row_that_came_with_an_update_is_not_lost(make: Callable[..., MergeBench]) -> None:
+    bench = make()
+    bench.delete("dev", 1, 2, 3, 4)
+    bench.delete("main", 2)
+    # One commit that deletes and inserts as many rows looks as an update does.
+    new = {1: row_of(41, 7)}
+    rewrite(bench.table(), lambda row: new.get(row[0], row))
+    bench.rows["main"] = {e: r for e, r in bench.rows["main"].items() if e != 1} | {41: new[1]}
+    with pytest.raises(Refused, match="one changed others"):
+        bench.merge(rows={})
+    bench.check()
+
+
+def test_strictly_it_is_a_conflict(make: Callable[..., MergeBench]) -> None:
+    bench = make()
+    bench.delete("dev", 1)
+    bench.update("main", 2, amount=7)
+    found = bench.plan(strict=True)
+    assert [each.rule for each in found.conflicts] == ["003/delete.update"]
+    assert bench.plan().verdict is MergeVerdict.CLEAN
+
+
+def test_rows_that_the_source_hid_are_gone_from_what_the_target_wrote_again(
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make({**SHARED, **_VECTORS})
+    base = bench.rows["main"]
+    bench.hide("dev", 1, 5)
+    bench.update("main", 2, amount=7)
+    bench.merge(rows=_without_deleted(bench, base))
+    bench.check()
+    bench.go_on()
+
+
+@pytest.mark.parametrize("deleted", [(1,), (2,), (1, 2)])
+def test_a_file_of_which_the_target_was_chosen_before_is_open_again(
+    deleted: tuple[int, ...], make: Callable[..., MergeBench]
+) -> None:
+    bench = make()
+    bench.update("dev", 1, amount=5)
+    bench.update("main", 1, amount=7)
+    bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {file rule: ours}")
+    bench.check()
+    bench.delete("dev", *deleted)
+    with pytest.raises(Refused, match="conflict must be settled"):
+        bench.merge(rows={})
+    bench.check()
