@@ -4,16 +4,19 @@ A run is given a store, or none for a healthy one, and may be repeated: it carri
 operation id, or the same commit user and identifier.
 """
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from core.commit.commit_store import CommitStore
 from core.format.receipt import Receipt
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.recover import FRESH_MILLIS
 from core.procedures.registry import run_call
+from core.procedures.row_engine import RowEngine
 from core.procedures.stages import InlineStages
 from core.table.file_store_table import FileStoreTable
 from tests.reliability.worlds import (
@@ -23,15 +26,27 @@ from tests.reliability.worlds import (
     copy_world,
     diverged,
     expired,
+    first_rows,
+    hidden,
+    hidden_and_written_again,
     keyed,
     keyed_rewritten,
     rewritten,
+    settled,
+    settled_copies,
     shared,
     unpinned,
+    vectors_of_keys,
+    written_again,
 )
-from tests.support.branch_bench import NOW, TrustingRows, tree
+from tests.support.branch_bench import NOW, store_of, tree
+from tests.support.faulty_store import FaultyReader
+from tests.support.local_row_engine import LocalRows
 
+Row: TypeAlias = tuple[int, str, int]
 Run = Callable[[Path, CommitStore | None], object]
+# More than any process id is.
+_DEAD = (1 << 22) + 1
 LATER = NOW + FRESH_MILLIS
 _UNDONE = (
     *("fast-forward", "force", "drop", "rename", "move a tag", "delete a tag"),
@@ -48,6 +63,7 @@ class Operation:
         run: Does it, or finishes it.
         between: Runs that lead to other states at which it may be found cut off for good.
         is_commit: Its new files get random names, so states are compared by what they say.
+        rows: What main holds before and after, where files have more than the row of their name.
     """
 
     name: str
@@ -55,6 +71,7 @@ class Operation:
     run: Run
     between: tuple[Run, ...] = ()
     is_commit: bool = False
+    rows: tuple[Sequence[Row], Sequence[Row]] | None = None
 
 
 def call(name: str, *, by: str = "op", **arguments: Argument) -> Run:
@@ -69,9 +86,15 @@ def call(name: str, *, by: str = "op", **arguments: Argument) -> Run:
             role="operator",
         )
         warehouse = RowBench(root).warehouse(store)
-        return run_call(warehouse, TrustingRows(), given, InlineStages())
+        return run_call(warehouse, rows_through(root, store), given, InlineStages())
 
     return run
+
+
+def rows_through(root: Path, store: CommitStore | None) -> RowEngine:
+    """A row engine without Spark, that reads and writes through a store."""
+    files = (store or store_of(root)).files
+    return LocalRows(files.for_rows if isinstance(files, FaultyReader) else files)
 
 
 def done(operation: Operation) -> World:
@@ -98,11 +121,21 @@ def recover(root: Path, store: CommitStore | None = None, operation: str = "reco
 
 
 def leave_behind(root: Path) -> None:
-    """Let the temporary files of whoever died be old: beside fresh ones every commit waits."""
+    """Let whoever was at work be dead, and its temporary files old: beside fresh ones commits wait.
+
+    Recovery leaves rows alone that a process stages which lives; this one does.
+    """
     for folder, _, names in os.walk(root):
         for name in names:
             if name.endswith(".tmp"):
                 os.utime(f"{folder}/{name}", (0, 0))
+            elif name.startswith("intent-rows-"):
+                path = Path(folder) / name
+                intent = json.loads(path.read_text())
+                intent["plan"]["process"] = _DEAD
+                # Worlds share files: this one becomes another.
+                path.unlink()
+                path.write_text(json.dumps(intent))
 
 
 def recovered_twice(root: Path, store: CommitStore | None = None) -> None:
@@ -207,11 +240,98 @@ LIFECYCLE = (
     Operation(name="pin", world=unpinned, run=call("pin_branch", branch="dev")),
 )
 _MERGE = call("merge_branch", branch="dev")
+_MERGE_THEIRS = call(
+    "merge_branch", branch="dev", policy="version: 1\ntables: {db.t: {take: theirs}}"
+)
 MERGES = (
     Operation(name="merge", world=shared, run=_MERGE, is_commit=True),
     Operation(name="merge schemas and copy files", world=diverged, run=_MERGE, is_commit=True),
     Operation(name="merge changed rows", world=rewritten, run=_MERGE, is_commit=True),
     Operation(name="merge keys", world=keyed_rewritten, run=_MERGE, is_commit=True),
+)
+
+
+def _named(**names: Sequence[int]) -> tuple[Row, ...]:
+    return tuple(sorted((each, name, 0) for name, ids in names.items() for each in ids))
+
+
+def _back(operation: Operation) -> tuple[Sequence[Row], Sequence[Row]] | None:
+    """The rows of an operation that takes another one back."""
+    return None if operation.rows is None else (operation.rows[1], operation.rows[0])
+
+
+ROW_MERGES = (
+    Operation(
+        name="settle rows",
+        world=settled,
+        run=_MERGE_THEIRS,
+        is_commit=True,
+        rows=(_named(ours=[1, 3, 4], a=[2]), _named(theirs=[1, 2], ours=[3])),
+    ),
+    Operation(
+        name="settle rows, copy files and merge schemas",
+        world=settled_copies,
+        run=_MERGE_THEIRS,
+        is_commit=True,
+        rows=(_named(ours=[1, 6], a=[2]), _named(theirs=[1, 5], a=[2], ours=[6])),
+    ),
+    Operation(
+        name="write a bucket with vectors again",
+        world=vectors_of_keys,
+        run=_MERGE_THEIRS,
+        is_commit=True,
+        rows=(_named(ours=[1, 3], a=[2, 4]), _named(theirs=[1, 2], ours=[3], a=[4])),
+    ),
+    Operation(
+        name="write a bucket of first rows again",
+        world=first_rows,
+        run=_MERGE,
+        is_commit=True,
+        rows=(_named(a=[1], ours=[2, 3]), _named(a=[1], ours=[2, 3], theirs=[4])),
+    ),
+    Operation(
+        name="join hidden rows",
+        world=hidden,
+        run=_MERGE,
+        is_commit=True,
+        rows=(_named(a=[1, 4, 5]), _named(a=[4, 5], theirs=[8])),
+    ),
+    Operation(
+        name="join files written again",
+        world=written_again,
+        run=_MERGE,
+        is_commit=True,
+        rows=(_named(a=[1, 3, 4]), _named(a=[3, 4])),
+    ),
+    Operation(
+        name="join hidden rows with a file written again",
+        world=hidden_and_written_again,
+        run=_MERGE,
+        is_commit=True,
+        rows=(_named(a=[1, 3, 4, 5, 6]), _named(a=[3, 4, 6])),
+    ),
+)
+_SETTLED, _HIDDEN = ROW_MERGES[0], ROW_MERGES[4]
+PICKS = (
+    Operation(
+        name="pick",
+        world=shared,
+        run=call("cherry_pick", branch="dev", snapshot=2),
+        is_commit=True,
+    ),
+    Operation(
+        name="revert a merge",
+        world=done(MERGES[0]),
+        run=call("revert", by="revert", operation="op"),
+        is_commit=True,
+    ),
+    Operation(
+        name="revert a merge of hidden rows",
+        world=done(_HIDDEN),
+        run=call("revert", by="revert", operation="op"),
+        is_commit=True,
+        rows=_back(_HIDDEN),
+    ),
 )
 UNDOS = tuple(
     Operation(
@@ -229,7 +349,12 @@ MERGE_UNDOS = tuple(
         name=f"undo {each.name}",
         world=done(each),
         run=call("undo", by="undo", operation="op"),
+        rows=_back(each),
     )
-    for each in MERGES
+    for each in (*MERGES, _SETTLED, _HIDDEN, PICKS[0])
 )
-OPERATIONS = (*COMMITS, *BRANCHES, *LIFECYCLE, *MERGES, *UNDOS, *MERGE_UNDOS)
+OPERATIONS = (
+    *(*COMMITS, *BRANCHES, *LIFECYCLE),
+    *(*MERGES, *ROW_MERGES, *PICKS),
+    *(*UNDOS, *MERGE_UNDOS),
+)

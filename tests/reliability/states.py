@@ -12,12 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
+from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.index_manifest import deletion_vector_entries
 from core.format.snapshot import Snapshot
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 _LEDGER = "branch-lineage"
+# Rows of a merge get names of their own each time.
+_RANDOM = re.compile(r"rows-[0-9a-f]{32}-[0-9a-f-]{32,36}")
 _TIMES = re.compile(rb'"(finishedMillis|timeMillis)" ?: ?\d+')
 
 
@@ -33,6 +39,7 @@ class Point:
     rows: int | None
     index: bool
     files: frozenset[str]
+    hidden: frozenset[tuple[str, tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +153,35 @@ def fingerprint(table: Path, *, leftovers: bool = True) -> bytes:
     return digest.digest()
 
 
+def rows(table: Path, branch: str = MAIN_BRANCH) -> list[tuple[int, str, int]]:
+    """The rows at the head of a branch, from its files as they lie there.
+
+    Of a key the row counts that has the highest sequence number; what readers of a table do not
+    look at, because nobody compacted it yet, is left out.
+    """
+    opened = _open(table).on(branch)
+    head = opened.head()
+    if head is None:
+        return []
+    schema = opened.schema()
+    hidden = {name: places for _, name, places in _masks(opened, head)}
+    found: dict[object, tuple[int, tuple[int, str, int] | None]] = {}
+    for file in opened.live_files(head).select(["file_name", "level"]).to_pylist():
+        if schema.primary_keys and schema.skips_level_0 and file["level"] == 0:
+            continue
+        (path,) = table.glob(f"**/{file['file_name']}")
+        for place, row in enumerate(pq.read_table(path, partitioning=None).to_pylist()):
+            if place in hidden.get(file["file_name"], ()):
+                continue
+            key = row["id"] if schema.primary_keys else (file["file_name"], place)
+            number = row.get("_SEQUENCE_NUMBER", 0)
+            is_there = row.get("_VALUE_KIND", 0) in (0, 2)
+            if key not in found or found[key][0] < number:
+                held = (row["id"], row["name"], row["pt"])
+                found[key] = (number, held if is_there else None)
+    return sorted(row for _, row in found.values() if row is not None)
+
+
 def live(table: Path, branch: str = MAIN_BRANCH) -> frozenset[str]:
     """The names of the live files at the head of a branch."""
     head = branches_of(table)[branch].head
@@ -157,6 +193,16 @@ def data_files(table: Path) -> frozenset[str]:
     return frozenset(
         str(each.relative_to(table))
         for each in table.glob("**/bucket-*/*")
+        if each.is_file() and not each.name.startswith(".")
+    )
+
+
+def data_and_index_files(table: Path) -> list[str]:
+    """Every data and index file on the disk, live or not; what a run names anew is told alike."""
+    return sorted(
+        _told(str(each.relative_to(table)))
+        for pattern in ("**/bucket-*/*", "index/*")
+        for each in table.glob(pattern)
         if each.is_file() and not each.name.startswith(".")
     )
 
@@ -222,11 +268,34 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
                 yield name.removeprefix(prefix), file.read()
 
 
+def _open(table: Path) -> FileStoreTable:
+    files = FileIO.for_url(str(table.parents[1]))
+    return FileStoreTable.open(files, str(table), Identifier(database="db", table="t"))
+
+
+def _masks(
+    opened: FileStoreTable, snapshot: Snapshot
+) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Deletion vectors: the index file, the data file and the places in it."""
+    for entry in deletion_vector_entries(opened.index_entries(snapshot)).to_pylist():
+        path = opened.paths.index(entry["file_name"])
+        ranges = [DeletionVectorRange(**each) for each in entry["dv_ranges"]]
+        with open(path, "rb") as file:  # noqa: PTH123
+            vectors = read_deletion_vectors(file.read(), ranges, path)
+        for name, places in vectors.items():
+            yield entry["file_name"], name, tuple(sorted(places))
+
+
+def _hidden(opened: FileStoreTable, snapshot: Snapshot) -> frozenset[tuple[str, tuple[int, ...]]]:
+    return frozenset((_told(name), places) for _, name, places in _masks(opened, snapshot))
+
+
+def _told(name: str) -> str:
+    return _RANDOM.sub("rows", name)
+
+
 def _read(table: Path, data: bytes, there: Mapping[str, bytes]) -> Reading:
-    snapshot = Snapshot.from_json(data)
-    opened = FileStoreTable.open(
-        FileIO.for_url(str(table.parents[1])), str(table), Identifier(database="db", table="t")
-    )
+    snapshot, opened = Snapshot.from_json(data), _open(table)
     lists = (
         snapshot.base_manifest_list,
         snapshot.delta_manifest_list,
@@ -243,7 +312,8 @@ def _read(table: Path, data: bytes, there: Mapping[str, bytes]) -> Reading:
             kind=str(snapshot.commit_kind),
             rows=snapshot.total_record_count,
             index=snapshot.index_manifest is not None,
-            files=frozenset(opened.live_files(snapshot)["file_name"].to_pylist()),
+            files=frozenset(map(_told, opened.live_files(snapshot)["file_name"].to_pylist())),
+            hidden=_hidden(opened, snapshot),
         ),
         needs={name: there[name] for name in (*lists, *manifests) if name is not None},
     )

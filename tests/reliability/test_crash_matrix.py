@@ -30,14 +30,18 @@ from tests.reliability import states
 from tests.reliability.operations import (
     COMMITS,
     MERGE_UNDOS,
+    MERGES,
     OPERATIONS,
+    PICKS,
+    ROW_MERGES,
     UNDOS,
     Operation,
     before,
+    leave_behind,
     recover,
     recovered_twice,
 )
-from tests.reliability.worlds import TABLE, World, copy_world, key_of
+from tests.reliability.worlds import TABLE, RowBench, World, copy_world, key_of
 from tests.support.branch_bench import store_of, tree
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.java_child import Read, read_with_java
@@ -51,6 +55,7 @@ pytestmark = pytest.mark.xdist_group("crash matrix")
 
 _ROOT = Path(__file__).resolve().parents[2]
 _KILLS = 5
+_KILLS_OF_ROWS = 2
 
 _each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
 
@@ -181,6 +186,8 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
     sweep = Sweep(operation=operation, clean=clean, museum=museum, repeatable=repeatable)
     swept: set[tuple[str, ...]] = set()
     points = [(number, when) for number in range(1, len(clean.changes) + 1) for when in When]
+    # Merges of rows take ten times as long: of their recoveries CI kills every fifth.
+    per_mille = 1000 if operation.rows is None else 200
     for number, when in _some(points, rng, examples):
         where = f"killed {when} change {number}: {clean.changes[number - 1]}"
         root = sweep.kill(number, when)
@@ -190,7 +197,7 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
         cut_off = copy_world(root, root.parent / "cut_off")
         changes = sweep.recover(root, where)
         # What two recoveries have yet to do is swept once where they end with the same changes.
-        for left in range(1, len(changes) + 1):
+        for left in _some(list(range(1, len(changes) + 1)), rng, examples, per_mille):
             rest = tuple(_relative(each) for each in changes[left - 1 :])
             if rest in swept:
                 continue
@@ -202,6 +209,56 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
                     sweep.recover(twice, again, run="second recovery")
     museum.keep(clean.origin, whole=True)
     museum.keep(clean.root, whole=True)
+
+
+@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+def test_a_merge_that_was_killed_and_overtaken_is_taken_back_and_leaves_nothing(
+    operation: Operation,
+    clean: Clean,
+    repeatable: Repeatable,
+    rng: random.Random,
+    examples: Examples,
+) -> None:
+    folder = clean.origin.parent
+    legal = []
+    for end in (clean.origin, clean.root):
+        root = copy_world(end, folder / "overtaken")
+        _overtake(root)
+        legal.append(_left(root))
+    points = list(range(1, len(clean.changes) + 1))
+    per_mille = 1000 if operation.rows is None else 500
+    for number in _some(points, rng, examples, per_mille):
+        where = f"killed before change {number}: {clean.changes[number - 1]}"
+        root = copy_world(clean.origin, folder / "killed")
+        faulty = FaultyStore(inner=store_of(root), fault=At(call=number))
+        repeatable.begin(f"{operation.name}, run")
+        with pytest.raises(Killed):
+            operation.run(root, faulty.store)
+        leave_behind(root)
+        _overtake(root)
+        recovered_twice(root)
+        assert _left(root) in legal, where
+        assert states.unreferenced(root / TABLE) == states.unreferenced(clean.origin / TABLE), where
+        assert states.problems(root / TABLE) == [], where
+
+
+def _overtake(root: Path) -> None:
+    """Commit to main as another engine does, which knows of no merge."""
+    bench = RowBench(root)
+    message = bench.message(new_files=bench.files("z"))
+    bench.committer().commit([message], user="etl", identifier=7)
+
+
+def _left(root: Path) -> tuple[object, ...]:
+    """What is left of a merge: all but schemas of main, which whoever overtook may have used."""
+    table = root / TABLE
+    commits = [
+        (name, said.user, said.kind, said.files, said.hidden)
+        for name, said in states.meaning(table).items()
+        if isinstance(said, states.Point)
+    ]
+    others = {name: data for name, data in states.exact(table).items() if name[:5] != "main "}
+    return commits, others, states.rows(table), _files(root)
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +284,7 @@ def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
     assert _do_and_kill(forks, operation, clean.origin.parent, None) == 0
     longest = time.monotonic() - started
     ends = []
-    for _ in range(examples(_KILLS)):
+    for _ in range(examples(_KILLS if operation.rows is None else _KILLS_OF_ROWS)):
         after = rng.uniform(0, longest)
         status = _do_and_kill(forks, operation, clean.origin.parent, after)
         assert status in (0, signal.SIGKILL)
@@ -290,7 +347,7 @@ def test_java_opens_every_state_lists_its_branches_and_reads_them(
             suffix = "" if branch == "main" else f"$branch_{branch}"
             rows = answers[Read(table=f"db.{name}{suffix}")]
             assert isinstance(rows, list), (name, branch, rows)
-            assert sorted(row[:3] for row in rows) == _rows(table, branch), (name, branch)
+            assert sorted(row[:3] for row in rows) == states.rows(table, branch), (name, branch)
 
 
 def test_pypaimon_reads_every_state(museum: Museum) -> None:
@@ -299,20 +356,30 @@ def test_pypaimon_reads_every_state(museum: Museum) -> None:
             for branch in branches:
                 suffix = "" if branch == "main" else f"$branch_{branch}"
                 rows = peer.rows(f"db.{name}{suffix}")
-                expected = _rows(museum.root / "db.db" / name, branch)
+                expected = states.rows(museum.root / "db.db" / name, branch)
                 assert sorted(tuple(row[:3]) for row in rows) == expected, (name, branch)
 
 
 def _check_end(operation: Operation, clean: Clean, root: Path, where: str) -> None:
     assert states.problems(root / TABLE) == [], where
     assert _state(operation, root) in clean.legal, where
+    if operation.rows is not None:
+        is_new = _state(operation, root) == clean.new
+        assert states.rows(root / TABLE) == list(operation.rows[is_new]), where
+    else:
+        for branch in states.branches_of(root / TABLE):
+            assert states.rows(root / TABLE, branch) == _named(root / TABLE, branch), where
+    ledger = states.ledger(root / TABLE)
+    assert not [name for name in ledger if name.startswith("intent-rows-")], where
     if operation not in COMMITS:
         is_new = _state(operation, root) == clean.new
         like = clean.root if is_new else clean.origin
-        assert states.data_files(root / TABLE) == states.data_files(like / TABLE), where
+        assert _files(root) == _files(like), where
+    if operation in (*MERGES, *ROW_MERGES, *PICKS):
+        assert states.unreferenced(root / TABLE) == states.unreferenced(clean.origin / TABLE), where
     # A name may stay claimed by whoever died before giving it back; the next one takes it over.
     journal = Journal(store_of(root), TablePaths(table=str(root / TABLE)))
-    for name, holder in states.ledger(root / TABLE).items():
+    for name, holder in ledger.items():
         if name.startswith("claim-"):
             assert journal.end_of(holder.decode()) is not None, f"{where}: {name} is never free"
 
@@ -333,15 +400,23 @@ def _check_repeated(operation: Operation, clean: Clean, root: Path, where: str) 
 
 def _records(root: Path) -> dict[str, bytes]:
     files = states.ledger(root / TABLE)
-    return {name: data for name, data in files.items() if not name.startswith("claim-")}
+    # Steps of an entry that is gone are nobody's: its id is never used again.
+    nobodys = ("claim-", "step-rows-")
+    return {name: data for name, data in files.items() if not name.startswith(nobodys)}
 
 
 def _state(operation: Operation, root: Path) -> object:
     return (states.meaning if operation.is_commit else states.exact)(root / TABLE)
 
 
-def _some(points: list[T], rng: random.Random, examples: Examples) -> list[T]:
-    share = examples(1000) / 1000
+def _files(root: Path) -> list[str]:
+    return states.data_and_index_files(root / TABLE)
+
+
+def _some(
+    points: list[T], rng: random.Random, examples: Examples, per_mille: int = 1000
+) -> list[T]:
+    share = examples(per_mille) / 1000
     return [each for each in points if rng.random() < share]
 
 
@@ -350,7 +425,8 @@ def _relative(change: str) -> str:
     return f"{what} {path.rpartition(str(TABLE))[2]}"
 
 
-def _rows(table: Path, branch: str) -> list[tuple[int, str, int]]:
+def _named(table: Path, branch: str) -> list[tuple[int, str, int]]:
+    """The rows of live files that hold the one of their name."""
     # A copy holds the row of the file that it was made of.
     names = (
         original_name(name).removeprefix("data-").removesuffix(".parquet")

@@ -1,17 +1,20 @@
 """R3: stores that fail and lie at random calls. Nothing acknowledged is lost, nothing is broken."""
 
+import contextlib
 import random
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import pytest
 
-from core.errors import PaimonError
+from core.errors import PaimonError, StorageError
 from tests.reliability import states
 from tests.reliability.operations import (
     COMMITS,
     OPERATIONS,
+    ROW_MERGES,
     Operation,
     leave_behind,
     recovered_twice,
@@ -22,6 +25,7 @@ from tests.support.faulty_store import Fault, FaultyStore, Killed, What, When
 from tests.support.repeatable import Repeatable
 
 Examples: TypeAlias = Callable[[int], int]
+T = TypeVar("T")
 
 _SEEDS: Final = 1000
 _CHANGES: Final = (
@@ -58,6 +62,56 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
         # Whatever the seed, an operation draws the same names: what is equal is decoded once.
         repeatable.begin(operation.name)
         _weather_one(origin, new, operation, chance, seed)
+
+
+class _WeakStore(FaultyStore):
+    """Gives a false answer, or none, to one read of what tasks read: data files and vectors."""
+
+    at = 0
+    lie = What.FAIL
+    reads = 0
+
+    def read(self, what: str, path: str, call: Callable[[], T]) -> tuple[T, What | None]:
+        if what == "read" and (path.endswith(".parquet") or "/index/" in path):
+            self.reads += 1
+            if self.reads == self.at:
+                if self.lie is What.FAIL:
+                    raise StorageError(f"{path}: the store did not answer (injected).")
+                return call(), self.lie
+        return super().read(what, path, call)
+
+
+@pytest.mark.parametrize("lie", [What.FAIL, What.SHORT])
+@pytest.mark.parametrize("operation", ROW_MERGES, ids=attrgetter("name"))
+def test_rows_that_are_read_wrong_once_change_nothing_or_come_out_right(
+    operation: Operation, lie: What, built: Callable[[World], Path], repeatable: Repeatable
+) -> None:
+    origin = built(operation.world)
+    assert operation.rows is not None
+    old, new = _read(operation, origin), _clean(operation, origin)
+    ends = (
+        (old, states.data_and_index_files(origin / TABLE)),
+        (new, _files_of_clean[origin, operation.name]),
+    )
+    counted = _WeakStore(inner=store_of(copy_world(origin, origin.parent / "weak")))
+    repeatable.begin(operation.name)
+    operation.run(origin.parent / "weak", counted.store)
+    assert counted.reads
+    for number in range(1, counted.reads + 1):
+        root = copy_world(origin, origin.parent / "weak")
+        weak = _WeakStore(inner=store_of(root))
+        weak.at, weak.lie = number, lie
+        repeatable.begin(operation.name)
+        with contextlib.suppress(PaimonError):
+            operation.run(root, weak.store)
+        assert _read(operation, root) in (old, new), f"read {number}"
+        recovered_twice(root)
+        # A merge that had begun is finished; of any other nothing is left.
+        end = (_read(operation, root), states.data_and_index_files(root / TABLE))
+        assert end in ends, f"read {number}"
+        operation.run(root, None)
+        assert _read(operation, root) == new, f"read {number}"
+        assert states.rows(root / TABLE) == list(operation.rows[1]), f"read {number}"
 
 
 def _weather_one(
@@ -101,6 +155,9 @@ def _weather_one(
         assert _was_lied_to(weather.faults), where()
     else:
         _check_done(operation, root, new, weather.faults, where)
+        if operation not in COMMITS and not _was_lied_to(weather.faults):
+            left = states.data_and_index_files(root / TABLE)
+            assert left == _files_of_clean[origin, operation.name], where()
     assert states.problems(root / TABLE) == [], where()
     _check_nothing_lost(old, new, _read(operation, root), where)
 
@@ -110,6 +167,7 @@ def _read(operation: Operation, root: Path) -> Mapping[str, object]:
 
 
 _cleans: dict[tuple[Path, str], Mapping[str, object]] = {}
+_files_of_clean: dict[tuple[Path, str], list[str]] = {}
 
 
 def _clean(operation: Operation, origin: Path) -> Mapping[str, object]:
@@ -119,6 +177,7 @@ def _clean(operation: Operation, origin: Path) -> Mapping[str, object]:
         root = copy_world(origin, origin.parent / "clean")
         operation.run(root, None)
         _cleans[key] = _read(operation, root)
+        _files_of_clean[key] = states.data_and_index_files(root / TABLE)
     return _cleans[key]
 
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from tests.support.catalog_model import MERGE, TABLES, BrokenCatalog, CatalogModel
 from tests.support.publish_model import OPERATIONS, Broken, Model, deals
 
 _WRITERS, _OPERATIONS = 2, 3
@@ -36,3 +37,38 @@ def test_every_state_keeps_the_laws() -> None:
 )
 def test_a_broken_model_is_caught(broken: Broken, law: str) -> None:
     assert any((found := model.visit()) and found.startswith(law) for model in _models(broken))
+
+
+def _catalog_models(broken: BrokenCatalog | None) -> list[CatalogModel]:
+    return [
+        CatalogModel(
+            operations=dict(enumerate(operations, start=1)),
+            deals=tuple(tuple(each + 1 for each in part) for part in deal),
+            broken=broken,
+        )
+        for operations in product((*TABLES, MERGE), repeat=_OPERATIONS)
+        if MERGE in operations
+        for deal in deals(_OPERATIONS, _WRITERS)
+    ]
+
+
+def test_a_merge_of_all_tables_is_made_as_a_whole() -> None:
+    models = _catalog_models(None)
+    assert [found for model in models if (found := model.visit())] == []
+    states = [state for model in models for state in model.visited]
+    ends = {each.entry for state in states for each in state.journal if each is not None}
+    print(f"{len(models)} models, {len(states)} states")
+    assert len(ends) == 3, "no merge was finished, or none was taken back"
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (BrokenCatalog.TABLE_BY_TABLE, "AtomicCatalogMerge"),
+        (BrokenCatalog.KEEPS_HALF, "AtomicCatalogMerge"),
+        (BrokenCatalog.FORGETS, "MergeOnce"),
+    ],
+)
+def test_a_broken_merge_of_all_tables_is_caught(broken: BrokenCatalog, law: str) -> None:
+    models = _catalog_models(broken)
+    assert any((found := model.visit()) and found.startswith(law) for model in models)

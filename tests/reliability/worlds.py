@@ -1,11 +1,13 @@
 """Small tables with real rows, built once and copied, and what a person does to them."""
 
+import datetime as dt
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -13,13 +15,19 @@ import pyarrow.parquet as pq
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
-from core.format.manifest_entry import MANIFEST_ENTRY
+from core.format.manifest_entry import MANIFEST_ENTRY, file_identity
+from core.spark.conform import conform
+from core.spark.data_files import WriteTarget, write_bucket
+from core.spark.deletion_marks import mark_rows
+from core.spark.merge_on_read import VALUE_KIND
 from core.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench
-from tests.support.commit_tables import data_files, message
+from tests.support.commit_tables import UNPARTITIONED, data_files, message
 
 TABLE = Path("db.db") / "t"
 World = Callable[[Path], None]
+
+_CREATED = dt.datetime(2026, 1, 2, 3, 4, 5)
 
 _UNAWARE = -1
 _numbers = itertools.count(1)
@@ -28,11 +36,11 @@ _numbers = itertools.count(1)
 class RowBench(BranchBench):
     """A BranchBench whose data files exist: one row each, whose name is that of the file."""
 
-    def __init__(self, root: Path, *, keyed: bool = False) -> None:
+    def __init__(self, root: Path, *, keyed: bool = False, **options: str) -> None:
         if keyed:
-            super().__init__(root, primary_keys=("id",), options={"bucket": "1"})
+            super().__init__(root, primary_keys=("id",), options={"bucket": "1", **options})
         else:
-            super().__init__(root)
+            super().__init__(root, options=options)
 
     @property
     def root(self) -> Path:
@@ -97,6 +105,94 @@ class RowBench(BranchBench):
             user="alice",
             identifier=next(_numbers),
         )
+
+    def put(
+        self,
+        file: str,
+        rows: Mapping[int, str],
+        *,
+        branch: str = "main",
+        gone: Sequence[int] = (),
+        instead_of: Sequence[str] = (),
+        hides: Mapping[str, Sequence[int]] | None = None,
+        level: int = 0,
+    ) -> None:
+        """Commit a file of rows by their id, as a writer does.
+
+        Args:
+            file: What it is called.
+            rows: Names by id.
+            branch: That gets it.
+            gone: Ids of rows that it deletes.
+            instead_of: Files that go, without which it has all of their rows that stay.
+            hides: Places of rows in other files that a compaction found to be older.
+            level: Above 0 another commit brings it there, as a compaction does.
+        """
+        table = self.table(branch)
+        head = table.head()
+        live = MANIFEST_ENTRY.empty_table() if head is None else table.live_files(head)
+        new = self._file_of(branch, file, rows, gone, live)
+        names = pa.array([f"data-{each}-0.parquet" for each in instead_of], pa.string())
+        old = live.filter(pc.is_in(live["file_name"], value_set=names))
+        self._commit(branch, new_files=new, deleted_files=old)
+        if level:
+            index = self._vectors(branch, hides or {}) if hides else None
+            self._commit(
+                branch,
+                compact_before=new,
+                compact_after=_at_level(new, level),
+                **({} if index is None else {"compact_new_index_files": index.new_index_files}),
+            )
+
+    def hide(self, hidden: Mapping[str, Sequence[int]], *, branch: str = "main") -> None:
+        """Commit deletion vectors for rows at these places of files."""
+        found = self._vectors(branch, hidden)
+        self._commit(
+            branch,
+            new_index_files=found.new_index_files,
+            deleted_index_files=found.deleted_index_files,
+        )
+
+    def _commit(self, branch: str, **tables: pa.Table) -> None:
+        message = self.message(**tables)
+        self.committer(branch).commit([message], user="alice", identifier=next(_numbers))
+
+    def _target(self, table: FileStoreTable) -> WriteTarget:
+        return WriteTarget(
+            schema=table.schema(), paths=table.data_paths(), store=self.file_io, created=_CREATED
+        )
+
+    def _file_of(
+        self, branch: str, file: str, rows: Mapping[int, str], gone: Sequence[int], live: pa.Table
+    ) -> pa.Table:
+        """Write a data file; its sequence numbers follow on those of the live files."""
+        target = self._target(self.table(branch))
+        ids = [*rows, *gone]
+        columns = {
+            "id": pa.array(ids, pa.int64()),
+            "name": pa.array([*rows.values(), *(None for _ in gone)], pa.string()),
+            "pt": pa.array([0] * len(ids), pa.int32()),
+            VALUE_KIND: pa.array([*(0 for _ in rows), *(3 for _ in gone)], pa.int8()),
+        }
+        written = write_bucket(
+            target,
+            UNPARTITIONED,
+            0,
+            [conform(pa.table(columns), target.schema)],
+            next_sequence=(pc.max(live["max_sequence_number"]).as_py() or 0) + 1,
+            file_id=file,
+        )
+        return written.new_files
+
+    def _vectors(self, branch: str, hidden: Mapping[str, Sequence[int]]) -> CommitMessage:
+        """Write deletion vectors for rows at these places of files."""
+        table = self.table(branch)
+        head = table.head()
+        assert head is not None
+        places = {f"data-{file}-0.parquet": np.array(rows) for file, rows in hidden.items()}
+        deleted = {(UNPARTITIONED, 0): places}
+        (found,) = mark_rows(table, head, self._target(table), deleted)
+        return found
 
     def commit_through(self, store: CommitStore | None, branch: str = "main") -> FileStoreCommit:
         """A committer that works through a store, and never waits."""
@@ -196,6 +292,82 @@ def keyed_rewritten(root: Path) -> None:
     bench.change("s", branch="dev", gone=["q"])
     bench.change("rs", branch="dev", compact=["r", "s"], level=4)
     bench.change("w", compact=["p", "q", "r"], level=5)
+
+
+def settled(root: Path) -> None:
+    """A table with a primary key of which two branches changed the same rows, and others."""
+    bench = RowBench(root, keyed=True, **{"write-only": "true"})
+    bench.put("base", {1: "a", 2: "a", 3: "a", 4: "a"}, level=5)
+    bench.branch("dev")
+    bench.put("theirs", {1: "theirs", 2: "theirs"}, gone=[4], branch="dev")
+    bench.put("ours", {1: "ours", 3: "ours", 4: "ours"})
+
+
+def settled_copies(root: Path) -> None:
+    """The same, where other engines expire snapshots: files are copied."""
+    bench = RowBench(root, keyed=True)
+    bench.put("base", {1: "a", 2: "a"}, level=5)
+    bench.branch("dev")
+    bench.alter("dev")
+    bench.put("theirs", {1: "theirs", 5: "theirs"}, branch="dev")
+    bench.alter("main", "other")
+    bench.put("ours", {1: "ours", 6: "ours"})
+
+
+def vectors_of_keys(root: Path) -> None:
+    """A table with a primary key whose readers do not look at level 0: changes were compacted."""
+    bench = RowBench(root, keyed=True, **{"deletion-vectors.enabled": "true"})
+    bench.put("base", {1: "a", 2: "a", 3: "a", 4: "a"}, level=5)
+    bench.branch("dev")
+    bench.put("theirs", {1: "theirs", 2: "theirs"}, branch="dev", level=4, hides={"base": [0, 1]})
+    bench.put("ours", {1: "ours", 3: "ours"}, level=4, hides={"base": [0, 2]})
+
+
+def first_rows(root: Path) -> None:
+    """A table that keeps the first row of each key, to which two branches added one key."""
+    bench = RowBench(root, keyed=True, **{"merge-engine": "first-row", "write-only": "true"})
+    bench.put("base", {1: "a"}, level=5)
+    bench.branch("dev")
+    bench.put("theirs", {2: "theirs", 4: "theirs"}, branch="dev", level=4)
+    bench.put("ours", {2: "ours", 3: "ours"}, level=4)
+
+
+def hidden(root: Path) -> None:
+    """A table without keys whose branches hid rows of the same file, and of others."""
+    bench = RowBench(root, **{"deletion-vectors.enabled": "true"})
+    bench.put("one", {1: "a", 2: "a", 3: "a", 4: "a"})
+    bench.put("two", {5: "a", 6: "a"})
+    bench.branch("dev")
+    bench.put("new", {7: "theirs", 8: "theirs"}, branch="dev")
+    bench.hide({"one": [0, 1], "new": [0]}, branch="dev")
+    bench.hide({"one": [1, 2], "two": [1]})
+
+
+def written_again(root: Path) -> None:
+    """A table without keys of which both branches wrote a file again without some of its rows."""
+    bench = RowBench(root, **{"write-only": "true"})
+    bench.put("one", {1: "a", 2: "a", 3: "a", 4: "a"})
+    bench.branch("dev")
+    bench.put("theirs", {2: "a", 3: "a", 4: "a"}, branch="dev", instead_of=["one"])
+    bench.put("ours", {1: "a", 3: "a", 4: "a"}, instead_of=["one"])
+
+
+def hidden_and_written_again(root: Path) -> None:
+    """The same, where the branch hid its row, and has another file for which its vector stays."""
+    bench = RowBench(root, **{"deletion-vectors.enabled": "true"})
+    bench.put("one", {1: "a", 2: "a", 3: "a", 4: "a"})
+    bench.put("two", {5: "a", 6: "a"})
+    bench.branch("dev")
+    bench.hide({"one": [0], "two": [0]}, branch="dev")
+    bench.put("ours", {1: "a", 3: "a", 4: "a"}, instead_of=["one"])
+
+
+def _at_level(files: pa.Table, level: int) -> pa.Table:
+    levels = pa.repeat(pa.scalar(level, pa.int32()), files.num_rows)
+    at = files.schema.get_field_index("level")
+    raised = files.set_column(at, MANIFEST_ENTRY.field("level"), levels)
+    at = files.schema.get_field_index("identity")
+    return raised.set_column(at, MANIFEST_ENTRY.field("identity"), file_identity(raised))
 
 
 def _rows(name: str, key: int, *, keyed: bool) -> pa.Table:

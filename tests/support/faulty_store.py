@@ -14,7 +14,7 @@ from typing import TypeVar
 from core.commit.commit_store import CommitStore
 from core.errors import StorageError
 from core.storage.directory_mover import DirectoryMover, Moved
-from core.storage.file_io import FileReader, FileStatus
+from core.storage.file_io import FileIO, FileReader, FileStatus
 from core.storage.file_publisher import FilePublisher, Published
 from core.storage.file_remover import FileRemover
 
@@ -152,6 +152,11 @@ class FaultyReader:
         self._listed: dict[str, list[FileStatus]] = {}
 
     @property
+    def for_rows(self) -> "FaultyFiles":
+        """The store as the tasks of a row engine are handed it."""
+        return FaultyFiles(self._faulty)
+
+    @property
     def is_local(self) -> bool:
         return self._inner.is_local
 
@@ -190,6 +195,34 @@ class FaultyReader:
             return self._listed.get(path, found)
         self._listed[path] = found
         return found[:-1] if lie is What.PARTIAL else found
+
+
+class FaultyFiles(FaultyReader):
+    """What tasks read rows from and write data files to: every file that they make is a change.
+
+    Their readers ask for ranges, as those of a remote store do, so that each of them may fail.
+    """
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    def create(self, path: str, data: bytes) -> None:
+        files = self._inner
+        assert isinstance(files, FileIO)
+
+        def make() -> bool:
+            files.create(path, data)
+            return True
+
+        done, _ = self._faulty.change(
+            "create",
+            path,
+            make,
+            lambda: files.create(path, data[: len(data) // 2]),
+        )
+        if done is None:
+            raise StorageError(f"Whether {path} was made is not known (injected).")
 
 
 class FaultyPublisher:

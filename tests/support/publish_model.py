@@ -5,11 +5,11 @@ heads, publishes under the next id, looks for itself where the answer was lost o
 and answers. It may die between any two steps; whoever repeats the operation begins by looking.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 BRANCHES: Final = ("main", "dev")
 
@@ -76,6 +76,25 @@ class State:
     deaths: int = 0
 
 
+def visit_all(
+    first: Any,
+    violation: Callable[[Any], str | None],
+    following: Callable[[Any], Iterable[Any]],
+    visited: set[Any],
+) -> str | None:
+    """Visit every state that can be reached; return how one broke a law, if any did."""
+    waiting = [first]
+    while waiting:
+        state = waiting.pop()
+        if state in visited:
+            continue
+        visited.add(state)
+        if found := violation(state):
+            return found
+        waiting.extend(following(state))
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """A plan of operations for some writers, and how publishing works.
@@ -98,16 +117,7 @@ class Model:
             histories=((),) * len(BRANCHES),
             writers=tuple(Writer(left=deal) for deal in self.deals),
         )
-        waiting = [first]
-        while waiting:
-            state = waiting.pop()
-            if state in self.visited:
-                continue
-            self.visited.add(state)
-            if found := self.violation(state):
-                return found
-            waiting.extend(self.next(state))
-        return None
+        return visit_all(first, self.violation, self.next, self.visited)
 
     def next(self, state: State) -> Iterator[State]:
         """Every state that one step of one writer leads to."""

@@ -6,6 +6,9 @@ import uuid
 
 import pytest
 
+from core.procedures import merge_masks
+from core.spark import data_files
+
 _NOW_NANOS = time.time_ns()
 
 
@@ -14,7 +17,8 @@ class Repeatable:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._random = random.Random()
-        monkeypatch.setattr(uuid, "uuid4", self._draw)
+        for module in (uuid, data_files, merge_masks):
+            monkeypatch.setattr(module, "uuid4", self._draw)
         monkeypatch.setattr(time, "time_ns", lambda: _NOW_NANOS)
 
     def begin(self, run: str) -> None:
