@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pytest
 
@@ -16,19 +16,9 @@ from core.merge.conflict import Take
 from core.merge.keyless_files import _KeylessMerge, _Settled
 from core.merge.merge_plan import MergeVerdict
 from core.procedures import merge_sides
-from tests.property.test_merge_laws import (
-    _BRANCHES,
-    _BUCKETS,
-    _KEYS,
-    KeyedWalk,
-    KeylessWalk,
-    MixedWalk,
-    RewritingWalk,
-    Walk,
-    Write,
-)
-
-Steps: TypeAlias = list[tuple[str, str, int, int]]
+from tests.support.keyed_walks import BUCKETS, KEYS, KeyedWalk, Write
+from tests.support.keyless_walks import KeylessWalk, MixedWalk, RewritingWalk
+from tests.support.merge_walk import BRANCHES, Steps, Walk
 
 _BOTH_HIDE: Final[Steps] = [
     ("dev", "hide", 11, 20),
@@ -47,11 +37,16 @@ _CHANGED_AND_HIDDEN: Final[Steps] = [
     ("dev", "change", 11, 20),
     ("dev", "merge", 20, 13),
 ]
-_UPDATED_AND_HIDDEN: Final[Steps] = [
+_UPDATED_TWICE: Final[Steps] = [
+    ("main", "change", 0, 1),
+    ("dev", "change", 0, 1),
+    ("main", "merge", 0, 0),
+]
+_HIDDEN_AND_UPDATED: Final[Steps] = [
     ("main", "compact", 12, 1),
     ("main", "hide", 7, 3),
     ("dev", "change", 11, 21),
-    ("dev", "merge", 20, 13),
+    ("main", "merge", 0, 0),
 ]
 _HIDDEN_AND_CHANGED: Final[Steps] = [
     ("dev", "hide", 16, 16),
@@ -119,7 +114,7 @@ class PickingWalk(KeylessWalk):
 
     def pick(self, branch: str, first: int, _: int) -> None:
         """Pick what the head of another branch wrote."""
-        source = [each for each in _BRANCHES if each != branch][first % 2]
+        source = [each for each in BRANCHES if each != branch][first % 2]
         table = self.bench.table(source)
         head = table.head()
         assert head is not None
@@ -139,6 +134,9 @@ class ForgettingWalk(KeylessWalk):
         (folder,) = self.root.rglob(f"branch-{branch}")
         shutil.rmtree(folder)
 
+    def look_again(self) -> None:
+        """Of a branch that is gone there is nothing to see."""
+
 
 @dataclass
 class ReplacingWalk(KeyedWalk):
@@ -146,11 +144,11 @@ class ReplacingWalk(KeyedWalk):
 
     def replace(self, branch: str, first: int, _: int) -> None:
         """Write all keys of a bucket in place of its files."""
-        bucket = first % _BUCKETS
+        bucket = first % BUCKETS
         old = self.in_bucket(branch, bucket)
         number = next(self.numbers)
         self.writes[number] = Write(number, self.known[branch])
-        versions = {key: (100 + key, number) for key in range(bucket, _KEYS, _BUCKETS)}
+        versions = {key: (100 + key, number) for key in range(bucket, KEYS, BUCKETS)}
         self.heads[branch] |= dict.fromkeys(versions, number)
         self.known[branch] |= {number}
         new = self.entry(versions, bucket, 0)
@@ -248,14 +246,14 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         "winner",
         lambda *_: Take.THEIRS,
         KeylessWalk,
-        _UPDATED_AND_HIDDEN,
+        _UPDATED_TWICE,
     ),
     "conflicts are no verdict": (
         merge_plan,
         "_verdict",
         lambda *_: MergeVerdict.CLEAN,
         KeylessWalk,
-        _UPDATED_AND_HIDDEN,
+        _HIDDEN_AND_UPDATED,
     ),
     "compactions are changes": (
         table_changes,

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.diff.three_way import ThreeWay
@@ -15,6 +15,8 @@ from tests.unit.merge.merged_rows import TABLE, keyed, rows_of, tuples
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "b": "STRING"})
 Rows = dict[int, tuple[Any, ...]]
 MIRRORED = {RowVerdict.OURS: RowVerdict.THEIRS, RowVerdict.THEIRS: RowVerdict.OURS}
+
+_many = settings(max_examples=3 * settings.default.max_examples)
 
 values = st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([None, "x", "y"]))
 states = st.dictionaries(st.integers(0, 5), values, max_size=6)
@@ -43,6 +45,7 @@ def conflicts(merged: RowMerge) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("rule", RowRule)
+@_many
 @given(base=states, ours=states, theirs=states)
 def test_mirrored_sides_give_the_mirrored_verdict(
     rule: RowRule, base: Rows, ours: Rows, theirs: Rows
@@ -58,6 +61,7 @@ def test_mirrored_sides_give_the_mirrored_verdict(
         assert content(merged, theirs) == content(mirrored, ours)
 
 
+@_many
 @given(base=states, theirs=states)
 def test_a_target_that_did_not_change_becomes_the_source(base: Rows, theirs: Rows) -> None:
     merged = merge(base, base, theirs)
@@ -66,6 +70,7 @@ def test_a_target_that_did_not_change_becomes_the_source(base: Rows, theirs: Row
     assert merged.upserts.num_rows == merged.deletes.num_rows == 0
 
 
+@_many
 @given(base=states, ours=states)
 def test_a_source_that_did_not_change_changes_nothing(base: Rows, ours: Rows) -> None:
     merged = merge(base, ours, base)
@@ -83,6 +88,7 @@ def took_back_what_both_did(base: Rows, ours: Rows, first: Rows, second: Rows) -
     return False
 
 
+@_many
 @given(base=states, ours=states, first=states, second=states)
 def test_two_merges_give_what_the_second_alone_gives(
     base: Rows, ours: Rows, first: Rows, second: Rows

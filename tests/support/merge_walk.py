@@ -1,0 +1,237 @@
+"""Walks: a table whose branches are written and merged, beside a model that knows no merge base."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Self, TypeAlias
+
+import pyarrow as pa
+import pytest
+
+from core.commit.commit_message import CommitMessage
+from core.commit.commit_store import CommitStore
+from core.errors import Refused
+from core.format.identifier import Identifier
+from core.format.manifest_entry import MANIFEST_ENTRY
+from core.merge.file_moves import Isolation, MergeRules
+from core.merge.merge_plan import MergePlan, MergeVerdict
+from core.procedures.preview_merge import preview_merge
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+from tests.support.branch_bench import BranchBench, TrustingRows, tree
+
+BRANCHES: Final = ("main", "dev", "exp")
+
+Steps: TypeAlias = list[tuple[str, str, int, int]]
+"""A branch or two, what is done there, and numbers to choose files or keys with."""
+
+_TABLE: Final = Identifier(database="db", table="t")
+_RULES: Final = MergeRules(isolation=Isolation.SNAPSHOT)
+
+
+class WalkBench(BranchBench):
+    """Where a walk is made: by one process, which remembers what it has read."""
+
+    @cached_property
+    def process(self) -> Warehouse:
+        return super().warehouse()
+
+    def warehouse(
+        self, store: CommitStore | None = None, clock: Callable[[], int] | None = None
+    ) -> Warehouse:
+        return self.process
+
+    def table(self, branch: str = "main") -> FileStoreTable:
+        return self.process.table(self.identifier).on(branch)
+
+
+@dataclass
+class Walk:
+    """A table whose branches are written and merged; a kind of table says what rows are."""
+
+    root: Path
+    bench: WalkBench = field(init=False)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    read: dict[str, pa.Table] = field(default_factory=dict)
+    refused: int = 0
+    last_operation: str = ""
+    has_expired: bool = False
+
+    @cached_property
+    def console(self) -> Warehouse:
+        """Who looks on all the while, and remembers what it has read."""
+        return BranchBench.warehouse(self.bench)
+
+    def start(self) -> None:
+        for branch in BRANCHES[1:]:
+            self.bench.branch(branch)
+
+    def twin(self, root: Path) -> Self:
+        """The same walk so far, in another folder: a copy of links, as no file is ever changed."""
+        shutil.copytree(self.root, root, copy_function=os.link)
+        known = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {name: dict(value) for name, value in known.items() if isinstance(value, dict)}
+        other = replace(self, root=root, numbers=copy(self.numbers), **own)
+        other.bench = WalkBench(root)
+        return other
+
+    def play(self, steps: Steps) -> None:
+        """Do the steps, each merge with all that must hold of it."""
+        for branch, action, first, second in steps:
+            if action == "merge":
+                others = [each for each in BRANCHES if each != branch]
+                self.merge(others[first % 2], branch)
+            else:
+                getattr(self, action)(branch, first, second)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """See that who knows nothing yet reads the same of every branch."""
+        self.bench, self.read = WalkBench(self.root), {}
+        self.__dict__.pop("console", None)
+        for branch in BRANCHES:
+            assert self.content(branch) == self.model(branch), branch
+
+    def merge(self, source: str, target: str) -> None:
+        """Merge, and see that the outcome is what the model says."""
+        plan = self.plan(source, target)
+        before = tree(self.root)
+        if plan.verdict is MergeVerdict.UNDECIDED:
+            self.refused += 1
+            assert self.may_be_refused(source, target)
+            return
+        if not plan.can_run and plan.verdict is not MergeVerdict.UP_TO_DATE:
+            self.refused += 1
+            with pytest.raises(Refused):
+                self.run(source, target, plan)
+            assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
+            assert self.may_be_refused(source, target) or self.has_expired, plan.conflicts
+            return
+        head = self.bench.table(target).head()
+        try:
+            self.run(source, target, plan)
+        except Refused:
+            # Rows told what files could not.
+            assert plan.moves is not None
+            is_open = bool(plan.moves.joins) and self.may_be_refused(source, target)
+            assert is_open or self.has_expired
+            assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
+            self.refused += 1
+            return
+        if plan.verdict is MergeVerdict.UP_TO_DATE:
+            assert tree(self.root) == before, "I1"
+            assert self.merged(source, target) == self.model(target), "I9"
+            return
+        expected = self.merged(source, target)
+        assert self.content(target) == expected, f"I9: {plan.verdict} {source} to {target}"
+        self.take_over(source, target)
+        if plan.verdict is MergeVerdict.FAST_FORWARD:
+            assert self.content(target) == self.content(source), "I3"
+        else:
+            new = self.bench.table(target).head()
+            assert head is not None
+            assert new is not None
+            assert new.id == head.id + 1
+            rows = new.delta_record_count or 0
+            # Both may have deleted one row, which files do not tell.
+            is_joined = plan.moves is not None and bool(plan.moves.joins)
+            is_as_told = is_joined and rows >= plan.cost.rows_added
+            assert is_as_told or rows == plan.cost.rows_added, "I11"
+        assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
+        after = tree(self.root)
+        assert {name: after.get(name) for name in lasting(before)} == lasting(before), "I12"
+
+    def expire(self, branch: str, first: int, _: int) -> None:
+        """Remove old snapshots of a branch, and metadata that nothing names any more."""
+        table = self.bench.table(branch)
+        held = [each.id for each in table.snapshots.walk()]
+        for number in held[1 + first % 2 :]:
+            Path(table.paths.snapshot(number)).unlink()
+            self.has_expired = True
+        named = self.named_metadata()
+        for path in Path(table.paths.manifest_dir).iterdir():
+            if path.name not in named:
+                path.unlink()
+
+    def named_metadata(self) -> set[str]:
+        """The manifests, their lists and the index manifests of all snapshots and tags."""
+        named: set[str] = set()
+        for branch in ("main", *self.bench.table().branches.names()):
+            table = self.bench.table(branch)
+            tagged = (tag.snapshot for tag in table.tags.all())
+            for snapshot in itertools.chain(table.snapshots.walk(), tagged):
+                lists = {snapshot.base_manifest_list, snapshot.delta_manifest_list}
+                for each in lists - named:
+                    listed = table.scan.read_list(table.paths, each)
+                    named |= {each, *listed["file_name"].to_pylist()}
+                named |= {snapshot.index_manifest or ""}
+        return named
+
+    def plan(self, source: str, target: str) -> MergePlan:
+        return preview_merge(self.console, _TABLE, source, target, _RULES)
+
+    def run(self, source: str, target: str, plan: MergePlan) -> None:
+        self.last_operation = f"merge-{next(self.numbers)}"
+        self.bench.call(
+            "merge_branch",
+            operation=self.last_operation,
+            branch=source,
+            target=target,
+            isolation="snapshot",
+            plan_id=plan.id,
+            rows=self.engine(),
+        )
+
+    def engine(self) -> TrustingRows:
+        return TrustingRows()
+
+    def commit(self, branch: str, part: CommitMessage) -> None:
+        self.bench.committer(branch).commit([part], user="bob", identifier=next(self.numbers))
+        assert self.content(branch) == self.model(branch)
+
+    def live(self, branch: str) -> pa.Table:
+        table = self.console.table(_TABLE).on(branch)
+        head = table.head()
+        if head is None:
+            return MANIFEST_ENTRY.empty_table()
+        # The name of its list tells a snapshot from all others, whichever branches hold it.
+        if head.delta_manifest_list not in self.read:
+            self.read[head.delta_manifest_list] = table.live_files(head)
+        return self.read[head.delta_manifest_list]
+
+    def branch_files(self, branch: str) -> dict[str, bytes]:
+        """What only this branch holds."""
+        paths = self.bench.table(branch).paths
+        folders = [Path(each) for each in (paths.snapshot_dir, paths.schema_dir, paths.tag_dir)]
+        return lasting(
+            {str(path): path.read_bytes() for each in folders for path in each.glob("*-*")}
+        )
+
+    def without_ledger(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        return {name: data for name, data in files.items() if "/branch-lineage/" not in name}
+
+    def content(self, branch: str) -> object:
+        raise NotImplementedError
+
+    def model(self, branch: str) -> object:
+        raise NotImplementedError
+
+    def merged(self, source: str, target: str) -> object:
+        raise NotImplementedError
+
+    def take_over(self, source: str, target: str) -> None:
+        raise NotImplementedError
+
+    def may_be_refused(self, source: str, target: str) -> bool:
+        raise NotImplementedError
+
+
+def lasting(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What is never changed once it is written: all metadata but hints and the ledger."""
+    kinds = ("/snapshot-", "/schema-", "/tag-", "/manifest/")
+    return {name: data for name, data in files.items() if any(kind in name for kind in kinds)}
