@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from core.diff.file_masks import MaskKey
 from core.diff.logical_log import Step
@@ -9,6 +10,11 @@ from core.diff.table_changes import TableChanges
 from core.diff.table_operation import TableOperation
 from core.merge.conflict import Take
 from core.merge.conflict_matrix import Rule
+
+MIXED_ADVICE: Final = (
+    "The source wrote what it left of this file again together with rows of others that it had "
+    "updated. Settle 'file rule' by ours or theirs, for all files that were written with it."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from core.merge.file_moves import (
     Strategy,
 )
 from core.merge.file_touches import (
+    MIXED_ADVICE,
     FileTouch,
     advice_to_settle,
     touched_together,
@@ -190,14 +191,18 @@ class _KeylessMerge:
                 self._settle(settled, cell, rule, key, (left, right))
         self._tell_dropped(dropped)
         for files in touched_together(joined, left_of, right_of):
-            if files & left_of.keys() & right_of.keys() <= joined:
-                self._join(settled, files, left_of, right_of)
-            else:
+            by_source = [left_of[key].operation for key in files & left_of.keys()]
+            if not files & left_of.keys() & right_of.keys() <= joined:
                 for key in sorted(files & joined):
                     left, right = left_of[key], right_of[key]
                     cell = self._cells.get((left.operation, right.operation))
                     rule = self._rule_of(cell, key, left, right)
                     self._settle(settled, cell, rule, key, (left, right))
+            elif self._take is None and {*by_source} != {TableOperation.DELETE}:
+                for key in sorted(files & joined):
+                    self._mixed_conflict(key, left_of[key], right_of[key])
+            else:
+                self._join(settled, files, left_of, right_of)
         settled.from_theirs &= self._theirs.added
         settled.from_ours &= self._ours.added
         return settled
@@ -223,7 +228,7 @@ class _KeylessMerge:
     ) -> None:
         """Let the touch of one file stay alone, of source or target, or find that it is open."""
         left, right = touches
-        wins = winner(rule, left, right, self._rules.takes(ConflictKind.FILE_RULE))
+        wins = winner(rule, left, right, self._take)
         if wins is Take.OURS:
             settled.take_ours(key, left)
             # Where the target deleted the whole file, nothing of it is another version.
@@ -241,19 +246,23 @@ class _KeylessMerge:
         right_of: Mapping[MaskKey, FileTouch],
     ) -> None:
         """Have files written again without the rows that a side deleted."""
-        take = self._rules.takes(ConflictKind.FILE_RULE)
         join = join_deletes(
             next(iter(files))[:2],
             (self._ours, self._theirs),
             ours=touched_files(files, self._ours, right_of, self._keys),
             theirs=touched_files(files, self._theirs, left_of, self._keys),
             hidden=self._hidden_files,
-            take=take,
+            take=self._take,
             update=_update_of([right_of[key] for key in sorted(files & right_of.keys())]),
         )
-        settled.is_chosen |= take is not None
+        settled.is_chosen |= self._take is not None
         settled.from_theirs |= join.held.theirs.keys()
         settled.joins.append(join)
+
+    @property
+    def _take(self) -> Take | None:
+        """What was chosen for files that both sides touched."""
+        return self._rules.takes(ConflictKind.FILE_RULE)
 
     @cached_property
     def _hidden_files(self) -> dict[str, ThreeWay[HiddenRows]]:
@@ -419,6 +428,12 @@ class _KeylessMerge:
             return
         ways, advice = ways_to_settle(left, right), advice_to_settle(left, right)
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], advice)
+
+    def _mixed_conflict(self, key: MaskKey, left: FileTouch, right: FileTouch) -> None:
+        """Rows that the source updated in other files stand among those that it left of this."""
+        cell = self._cells[left.operation, right.operation]
+        ways = (Take.OURS, Take.THEIRS)
+        self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 
     def _file_rewritten(self, name: str) -> None:
         cell = next(iter(self._cells.values()), None)

@@ -146,6 +146,25 @@ def test_a_row_that_came_with_an_update_is_not_lost(make: Callable[..., MergeBen
     bench.check()
 
 
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+def test_rows_that_the_source_updated_in_a_file_beside_are_open(
+    take: str, make: Callable[..., MergeBench]
+) -> None:
+    bench = make()
+    bench.delete("main", 1)
+    bench.update("dev", 5, amount=7)
+    bench.delete("dev", 2, 6)
+    found = bench.plan()
+    assert [each.rule for each in found.conflicts] == ["003/A2"]
+    assert "together with rows of others that it had updated" in found.conflicts[0].advice
+    with pytest.raises(Refused, match="conflict must be settled"):
+        bench.merge(rows={})
+    bench.check()
+    bench.rows["main"] = bench.rows["main" if take == "ours" else "dev"]
+    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    bench.check()
+
+
 def test_strictly_it_is_a_conflict(make: Callable[..., MergeBench]) -> None:
     bench = make()
     bench.delete("dev", 1)
