@@ -4,7 +4,7 @@ Everything follows from the manifests that only one of them lists. A file that w
 branch, or lifted to another level as it was, holds the same rows and is shared.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from core.diff.file_masks import MaskKey
 from core.diff.logical_log import original_names
 from core.diff.masks import MaskChange
 from core.diff.row_bounds import Bounds, Counting, PlaceRows, RowDifference, RowReason, rows_between
+from core.diff.row_groups import Ints, group_rows
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_name import StateName
 from core.format import options as table_options
@@ -58,9 +59,6 @@ PLACE_DIFF: Final = pa.schema(
 
 `rows` are those in its own files and those that only the other one hides, before merging on read.
 """
-
-_Ints = npt.NDArray[np.int64]
-_SUMMED: Final = ["partition", "rows_before_sum", "rows_after_sum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,20 +177,10 @@ def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSc
     is_after = np.arange(both.num_rows) >= before.num_rows
     counts = _counts(both, is_after)
     is_read = _is_read(both, schemas)
-    keyed = pa.table(
-        {
-            "partition": both["partition"],
-            "bucket": both["bucket"],
-            "file": original_names(both["file_name"]),
-            "is_read": pa.array(is_read),
-            "count": pa.array(counts),
-            "row": pa.array(np.arange(both.num_rows)),
-        }
-    )
-    groups = keyed.group_by(["partition", "bucket", "file", "is_read"], use_threads=False)
-    sums = groups.aggregate([("count", "sum"), ("row", "min")])
-    balance: _Ints = sums["count_sum"].to_numpy()
-    rows: _Ints = np.repeat(sums["row_min"].to_numpy(), np.abs(balance))
+    names = original_names(both["file_name"])
+    groups = group_rows([both["partition"], both["bucket"], names, pa.array(is_read)])
+    balance = groups.sums(counts)
+    rows: Ints = np.repeat(groups.first, np.abs(balance))
     sides = np.repeat(balance > 0, np.abs(balance))
     found = both.select(_KEPT).take(pa.array(rows, pa.int64()))
     found = found.append_column(DIFFERING_FILES.field("is_after"), pa.array(sides, pa.bool_()))
@@ -251,12 +239,13 @@ def places_of(files: pa.Table, masks: Iterable[MaskChange]) -> pa.Table:
         [pa.table(columns).cast(PLACE_DIFF), pa.Table.from_pylist(hidden, schema=PLACE_DIFF)]
     )
     figures_of = [name for name in PLACE_DIFF.names if name not in ("partition", "bucket")]
-    sums = whole.group_by(["partition", "bucket"], use_threads=False).aggregate(
-        [(name, "sum") for name in figures_of]
-    )
-    table = sums.select(["partition", "bucket", *(f"{name}_sum" for name in figures_of)])
-    ordered = table.rename_columns(PLACE_DIFF.names).cast(PLACE_DIFF)
-    return ordered.sort_by([("partition", "ascending"), ("bucket", "ascending")])
+    places = whole.select(["partition", "bucket"])
+    groups = group_rows(places.columns)
+    table = places.take(pa.array(groups.first))
+    for name in figures_of:
+        sums = pa.array(groups.sums(whole[name].to_numpy()))
+        table = table.append_column(PLACE_DIFF.field(name), sums)
+    return table.sort_by([("partition", "ascending"), ("bucket", "ascending")])
 
 
 def contested_partitions(places: pa.Table, masks: Sequence[MaskChange]) -> frozenset[bytes]:
@@ -266,12 +255,10 @@ def contested_partitions(places: pa.Table, masks: Sequence[MaskChange]) -> froze
         places: Columns of PLACE_DIFF.
         masks: Shared files of which the states hide different rows.
     """
-    sums = places.group_by("partition", use_threads=False).aggregate(
-        [("rows_before", "sum"), ("rows_after", "sum")]
-    )
-    both = pc.and_(pc.greater(sums["rows_before_sum"], 0), pc.greater(sums["rows_after_sum"], 0))
-    found = frozenset(sums["partition"].filter(both).to_pylist())
-    return found - {mask.key[0] for mask in masks}
+    found = {
+        partition for partition, before, after in _rows_by_partition(places) if before and after
+    }
+    return frozenset(found - {mask.key[0] for mask in masks})
 
 
 def row_difference(
@@ -292,14 +279,9 @@ def row_difference(
     """
     read = files.filter(files["is_read"])
     # Equal rows of a table without a key lie in one partition, though maybe in other buckets.
-    sums = places.group_by("partition", use_threads=False).aggregate(
-        [("rows_before", "sum"), ("rows_after", "sum")]
-    )
     rows = [
         PlaceRows(before=before, after=after, is_disjoint=partition in disjoint)
-        for partition, before, after in zip(
-            *(sums[name].to_pylist() for name in _SUMMED), strict=True
-        )
+        for partition, before, after in _rows_by_partition(places)
     ]
     is_after = read["is_after"]
     return rows_between(
@@ -308,6 +290,14 @@ def row_difference(
         deletes=(_deletes(read.filter(pc.invert(is_after))), _deletes(read.filter(is_after))),
         reasons=_reasons(read, masks, schema),
     )
+
+
+def _rows_by_partition(places: pa.Table) -> Iterator[tuple[bytes, int, int]]:
+    """Each partition with the rows that only the one state has, and only the other."""
+    groups = group_rows([places["partition"]])
+    partitions = places["partition"].take(pa.array(groups.first)).to_pylist()
+    sums = (groups.sums(places[name].to_numpy()).tolist() for name in ("rows_before", "rows_after"))
+    return zip(partitions, *sums, strict=True)
 
 
 def _reasons(
@@ -339,7 +329,7 @@ def _deletes(files: pa.Table) -> Bounds:
     )
 
 
-def _counts(entries: pa.Table, is_after: npt.NDArray[np.bool_]) -> _Ints:
+def _counts(entries: pa.Table, is_after: npt.NDArray[np.bool_]) -> Ints:
     """What an entry adds to the count of its file on the second state, less that on the first."""
     is_add = entries["kind"].to_numpy() == int(FileKind.ADD)
     return np.where(is_add == is_after, 1, -1).astype(np.int64)

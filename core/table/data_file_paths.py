@@ -18,18 +18,21 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
         return pa.array([], pa.string())
     schema, paths = table.schema(), table.data_paths()
     types = schema.partition_type.types
-    buckets = files.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([])
-    folders = {}
-    for each in buckets.to_pylist():
-        values = decode_row(each["partition"], types)
-        folder = partition_path(values, schema)
-        folders[(each["partition"], each["bucket"])] = paths.bucket(folder, each["bucket"])
-    columns = (files[name].to_pylist() for name in ("partition", "bucket", "file_name"))
-    external = files["external_path"].to_pylist()
+    places, names, external = (
+        [*zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)],
+        files["file_name"].to_pylist(),
+        files["external_path"].to_pylist(),
+    )
+    folders = {
+        (partition, bucket): paths.bucket(
+            partition_path(decode_row(partition, types), schema), bucket
+        )
+        for partition, bucket in dict.fromkeys(places)
+    }
     return pa.array(
         [
-            outside or f"{folders[(partition, bucket)]}/{name}"
-            for partition, bucket, name, outside in zip(*columns, external, strict=True)
+            outside or f"{folders[place]}/{name}"
+            for place, name, outside in zip(places, names, external, strict=True)
         ],
         pa.string(),
     )
