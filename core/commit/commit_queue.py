@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import os
 import tempfile
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,12 +18,6 @@ from typing import Final, Protocol, TypeAlias
 from core.table.file_store_table import FileStoreTable
 
 _LONGEST_WAIT_SECONDS: Final = 30.0
-# Of a turn on a disk and of one on a store far away, which lasts ten times as long.
-_POLL_SECONDS: Final = 0.002
-_FAR_POLL_SECONDS: Final = 0.02
-# Only one waits for the turn itself, and a turn that nobody takes is lost to all.
-_POLLS_FOR_TURN: Final = 7
-
 
 EndTurn: TypeAlias = Callable[[], object]
 """Ends a turn before its time; later calls do nothing."""
@@ -54,50 +48,60 @@ class DirectoryQueue:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        gate: Path,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        poll_seconds: float = _POLL_SECONDS,
+        self, directory: Path, gate: Path, *, longest_wait_seconds: float = _LONGEST_WAIT_SECONDS
     ) -> None:
         self._directory = directory
         self._gate = gate
-        self._sleep = sleep
-        self._poll_seconds = poll_seconds
+        self._longest_wait_seconds = longest_wait_seconds
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[EndTurn]:
         """Wait for the turn; a folder or a file system that knows no locks grants it at once."""
         with contextlib.ExitStack() as held:
-            with self._locked(self._gate, self._poll_seconds):
-                turn_poll_seconds = self._poll_seconds / _POLLS_FOR_TURN
-                held.enter_context(self._locked(self._directory, turn_poll_seconds))
+            with self._locked(self._gate):
+                held.enter_context(self._locked(self._directory))
             yield held.close
 
     @contextlib.contextmanager
-    def _locked(self, directory: Path, poll_seconds: float) -> Iterator[None]:
+    def _locked(self, directory: Path) -> Iterator[None]:
         try:
             descriptor = os.open(directory, os.O_RDONLY)
         except OSError:
             yield
             return
         try:
-            self._wait(descriptor, poll_seconds)
+            if not _lock_at_once(descriptor):
+                # Not by asking again and again: with some that wait, asking would take the
+                # processor from whoever has the turn.
+                waiter = threading.Thread(target=_lock, args=(os.dup(descriptor),), daemon=True)
+                waiter.start()
+                waiter.join(self._longest_wait_seconds)
             yield
         finally:
             os.close(descriptor)
 
-    def _wait(self, descriptor: int, poll_seconds: float) -> None:
-        for _ in range(round(_LONGEST_WAIT_SECONDS / poll_seconds)):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._sleep(poll_seconds)
-            except OSError:
-                return
-            else:
-                return
+
+def _lock_at_once(descriptor: int) -> bool:
+    """Lock a folder; False if another holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _lock(descriptor: int) -> None:
+    """Wait for the lock, which other descriptors of the same opening share, and go with the last.
+
+    So one that comes too late is nobody's.
+    """
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
 
 
 def queue_of(table: FileStoreTable) -> CommitQueue:
@@ -113,4 +117,4 @@ def queue_of(table: FileStoreTable) -> CommitQueue:
     with contextlib.suppress(OSError):
         for name in ("turn", "gate"):
             (place / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return DirectoryQueue(place / "turn", place / "gate", poll_seconds=_FAR_POLL_SECONDS)
+    return DirectoryQueue(place / "turn", place / "gate")
