@@ -22,8 +22,8 @@ from core.procedures.call import ProcedureCall
 from core.procedures.merge_rows import messages_from, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
-from core.procedures.settle_rows import STAGED, begin_staged_rows
 from core.procedures.stages import Facts
+from core.procedures.staging import STAGED, begin_staged_rows
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable

@@ -22,8 +22,9 @@ from core.procedures.protection import protection_of, rule_text
 from core.procedures.quality_gate import told_rules
 from core.procedures.records import receipt_without_change
 from core.procedures.row_engine import FILES_TO_VERIFY
-from core.procedures.settle_rows import settle_rows, withdraw_rows
+from core.procedures.settle_rows import settle_rows
 from core.procedures.staged_result import sides_of_merge
+from core.procedures.staging import withdraw_rows
 from core.procedures.verb import Planned, Verb
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths

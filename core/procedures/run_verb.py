@@ -39,14 +39,14 @@ from core.procedures.quality_gate import (
 )
 from core.procedures.records import number_of, receipt_without_change, texts_of
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.settle_rows import (
+from core.procedures.stages import Facts, Stages
+from core.procedures.staging import (
     STAGED,
     forget_staged_rows,
     hand_over_staged_rows,
     let_go_staged_rows,
     take_staged_rows,
 )
-from core.procedures.stages import Facts, Stages
 from core.procedures.verb import Verb, check_rows, find_begun, finish_verb, plan_to_run
 from core.procedures.verify_files import verify
 from core.procedures.warehouse import Warehouse

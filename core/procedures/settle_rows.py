@@ -1,19 +1,12 @@
 """Rows of a merge that both sides may have changed: compared, settled by a policy, written."""
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
 
 from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.row_conflicts import publish_row_conflicts
-from core.commit.staged_rows import StagedRows
-from core.commit.write_files import names_in
 from core.diff.history_move import count
-from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
-from core.format.json_text import JsonObject
+from core.errors import ErrorKind, Refused
 from core.format.receipt import Receipt
 from core.merge.file_moves import Knowledge
 from core.merge.merge_plan import MergePlan
@@ -21,7 +14,6 @@ from core.merge.row_work import JoinedRows, Reconciled
 from core.procedures.call import ProcedureCall
 from core.procedures.merge_masks import write_masks
 from core.procedures.merge_rows import (
-    messages_from,
     messages_to_json,
     row_scope,
     row_work,
@@ -33,13 +25,9 @@ from core.procedures.preview_merge import planned_merge, policy_of, target_table
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.staging import STAGED, staging
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
-
-STAGED: Final = "stagedRows"
-"""What the journal calls the rows that a stage wrote; beside `rowMessages`, which name them."""
-
-_log = logging.getLogger(__name__)
 
 
 def settle_rows(
@@ -59,33 +47,6 @@ def settle_rows(
             staged.forget()
             return facts
         return {**facts, STAGED: staged.id}
-
-
-@contextmanager
-def staging(
-    warehouse: Warehouse, call: ProcedureCall, plan: MergePlan
-) -> Iterator[StagedRows | None]:
-    """Tell the journal of rows that are about to be written; None where a plan writes none.
-
-    What was written goes where the body fails. Tasks that were stopped may yet end a file: recovery
-    looks for it once more.
-    """
-    if not plan.writes_rows:
-        yield None
-        return
-    staged = begin_staged_rows(warehouse, call)
-    try:
-        yield staged
-    except Refused:
-        staged.forget()
-        raise
-    except BaseException:
-        try:
-            staged.remove()
-            staged.let_go()
-        except PaimonError as error:
-            _log.warning("files of %s stay until recovery: %s", staged.id, error)
-        raise
 
 
 def _settled(
@@ -275,90 +236,3 @@ def run_row_work(
     work = row_work(target, source, sides, plan.moves.row_places)
     scope, policy = row_scope(plan, sides), policy_of(call)
     return rows.reconcile(target, scope, work, policy, progress, writes=writes, write_id=write_id)
-
-
-def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    """Remove the files of settled rows of a merge that does not come to be."""
-    messages = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
-    target = target_table(warehouse, call)
-    remove_copies(warehouse.store, written_paths(target, messages))
-    forget_staged_rows(warehouse, call, written)
-
-
-def begin_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, staged_id: str | None = None
-) -> StagedRows:
-    """Tell the journal of rows that a call is about to write, or that it takes from another."""
-    return StagedRows.begin(
-        target_table(warehouse, call),
-        warehouse.store,
-        operation_id=call.operation_id,
-        actor=call.actor,
-        statement=call.statement,
-        clock=warehouse.clock,
-        staged_id=staged_id,
-    )
-
-
-def take_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    """Make the rows that a stage wrote those of the operation that is about to begin.
-
-    Raises:
-        CommitConflict: Recovery removed them, as their run seemed to be over.
-    """
-    staged = _staged_rows(warehouse, call, written)
-    if staged is not None and not staged.take(call.operation_id):
-        raise CommitConflict(
-            "The rows that were settled are gone: recovery removed them, as this run was cancelled "
-            "or cut off. Nothing was changed; merge again.",
-            kind=ErrorKind.INTERRUPTED,
-        )
-
-
-def hand_over_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, written: Facts, plan: Mapping[str, object]
-) -> None:
-    """Leave the rows that a stage wrote to the operation that has begun.
-
-    Args:
-        warehouse: Where the table lies.
-        call: The merge.
-        written: What the stage left.
-        plan: What the operation began with. Another run may have begun it, with rows of its own:
-            those of this one are removed.
-    """
-    staged = _staged_rows(warehouse, call, written)
-    if staged is None:
-        return
-    own, begun = (
-        names_in(messages_from(JsonObject(dict(each), "rows of a merge"), "rowMessages"))
-        for each in (written, plan)
-    )
-    if own.isdisjoint(begun):
-        withdraw_rows(warehouse, call, written)
-    else:
-        staged.forget()
-
-
-def forget_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    """Forget rows that somebody else names from here on, or that are gone."""
-    staged = _staged_rows(warehouse, call, written)
-    if staged is not None:
-        staged.forget()
-
-
-def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
-    staged = _staged_rows(warehouse, call, written)
-    try:
-        if staged is not None:
-            staged.let_go()
-    except PaimonError as error:
-        _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
-
-
-def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
-    name = written.get(STAGED)
-    if name is None:
-        return None
-    return StagedRows(target_table(warehouse, call), warehouse.store, str(name))

@@ -18,14 +18,9 @@ from core.procedures.merge_rows import messages_to_json
 from core.procedures.merge_spec import MergeKind
 from core.procedures.preview_merge import planned_merge
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.settle_rows import (
-    STAGED,
-    delete_rows,
-    run_row_work,
-    staging,
-    withdraw_rows,
-)
+from core.procedures.settle_rows import delete_rows, run_row_work
 from core.procedures.staged_result import sides_of_merge
+from core.procedures.staging import STAGED, staging, withdraw_rows
 from core.procedures.warehouse import Warehouse
 from core.table.table_state import StagedState
 
