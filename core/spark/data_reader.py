@@ -119,7 +119,7 @@ def read_pieces(
     tracked = {field.id: field for field in ROW_TRACKING_FIELDS}
     by_id = {**tracked, **written}
     there = [by_id[field.id] for field in fields if field.id in by_id]
-    gone = None if file.deleted is None else _deleted_positions(store, file, file.deleted)
+    gone = None if file.deleted is None else deleted_positions(store, file, file.deleted)
     start = 0
     try:
         for content in _read_columns(store, file, [*system, *there]):
@@ -271,9 +271,10 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
         yield stripes.read(columns=there)
 
 
-def _deleted_positions(
+def deleted_positions(
     store: FileReader, file: DataFile, deleted: DeletedRows
 ) -> npt.NDArray[np.int64]:
+    """The positions of the rows of a file that a deletion vector hides; raises FormatError."""
     name = file.path.rsplit("/", 1)[-1]
     try:
         data = store.read(deleted.index_path)

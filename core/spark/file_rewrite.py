@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -20,14 +19,19 @@ from core.commit.commit_message import CommitMessage
 from core.commit.row_commit import PreparedRows
 from core.errors import PaimonError
 from core.format import options as table_options
-from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode
 from core.merge.predicate import Condition
 from core.spark.conform import unsupported
 from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.data_reader import DataFile, DeletedRows, read_data_file
+from core.spark.data_reader import (
+    DataFile,
+    DeletedRows,
+    deleted_positions,
+    kept_rows,
+    read_data_file,
+)
 from core.spark.deletion_marks import Positions, mark_rows
 from core.spark.file_pruning import may_hold_rows, prune_files
 from core.spark.read_plan import place_files
@@ -128,8 +132,10 @@ def numbered_rows(
                     *rows.cast(layout, safe=False).columns,
                 ]
                 found = pa.Table.from_arrays(arrays, schema=whole)
-                live = found.filter(pa.array(_is_live(store, unit, count)))
-                yield from live.to_batches(max_chunksize=_ROWS_AT_ONCE)
+                if unit.deleted is not None:
+                    gone = deleted_positions(store, unit.data, unit.deleted)
+                    found = found.filter(kept_rows(gone, 0, count))
+                yield from found.to_batches(max_chunksize=_ROWS_AT_ONCE)
 
     return frame.repartition(max(1, len(packed))).mapInArrow(
         read, from_arrow_schema(whole, prefer_timestamp_ntz=True)
@@ -213,16 +219,6 @@ def take_out(
             None if schema.bucket_mode is BucketMode.BUCKET_UNAWARE else identity_of(files.head)
         ),
     )
-
-
-def _is_live(store: FileIO, unit: FileUnit, count: int) -> npt.NDArray[np.bool_]:
-    live = np.ones(count, dtype=bool)
-    if unit.deleted is not None:
-        path = unit.deleted.index_path
-        gone = read_deletion_vectors(store.read(path), [unit.deleted.range], path)
-        positions = gone[unit.entry["file_name"]]
-        live[np.fromiter(positions, dtype=np.int64, count=len(positions))] = False
-    return live
 
 
 def _by_file(
