@@ -74,7 +74,7 @@ class FilesystemCatalog:
         if table.schemas.ids():
             self._check_type(table)
             return table
-        if identifier.branch in table.branches.names():
+        if table.branches.exists(identifier.branch):
             return table  # broken: its readers say what is missing
         self._check_database(identifier.database)
         if table.branches.exists(MAIN_BRANCH) or table.branches.names():

@@ -49,7 +49,9 @@ class BranchManager:
         """Whether the table has the branch; main exists where the table has a main schema."""
         if name == MAIN_BRANCH:
             return bool(self._reader.files.list(self._paths.schema_dir))
-        return name in self._listing()
+        # Not by a listing: a table may have thousands.
+        found = self._reader.files.status(self._paths.on(name).root)
+        return found is not None and found.is_directory
 
     def created(self) -> tuple[tuple[str, int], ...]:
         """Name and time of the directory, in milliseconds, of each branch but main."""
