@@ -30,4 +30,5 @@ def test_all_of_it_holds_with_the_newest_paimon_too(
         check=False,
     )
     if run.returncode:
-        pytest.fail(run.stdout[-20_000:] + run.stderr[-2000:], pytrace=False)
+        end = f"It ended with {run.returncode}.\n{run.stderr[-2000:]}"
+        pytest.fail(run.stdout[-20_000:] + end, pytrace=False)

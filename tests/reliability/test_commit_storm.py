@@ -38,8 +38,8 @@ _PATIENT = {"commit.max-retries": "1000", "commit.max-retry-wait": "100 ms"}
 def make_table(task: Task) -> None:
     options = {} if task.queues else _PATIENT
     if task.partitioned:
-        # Others, too, are to leave all snapshots where they are.
-        options = {"write-only": "true", "snapshot.num-retained.min": "100000", **options}
+        # Others do not queue, and they, too, are to leave all snapshots where they are.
+        options = {"write-only": "true", "snapshot.num-retained.min": "100000", **_PATIENT}
     warehouse = Warehouse.open(task.url, store_options=task.options)
     warehouse.check_writable()
     keys = ["pt"] if task.partitioned else []
