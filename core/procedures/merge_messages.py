@@ -1,12 +1,12 @@
 """From the files that a merge moves to what the commit takes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place, copy_name
+from core.diff.table_changes import by_place
 from core.format.snapshot import Snapshot
 from core.merge.file_moves import FileMoves
 from core.procedures.merge_index import IndexMoves, index_moves
@@ -92,21 +92,24 @@ def messages_of(
         arrivals: The files to add or to bring back, as the target's own.
         index: What was decided on index files.
     """
-    adopted, given_up = index.adopted, index.given_up
-    tables = (arrivals, moves.remove, adopted, given_up)
-    places = sorted({place for table in tables for place in _places(table)})
+    tables = (arrivals, moves.remove, index.adopted, index.given_up)
+    at = [by_place(table) for table in tables]
     totals = _total_buckets(pa.concat_tables([arrivals, moves.remove]))
+
+    def files(number: int, place: Place) -> pa.Table:
+        return at[number].get(place, tables[number].slice(0, 0))
+
     return tuple(
         CommitMessage(
             partition=place[0],
             bucket=place[1],
             total_buckets=totals.get(place, -1),
-            new_files=_at(arrivals, place),
-            deleted_files=_at(moves.remove, place),
-            new_index_files=_at(adopted, place),
-            deleted_index_files=_at(given_up, place),
+            new_files=files(0, place),
+            deleted_files=files(1, place),
+            new_index_files=files(2, place),
+            deleted_index_files=files(3, place),
         )
-        for place in places
+        for place in sorted({place for each in at for place in each})
     )
 
 
@@ -141,17 +144,6 @@ def _with(files: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
     return files
 
 
-def _places(table: pa.Table) -> Iterable[Place]:
-    return zip(table["partition"].to_pylist(), table["bucket"].to_pylist(), strict=True)
-
-
 def _total_buckets(files: pa.Table) -> dict[Place, int]:
-    return dict(zip(_places(files), files["total_buckets"].to_pylist(), strict=True))
-
-
-def _at(table: pa.Table, place: Place) -> pa.Table:
-    is_there = pc.and_(
-        pc.equal(table["partition"], pa.scalar(place[0], pa.binary())),
-        pc.equal(table["bucket"], place[1]),
-    )
-    return table.filter(is_there)
+    columns = (files[name].to_pylist() for name in ("partition", "bucket", "total_buckets"))
+    return {(partition, bucket): total for partition, bucket, total in zip(*columns, strict=True)}
