@@ -29,7 +29,6 @@ Run: TypeAlias = Callable[[Path, Actor], object]
 
 _PHASES: Final = len(Phase)
 _ALL: Final = 924
-# 2,000 take six minutes of a lane, more than is left of the time for a whole CI run.
 _SAMPLES: Final = 2_000
 _FORWARDS: Final = 100
 
