@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jpype
-import jpype.config
 
 from tests.support import quick_java
 from tests.support.requirements import find_jar, find_jvm
@@ -23,8 +22,6 @@ def start_jvm(version: str) -> None:
         RuntimeError: The JVM of this process runs with the other version.
     """
     if not jpype.isJVMStarted():
-        # It ends with the process; to end it before has been seen to end a run of passed tests.
-        jpype.config.destroy_jvm = False
         jars = [find_jar(version), *hadoop_jars()]
         jpype.startJVM(
             # Room from the start, as a small heap would be collected all the time.

@@ -109,8 +109,8 @@ def run_storm(tasks: Sequence[Task]) -> Storm:
     finally:
         for process in processes:
             process.kill()
-    for process, (_, complaint) in zip(processes, outputs, strict=True):
-        assert process.returncode == 0, complaint[-4000:]
+    for task, process, (_, complaint) in zip(tasks, processes, outputs, strict=True):
+        assert process.returncode == 0, f"{task.user}: {complaint[-4000:]}"
     told = [
         Told(user=task.user, **json.loads(line))
         for task, (lines, _) in zip(tasks, outputs, strict=True)
