@@ -26,9 +26,9 @@ MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
 MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 MERGE_COMPLETE: Final = "branch.merge.complete"
 OPERATION: Final = "branch.operation"
+"""What a snapshot is that moves files from state to state: a merge, pick, revert or rollback."""
 ROW_OPERATION: Final = "branch.row-operation"
 """What a statement of ours did to rows, in the words of Paimon's Snapshot.Operation."""
-"""What a snapshot is that moves files from state to state: a merge, pick, revert or rollback."""
 
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
 

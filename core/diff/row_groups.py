@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from core.format.avro_encoding import whole
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -35,16 +37,10 @@ class RowGroups:
 
 def group_rows(columns: Iterable[pa.Array | pa.ChunkedArray]) -> RowGroups:
     """Group rows that are equal in all of some columns, of which none holds a null."""
-    first = group = np.zeros(0, np.int64)
-    for number, column in enumerate(columns):
-        codes = _codes(column)
-        told = codes if not number else group * (codes.max(initial=0) + 1) + codes
+    first, group = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    for column in columns:
+        codes = np.asarray(whole(column).dictionary_encode().indices.to_numpy(), np.int64)
+        told = group * (codes.max(initial=0) + 1) + codes
         # Counted anew after each column, the codes never outgrow their type.
         _, first, group = np.unique(told, return_index=True, return_inverse=True)
     return RowGroups(first=first, group=group)
-
-
-def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
-    """A number a value."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return np.asarray(whole.dictionary_encode().indices.to_numpy(), np.int64)

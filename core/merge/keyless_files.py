@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from core.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from core.diff.history_move import count
@@ -86,6 +87,14 @@ class _Settled:
     def take_theirs(self, key: MaskKey, right: FileTouch) -> None:
         self.from_ours |= right.added
         self.taken.add(key)
+
+
+class _Judged(NamedTuple):
+    """The cell and the rule that what the source and the target did to one file falls into."""
+
+    cell: Cell[TableOperation] | None
+    rule: Rule
+    touches: tuple[FileTouch, FileTouch]
 
 
 class _KeylessMerge:
@@ -170,7 +179,7 @@ class _KeylessMerge:
         """Files that both sides touched: what of either side must not stay."""
         settled = _Settled()
         left_of, right_of = (touches_of(side, self._keys) for side in (self._theirs, self._ours))
-        joined: set[MaskKey] = set()
+        joined: dict[MaskKey, _Judged] = {}
         dropped = Counter[bytes]()
         ours_gone = {key for key, each in right_of.items() if each.is_gone}
         for key in sorted(left_of.keys() & right_of.keys()):
@@ -186,21 +195,18 @@ class _KeylessMerge:
             elif self._both_hold(rule, key, left, right):
                 continue
             elif self._is_joined(rule, left, right):
-                joined.add(key)
+                joined[key] = _Judged(cell, rule, (left, right))
             else:
-                self._settle(settled, cell, rule, key, (left, right))
+                self._settle(settled, key, _Judged(cell, rule, (left, right)))
         self._tell_dropped(dropped)
         for files in touched_together(joined, left_of, right_of):
             by_source = [left_of[key].operation for key in files & left_of.keys()]
-            if not files & left_of.keys() & right_of.keys() <= joined:
-                for key in sorted(files & joined):
-                    left, right = left_of[key], right_of[key]
-                    cell = self._cells.get((left.operation, right.operation))
-                    rule = self._rule_of(cell, key, left, right)
-                    self._settle(settled, cell, rule, key, (left, right))
+            if not files & left_of.keys() & right_of.keys() <= joined.keys():
+                for key in sorted(files & joined.keys()):
+                    self._settle(settled, key, joined[key])
             elif self._take is None and {*by_source} != {TableOperation.DELETE}:
-                for key in sorted(files & joined):
-                    self._mixed_conflict(key, left_of[key], right_of[key])
+                for key in sorted(files & joined.keys()):
+                    self._mixed_conflict(key, joined[key].cell)
             else:
                 self._join(settled, files, left_of, right_of)
         settled.from_theirs &= self._theirs.added
@@ -218,16 +224,9 @@ class _KeylessMerge:
         is_open = cell.rule is Rule.A2 and (left.is_gone or right.is_gone) and any(shown)
         return Rule.A1 if is_open else cell.rule
 
-    def _settle(
-        self,
-        settled: _Settled,
-        cell: Cell[TableOperation] | None,
-        rule: Rule,
-        key: MaskKey,
-        touches: tuple[FileTouch, FileTouch],
-    ) -> None:
+    def _settle(self, settled: _Settled, key: MaskKey, judged: _Judged) -> None:
         """Let the touch of one file stay alone, of source or target, or find that it is open."""
-        left, right = touches
+        cell, rule, (left, right) = judged
         wins = winner(rule, left, right, self._take)
         if wins is Take.OURS:
             settled.take_ours(key, left)
@@ -429,9 +428,9 @@ class _KeylessMerge:
         ways, advice = ways_to_settle(left, right), advice_to_settle(left, right)
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], advice)
 
-    def _mixed_conflict(self, key: MaskKey, left: FileTouch, right: FileTouch) -> None:
+    def _mixed_conflict(self, key: MaskKey, cell: Cell[TableOperation] | None) -> None:
         """Rows that the source updated in other files stand among those that it left of this."""
-        cell = self._cells[left.operation, right.operation]
+        assert cell is not None, "what is joined falls into a cell"
         ways = (Take.OURS, Take.THEIRS)
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 

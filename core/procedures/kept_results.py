@@ -23,7 +23,7 @@ from core.procedures.merge_rows import messages_from, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
 from core.procedures.stages import Facts
-from core.procedures.staging import STAGED, begin_staged_rows
+from core.procedures.staging import STAGED, begin_staged_rows, without_staged
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
@@ -86,8 +86,7 @@ def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
         return {}
     if _is_whole(warehouse, target, staged):
         # Under this name nobody but the merge that takes them speaks of the rows.
-        written = {name: each for name, each in staged.written.items() if name != STAGED}
-        return {**_facts(staged), "written": written}
+        return {**_facts(staged), "written": without_staged(staged.written)}
     _drop(warehouse, target, staged, _SWEEPER)
     return {}
 

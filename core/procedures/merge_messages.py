@@ -92,24 +92,21 @@ def messages_of(
         arrivals: The files to add or to bring back, as the target's own.
         index: What was decided on index files.
     """
-    tables = (arrivals, moves.remove, index.adopted, index.given_up)
-    at = [by_place(table) for table in tables]
+    parts = {
+        "new_files": by_place(arrivals),
+        "deleted_files": by_place(moves.remove),
+        "new_index_files": by_place(index.adopted),
+        "deleted_index_files": by_place(index.given_up),
+    }
     totals = _total_buckets(pa.concat_tables([arrivals, moves.remove]))
-
-    def files(number: int, place: Place) -> pa.Table:
-        return at[number].get(place, tables[number].slice(0, 0))
-
     return tuple(
         CommitMessage(
             partition=place[0],
             bucket=place[1],
             total_buckets=totals.get(place, -1),
-            new_files=files(0, place),
-            deleted_files=files(1, place),
-            new_index_files=files(2, place),
-            deleted_index_files=files(3, place),
+            **{name: at[place] for name, at in parts.items() if place in at},
         )
-        for place in sorted({place for each in at for place in each})
+        for place in sorted(set[Place]().union(*parts.values()))
     )
 
 

@@ -18,7 +18,7 @@ from core.procedures.records import receipt_without_change, texts_of
 from core.procedures.row_engine import RowEngine
 from core.procedures.stage_verb import DecidedRows, Staged, VerbStages
 from core.procedures.stages import Facts, Stages
-from core.procedures.staging import STAGED, hand_over_staged_rows, take_staged_rows
+from core.procedures.staging import hand_over_staged_rows, take_staged_rows, without_staged
 from core.procedures.verb import Verb, check_rows, find_begun, finish_verb, plan_to_run
 from core.procedures.warehouse import Warehouse
 
@@ -215,7 +215,7 @@ class _Run:
             if planned.already is not None:
                 return planned.already
             take_staged_rows(warehouse, call, staged.written)
-            written = _without_name(staged.written)
+            written = without_staged(staged.written)
             journal |= {name: each for name, each in written.items() if name != "plan_id"}
             if staged.files_verified:
                 journal["filesVerified"] = staged.files_verified
@@ -226,7 +226,3 @@ class _Run:
             )
         hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
         return finish_verb(self._verb, operation)
-
-
-def _without_name(written: Facts) -> Facts:
-    return {name: each for name, each in written.items() if name != STAGED}

@@ -134,6 +134,11 @@ def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts
         _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
 
 
+def without_staged(written: Facts) -> dict[str, object]:
+    """What a stage left, without the name under which recovery knows the rows."""
+    return {name: each for name, each in written.items() if name != STAGED}
+
+
 def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
     name = written.get(STAGED)
     if name is None:
