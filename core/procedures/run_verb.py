@@ -58,18 +58,14 @@ def run_verb(
             return run.try_out(call)
         if verb.decisions is not None and call.flag(PLAN_AGAIN):
             return run.publish_planning_again(verb.decisions)
-        return run.publish(run.agreed)
+        return run.publish(call.find_text("plan_id"))
     except BaseException:
         run.let_go()
         raise
 
 
 class _Run:
-    """One run of a verb.
-
-    Attributes:
-        agreed: The plan that was agreed to, if any.
-    """
+    """One run of a verb."""
 
     def __init__(
         self,
@@ -89,7 +85,6 @@ class _Run:
         self._is_dry = is_dry
         self._notes: list[str] = []
         self._staging: VerbStages | None = None
-        self.agreed = call.find_text("plan_id")
 
     def let_go(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
@@ -99,7 +94,7 @@ class _Run:
     def try_out(self, asked: ProcedureCall) -> Receipt:
         """Run the stages that change nothing, keep what they staged, and tell what there was."""
         started = self._warehouse.clock()
-        staging = self._begin(self.agreed)
+        staging = self._begin(asked.find_text("plan_id"))
         staged = staging.run()
         notes = staged.notes
         if staged.receipt is not None:
