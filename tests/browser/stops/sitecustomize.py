@@ -6,9 +6,9 @@ is done but noted.
 """
 
 import importlib.util
-import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -56,7 +56,8 @@ def _with_stops(step: Callable[..., Any]) -> Callable[..., Any]:
 def _stop_if_asked(place: str) -> None:
     if _ASKED.exists() and _ASKED.read_text() == place:
         _ASKED.unlink()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        # Sent to the process, another thread may take it, and this one runs on until that is woken.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 sys.meta_path.insert(0, _Stops())
