@@ -41,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(quick_java.OPTIONS))
     _work_in_memory()
     depth = config.getoption("--depth")
+    if depth == "long" and config.getoption("timeout") is None:
+        # A test of a long run may take hours.
+        config.option.timeout = 0
     settings.register_profile(
         "branch console",
         max_examples=max(10, round(100 * _DEPTHS[depth])),

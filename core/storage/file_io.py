@@ -24,7 +24,9 @@ from core.storage.store_answers import (
     etag_of,
     modified_millis,
     no_answer,
+    no_bucket,
     not_found,
+    says_not_there,
     says_refused,
     says_taken,
 )
@@ -235,8 +237,10 @@ class FileIO:
         except Exception as error:  # a store's package raises its own classes
             if says_taken(error):
                 raise FileExistsError(path) from error
-            if says_refused(error) or isinstance(error, FileNotFoundError):
+            if says_refused(error):
                 raise no_answer(path, error) from error
+            if says_not_there(error):
+                raise no_bucket(path) from error
             raise
 
     def replace(self, path: str, data: bytes) -> None:

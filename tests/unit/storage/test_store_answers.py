@@ -10,6 +10,8 @@ from core.storage.store_answers import (
     etag_of,
     modified_millis,
     no_answer,
+    no_bucket,
+    says_not_there,
     says_refused,
     says_taken,
 )
@@ -42,6 +44,14 @@ class Answer(Exception):
         self.response = {"ResponseMetadata": {"HTTPStatusCode": code}}
 
 
+class Status(Exception):
+    """An error of Azure's client."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"status {code}\nRequestId:7")
+        self.status_code = code
+
+
 def test_a_failed_precondition_means_taken_however_it_is_wrapped() -> None:
     wrapped = OSError(5, "At least one of the pre-conditions you specified did not hold")
     wrapped.__cause__ = Answer(412)
@@ -66,5 +76,19 @@ def test_an_error_names_the_file_and_the_reason_once() -> None:
 def test_a_store_that_refuses_access_is_told_from_one_that_does_not_answer() -> None:
     assert says_refused(Answer(403))
     assert says_refused(PermissionError())
+    assert says_refused(Status(403))
     assert not says_refused(Answer(412))
     assert "refuses access to b/x: answer 401" in no_answer("b/x", Answer(401)).message
+    assert no_answer("b/x", Status(403)).message.endswith(
+        "status 403. Check the key and what it may do."
+    )
+
+
+def test_what_is_not_there_is_told_from_what_does_not_answer() -> None:
+    wrapped = OSError(5, "x")
+    wrapped.__cause__ = Status(404)
+    assert says_not_there(wrapped)
+    assert says_not_there(FileNotFoundError())
+    assert not says_not_there(Answer(403))
+    assert not says_not_there(OSError(5, "x"))
+    assert "bucket or container 'b' does not exist" in no_bucket("b/x/y").message

@@ -1,0 +1,148 @@
+"""The core on each object store: the answers of local files, and nothing ever overwritten."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from core.commit.commit_store import CommitStore
+from core.errors import NotAllowed, StorageError
+from core.procedures.warehouse import Warehouse
+from core.storage.directory_mover import Moved
+from core.storage.file_io import FileIO
+from core.storage.file_publisher import publisher_for
+from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.table.file_store_table import FileStoreTable
+from tests.support.branch_bench import BranchBench
+from tests.support.far_bench import FarBench, answers, history
+from tests.support.our_answers import our_live_files, our_schemas, our_snapshots, our_tags
+from tests.support.publish_race import check_one_wins_each_name
+from tests.support.store_servers import StoreServer
+from tests.support.warehouses import FixtureWarehouse
+
+
+@pytest.fixture(scope="module", params=["s3", "gcs", "azure"])
+def server(
+    request: pytest.FixtureRequest, store_server: Callable[[str], StoreServer]
+) -> StoreServer:
+    return store_server(request.param)
+
+
+@pytest.fixture(scope="module")
+def bucket(server: StoreServer) -> str:
+    return server.make_bucket("clouds")
+
+
+@pytest.fixture
+def store(server: StoreServer, bucket: str, tmp_path: Path) -> FileIO:
+    """A folder of its own in the bucket."""
+    return FileIO.for_url(f"{bucket}{tmp_path}", server.options)
+
+
+def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
+    warehouse_142: FixtureWarehouse, server: StoreServer, bucket: str
+) -> None:
+    far = fsspec.filesystem(server.scheme, **server.options)
+    far.put(f"{warehouse_142.path}/", "clouds/fixture/", recursive=True)
+    here = Warehouse.open(str(warehouse_142.path), read_only=True)
+    there = Warehouse.open(f"{bucket}/fixture", store_options=server.options, read_only=True)
+    assert list(there.catalog.databases()) == list(here.catalog.databases())
+    compared = 0
+    for name in warehouse_142.expected:
+        names = [None, *here.table(name).branches.names()]
+        assert there.table(name).branches.names() == here.table(name).branches.names()
+        for branch in names:
+            one, other = (
+                each.table(name if branch is None else f"{name}$branch_{branch}")
+                for each in (here, there)
+            )
+            assert _table_answers(one) == _table_answers(other)
+            compared += 1
+    assert compared > len(warehouse_142.expected)
+
+
+def _table_answers(table: FileStoreTable) -> tuple[object, ...]:
+    files = our_live_files(table, table.head())
+    return our_schemas(table), our_snapshots(table), our_tags(table), files
+
+
+def test_branching_committing_and_fast_forwarding_end_as_on_disk(
+    tmp_path: Path, store: FileIO
+) -> None:
+    near, far = BranchBench(tmp_path), FarBench(store)
+    for bench in (near, far):
+        history(bench)
+    assert answers(far) == answers(near)
+    for bench in (near, far):
+        bench.call("fast_forward", branch="dev")
+        bench.append("e")
+    assert answers(far) == answers(near)
+    assert [path.name for path in store.list(f"{far.path}/snapshot")] == [
+        path.name for path in near.file_io.list(f"{near.path}/snapshot")
+    ]
+
+
+def test_of_many_writers_that_race_one_wins_each_name(store: FileIO) -> None:
+    check_one_wins_each_name(store)
+
+
+def test_a_path_used_again_within_the_second_is_read_again(store: FileIO, tmp_path: Path) -> None:
+    # S3 counts time in seconds; only the ETag tells two versions of one size apart.
+    reader = MetadataReader(store, MetadataCache(tmp_path / "cache"))
+    for data in (b"one", b"two", b"six"):
+        store.replace(f"{store.root}/d/snapshot-1", data)
+        (status,) = store.list(f"{store.root}/d")
+        assert reader.decode(status, bytes.upper) == data.upper()
+
+
+def test_what_is_written_is_listed_at_once_and_what_is_removed_no_more(
+    server: StoreServer, store: FileIO
+) -> None:
+    another = {**server.options, "skip_instance_cache": True}
+    other = FileIO.for_url(store.url(store.root), another)
+    assert other.list(f"{store.root}/d") == []
+    for number in range(5):
+        store.create(f"{store.root}/d/{number}", b"")
+        assert [each.name for each in other.list(f"{store.root}/d")][-1] == str(number)
+    for number in range(5):
+        store.remove(f"{store.root}/d/{number}")
+        assert str(number) not in [each.name for each in other.list(f"{store.root}/d")]
+    assert not other.exists(f"{store.root}/d")
+
+
+def test_a_store_has_no_directories_to_move(store: FileIO) -> None:
+    store.create(f"{store.root}/a/x", b"")
+    moved = CommitStore.of(store).mover.move(f"{store.root}/a", f"{store.root}/b")
+    assert moved is Moved.UNSUPPORTED
+
+
+def test_a_warehouse_in_a_bucket_that_is_not_there_opens_with_the_reason(
+    server: StoreServer,
+) -> None:
+    opened = Warehouse.open(f"{server.scheme}://nowhere/wh", store_options=server.options)
+    with pytest.raises(NotAllowed, match="the bucket or container 'nowhere' does not exist"):
+        opened.check_writable()
+
+
+@pytest.mark.parametrize("kind", ["s3", "azure"])
+def test_a_wrong_key_is_named_with_the_file_it_was_to_open(
+    store_server: Callable[[str], StoreServer], kind: str
+) -> None:
+    # The server of Google Cloud Storage asks for no key.
+    server = store_server(kind)
+    bucket = server.make_bucket("locked")
+    opened = Warehouse.open(f"{bucket}/wh", store_options=server.stranger)
+    with pytest.raises(NotAllowed, match="refuses access to locked/wh/"):
+        opened.check_writable()
+    stranger = FileIO.for_url(bucket, server.stranger)
+    path = f"{stranger.root}/x"
+    for call in (
+        lambda: stranger.read(path),
+        lambda: stranger.list(path),
+        lambda: stranger.replace(path, b""),
+        lambda: publisher_for(stranger).publish(path, b""),
+    ):
+        with pytest.raises(StorageError, match=f"refuses access to {path}"):
+            call()
+    assert not FileIO.for_url(bucket, server.options).exists(path)
