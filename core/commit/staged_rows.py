@@ -6,7 +6,7 @@ or of who swept them, as their run was cut off or let go of them. Whoever is sec
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from core.commit.commit_store import CommitStore
@@ -94,10 +94,16 @@ class StagedRows:
         if self._journal.find(self.id) is not None:
             self._journal.mark(self.id, _LET_GO)
 
-    def sweep(self) -> bool:
-        """Remove the files, unless an operation that has begun names them."""
+    def sweep(self, names_of: Callable[[Intent], Collection[str]]) -> bool:
+        """Remove the files, unless an operation that has begun names them.
+
+        Args:
+            names_of: The names of the files that come with the rows of an operation. It may have
+                begun with those of another run, where this one was cut off before it could.
+        """
         owner = self._journal.mark(self.id, _OWNER, _SWEEPER)
-        if owner != _SWEEPER and self._journal.find(owner.decode()) is not None:
+        begun = None if owner == _SWEEPER else self._journal.find(owner.decode())
+        if begun is not None and any(self.id in name for name in names_of(begun)):
             self.forget()
             return False
         self.remove()
@@ -125,13 +131,18 @@ def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     return is_process_at_work(intent, now_millis)
 
 
-def swept(table: FileStoreTable, store: CommitStore, intent: Intent) -> str:
-    """Remove the files of a run that is over, and tell what became of them."""
+def swept(
+    table: FileStoreTable,
+    store: CommitStore,
+    intent: Intent,
+    names_of: Callable[[Intent], Collection[str]],
+) -> str:
+    """Remove the files of a run that is over, and tell what became of them; see `sweep`."""
     try:
         on_branch = table.on(intent.branch)
     except NotFound:
         # The branch was dropped: files of a table lie in the same places on every branch.
         on_branch = table
-    if StagedRows(on_branch, store, intent.operation_id).sweep():
+    if StagedRows(on_branch, store, intent.operation_id).sweep(names_of):
         return "The run was over before anything was published; the rows it wrote are removed."
     return f"Operation {operation_of(intent)} has them."

@@ -16,6 +16,7 @@ from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.staging import names_of_rows
 from core.procedures.take_over import finish_take_over
 from core.procedures.verb import finish_verb
 from core.procedures.warehouse import Warehouse
@@ -129,7 +130,12 @@ def _finish(operation: Operation) -> End:
             )
         case staged_rows.PROCEDURE:
             warehouse = operation.warehouse
-            told = staged_rows.swept(operation.table, warehouse.store, operation.intent)
+            told = staged_rows.swept(
+                operation.table,
+                warehouse.store,
+                operation.intent,
+                lambda begun: names_of_rows(begun.plan),
+            )
             # Of rows that nobody was shown no end is kept.
             return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)
         case name if name in VERBS:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.staged_rows import StagedRows
 from core.commit.write_files import names_in
@@ -56,9 +57,8 @@ def staging(
 
 def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
     """Remove the files of settled rows of a merge that does not come to be."""
-    messages = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
     target = target_table(warehouse, call)
-    remove_copies(warehouse.store, written_paths(target, messages))
+    remove_copies(warehouse.store, written_paths(target, _messages(written)))
     forget_staged_rows(warehouse, call, written)
 
 
@@ -107,11 +107,7 @@ def hand_over_staged_rows(
     staged = _staged_rows(warehouse, call, written)
     if staged is None:
         return
-    own, begun = (
-        names_in(messages_from(JsonObject(dict(each), "rows of a merge"), "rowMessages"))
-        for each in (written, plan)
-    )
-    if own.isdisjoint(begun):
+    if names_of_rows(written).isdisjoint(names_of_rows(plan)):
         withdraw_rows(warehouse, call, written)
     else:
         staged.forget()
@@ -134,9 +130,18 @@ def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts
         _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
 
 
+def names_of_rows(facts: Facts) -> set[str]:
+    """The names of the files of rows that a stage wrote, from what it or a journal tells."""
+    return names_in(_messages(facts))
+
+
 def without_staged(written: Facts) -> dict[str, object]:
     """What a stage left, without the name under which recovery knows the rows."""
     return {name: each for name, each in written.items() if name != STAGED}
+
+
+def _messages(facts: Facts) -> tuple[CommitMessage, ...]:
+    return messages_from(JsonObject(dict(facts), "rows of a merge"), "rowMessages")
 
 
 def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:

@@ -17,6 +17,8 @@ _NOT_FOUND: Final = 404
 
 def modified_millis(row: Mapping[str, Any]) -> int:
     """When a listed file was changed; 0 where the store does not tell."""
+    if row.get("modificationTime") is not None:
+        return int(row["modificationTime"])  # HDFS counts milliseconds
     modified = next((row[key] for key in _TIMES if row.get(key) is not None), 0)
     # Stores answer with seconds, a datetime, or RFC 3339 text.
     if hasattr(modified, "timestamp"):

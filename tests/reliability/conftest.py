@@ -10,11 +10,17 @@ import pytest
 
 from tests.reliability.worlds import World
 from tests.support.repeatable import Repeatable
-from tests.support.requirements import need_azure_server, need_gcs_server, need_s3_server
+from tests.support.requirements import (
+    need_azure_server,
+    need_gcs_server,
+    need_hdfs,
+    need_s3_server,
+)
 from tests.support.store_servers import (
     StoreServer,
     running_azure_server,
     running_gcs_server,
+    running_hdfs,
     running_s3_server,
 )
 
@@ -22,6 +28,7 @@ _STORES: Final = {
     "s3": (need_s3_server, running_s3_server),
     "gcs": (need_gcs_server, running_gcs_server),
     "azure": (need_azure_server, running_azure_server),
+    "hdfs": (need_hdfs, running_hdfs),
 }
 
 
@@ -29,7 +36,7 @@ _STORES: Final = {
 def store_server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[[str], StoreServer]]:
-    """Starts an object store when it is first asked for: `s3`, `gcs` or `azure`."""
+    """Starts an object store when it is first asked for: `s3`, `gcs`, `azure` or `hdfs`."""
     with ExitStack() as running:
 
         @functools.cache

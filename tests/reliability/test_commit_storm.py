@@ -97,7 +97,8 @@ def test_on_a_store_that_overwrites_neither_under_claims(
 
 
 @pytest.mark.parametrize(
-    ("kind", "processes", "commits"), [("s3", 8, 200), ("gcs", 4, 15), ("azure", 4, 15)]
+    ("kind", "processes", "commits"),
+    [("s3", 8, 200), ("gcs", 4, 15), ("azure", 4, 15), ("hdfs", 3, 5)],
 )
 def test_on_an_object_store_neither(
     store_server: Callable[[str], StoreServer],

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -230,16 +230,50 @@ def test_a_merge_that_was_killed_and_overtaken_is_taken_back_and_leaves_nothing(
     for number in _some(points, rng, examples, per_mille):
         where = f"killed before change {number}: {clean.changes[number - 1]}"
         root = copy_world(clean.origin, folder / "killed")
-        faulty = FaultyStore(inner=store_of(root), fault=At(call=number))
-        repeatable.begin(f"{operation.name}, run")
-        with pytest.raises(Killed):
-            operation.run(root, faulty.store)
-        leave_behind(root)
+        _kill(operation, root, number, repeatable)
         _overtake(root)
         recovered_twice(root)
         assert _left(root) in legal, where
         assert states.unreferenced(root / TABLE) == states.unreferenced(clean.origin / TABLE), where
         assert states.problems(root / TABLE) == [], where
+
+
+@pytest.mark.parametrize("operation", ROW_MERGES, ids=attrgetter("name"))
+def test_a_merge_that_was_killed_twice_leaves_the_rows_of_neither_run(
+    operation: Operation,
+    clean: Clean,
+    repeatable: Repeatable,
+    rng: random.Random,
+    examples: Examples,
+) -> None:
+    folder = clean.origin.parent
+    files = [states.data_and_index_files(each / TABLE) for each in (clean.origin, clean.root)]
+    begins = next(
+        number for number, each in enumerate(clean.changes, 1) if each.endswith("/intent-op.json")
+    )
+    # The first run had all but begun; the second has, with rows of its own.
+    firsts = {begins, *_some(range(1, begins), rng, examples, 100)}
+    later = range(begins + 1, len(clean.changes) + 1)
+    for first in sorted(firsts):
+        once = copy_world(clean.origin, folder / "once")
+        _kill(operation, once, first, repeatable)
+        for second in sorted({later[0], *_some(later, rng, examples, 100)}):
+            where = f"killed before change {first}, then before change {second}"
+            root = copy_world(once, folder / "twice")
+            _kill(operation, root, second, repeatable)
+            recovered_twice(root)
+            assert states.problems(root / TABLE) == [], where
+            assert states.data_and_index_files(root / TABLE) in files, where
+            assert states.rows(root / TABLE) in map(list, operation.rows or ()), where
+
+
+def _kill(operation: Operation, root: Path, number: int, repeatable: Repeatable) -> None:
+    """Kill an operation before one of its changes, and let its process be dead."""
+    faulty = FaultyStore(inner=store_of(root), fault=At(call=number))
+    repeatable.begin(f"{operation.name}, run {number}")
+    with pytest.raises(Killed):
+        operation.run(root, faulty.store)
+    leave_behind(root)
 
 
 def _overtake(root: Path) -> None:
@@ -414,7 +448,7 @@ def _files(root: Path) -> list[str]:
 
 
 def _some(
-    points: list[T], rng: random.Random, examples: Examples, per_mille: int = 1000
+    points: Iterable[T], rng: random.Random, examples: Examples, per_mille: int = 1000
 ) -> list[T]:
     share = examples(per_mille) / 1000
     return [each for each in points if rng.random() < share]

@@ -5,6 +5,7 @@ All of it lands in `.peers/` beside the project, on first use, once however many
 """
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ PYPAIMON: Final = "pypaimon==2.1.0"
 VERSITYGW: Final = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 FAKE_GCS_SERVER: Final = "github.com/fsouza/fake-gcs-server@v1.56.1"
 AZURITE: Final = "azurite@3.35.0"
+HDFS: Final = "org.apache.hadoop:hadoop-client-minicluster"
 
 # 2.0.0 names modules that do not resolve, and a Maven cache that holds poms without jars stops Ivy.
 _EXCLUDES: Final = (
@@ -37,6 +39,10 @@ _EXCLUDES: Final = (
     "at.yawk.lz4:*",
     "org.slf4j:*",
     "com.google.code.findbugs:jsr305",
+    # PySpark brings these two, and nothing of HDFS needs the third.
+    "org.apache.hadoop:hadoop-client-api",
+    "org.apache.hadoop:hadoop-client-runtime",
+    "junit:junit",
 )
 
 _IVY_CHILD: Final = """
@@ -66,12 +72,25 @@ def pypaimon_python() -> Path:
 
 def fetch_jar(version: str) -> Path:
     """Fetch the jar of a Paimon version unless it is there."""
-    target = jar_path(version)
+    return _fetch_jar(JARS[version], jar_path(version))
+
+
+def fetch_hdfs() -> Path:
+    """Fetch the jar of HDFS, of the version whose client PySpark brings, unless it is there."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise FetchError("There is no PySpark, whose version tells which; `pip install pyspark`.")
+    [client] = Path(found.origin).parent.glob("jars/hadoop-client-api-*.jar")
+    version = client.stem.rpartition("-")[2]
+    return _fetch_jar(f"{HDFS}:{version}", PEERS / "jars" / f"hdfs-{version}.jar")
+
+
+def _fetch_jar(coordinate: str, target: Path) -> Path:
     with _locked(target.name):
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=PEERS) as scratch:
-                _resolve(JARS[version], Path(scratch)).replace(target)
+                _resolve(coordinate, Path(scratch)).replace(target)
     return target
 
 
@@ -199,6 +218,7 @@ _FETCHES: Final[Mapping[str, Callable[[], Path]]] = {
     "s3-server": fetch_s3_server,
     "gcs-server": fetch_gcs_server,
     "azure-server": fetch_azure_server,
+    "hdfs": fetch_hdfs,
 }
 
 

@@ -44,12 +44,13 @@ def java_class(name: str) -> Any:
     return jpype.JClass(name if name.startswith(("java.", "org.")) else f"org.apache.paimon.{name}")
 
 
-def hadoop_jars() -> list[Path]:
+def hadoop_jars(*others: str) -> list[Path]:
+    """The jars of Hadoop's client, and others by pattern, that PySpark brings."""
     found = importlib.util.find_spec("pyspark")
     assert found is not None
     assert found.origin is not None
     folder = Path(found.origin).parent / "jars"
-    return [jar for pattern in _HADOOP_JARS for jar in folder.glob(pattern)]
+    return [jar for pattern in (*_HADOOP_JARS, *others) for jar in folder.glob(pattern)]
 
 
 def set_java_time_zone(name: str) -> None:

@@ -54,6 +54,12 @@ def need_azure_server() -> Path:
     return _need_store("adlfs", "server of Azure's blobs", fetch.fetch_azure_server)
 
 
+def need_hdfs() -> Path:
+    """A JVM and the jar of HDFS, or skip."""
+    _required(find_jvm)
+    return _need_store("requests", "jar of HDFS", fetch.fetch_hdfs)
+
+
 def need_doltlite() -> None:
     """The package of the row-merge oracle, or skip."""
     if not _is_installed("doltlite"):

@@ -1,13 +1,14 @@
 """Object stores for tests, each a server on this machine that speaks the real protocol.
 
 S3 is versitygw, whose buckets are folders; Google Cloud Storage is fake-gcs-server, and Azure's
-blobs are Azurite's, both in memory.
+blobs are Azurite's, both in memory. HDFS is Hadoop's own, a name node and a data node.
 """
 
 import os
 import secrets
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,19 +32,21 @@ class StoreServer:
     """A server that is up.
 
     Attributes:
-        scheme: Of the URLs of its buckets.
+        base: The URL below which its buckets are.
         options: What a warehouse on this server is opened with.
         stranger: The same of somebody whose key is wrong, where the server asks for a key.
     """
 
-    scheme: str
+    base: str
     options: dict[str, str]
     stranger: dict[str, str]
 
     def make_bucket(self, name: str) -> str:
         """Make a bucket and return its URL; names have three characters or more."""
-        fsspec.filesystem(self.scheme, **self.options).mkdir(name)
-        return f"{self.scheme}://{name}"
+        url = f"{self.base}{name}"
+        filesystem, path = fsspec.url_to_fs(url, **self.options)
+        filesystem.mkdir(path)
+        return url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,7 @@ def running_s3_server(program: Path, folder: Path) -> Iterator[S3Server]:
     with _running(command, folder, keys) as address:
         options = {"key": key, "secret": secret, "endpoint_url": f"http://{address}"}
         stranger = {**options, "secret": "wrong"}
-        yield S3Server(scheme="s3", options=options, stranger=stranger, folder=buckets)
+        yield S3Server(base="s3://", options=options, stranger=stranger, folder=buckets)
 
 
 @contextmanager
@@ -83,7 +86,7 @@ def running_gcs_server(program: Path, folder: Path) -> Iterator[StoreServer]:
 
     with _running(command, folder) as address:
         options = {"endpoint_url": f"http://{address}", "token": "anon", "project": "tests"}
-        yield StoreServer(scheme="gs", options=options, stranger=options)
+        yield StoreServer(base="gs://", options=options, stranger=options)
 
 
 @contextmanager
@@ -97,10 +100,34 @@ def running_azure_server(program: Path, folder: Path) -> Iterator[StoreServer]:
 
     with _running(command, folder) as address:
         yield StoreServer(
-            scheme="abfs",
+            base="abfs://",
             options=_azure_options(address, _AZURE_KEY),
             stranger=_azure_options(address, _AZURE_KEY.swapcase()),
         )
+
+
+@contextmanager
+def running_hdfs(jar: Path, folder: Path) -> Iterator[StoreServer]:
+    """As `running_s3_server`, for HDFS, whose buckets are folders below its root."""
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "tests.support.hdfs_child", str(jar), str(folder / "nodes")]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            lines = iter(server.stdout.readline, "")
+            said = next((line for line in lines if line.startswith("ready ")), None)
+            if said is None:
+                raise RuntimeError(f"HDFS does not start: see {folder / 'server.log'}.")
+            options = {"user": "ann"}
+            base = f"webhdfs://{said.split()[1]}/"
+            yield StoreServer(base=base, options=options, stranger=options)
+        finally:
+            server.terminate()
+            server.communicate(timeout=_READY_SECONDS)
 
 
 def _azure_options(address: str, key: str) -> dict[str, str]:

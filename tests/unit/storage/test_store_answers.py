@@ -22,6 +22,7 @@ from core.storage.store_answers import (
     [
         ({"mtime": 1.5}, 1500),
         ({"LastModified": datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)}, 2000),
+        ({"modificationTime": 4000}, 4000),
         ({"updated": "1970-01-01T00:00:03.250Z"}, 3250),
         ({}, 0),
     ],
