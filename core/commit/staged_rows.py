@@ -94,16 +94,17 @@ class StagedRows:
         if self._journal.find(self.id) is not None:
             self._journal.mark(self.id, _LET_GO)
 
-    def sweep(self, names_of: Callable[[Intent], Collection[str]]) -> bool:
-        """Remove the files, unless an operation that has begun names them.
+    def sweep(self, names_of: Callable[[Intent | None], Collection[str]]) -> bool:
+        """Remove the files, unless an operation that has begun or a kept dry run names them.
 
         Args:
-            names_of: The names of the files that come with the rows of an operation. It may have
-                begun with those of another run, where this one was cut off before it could.
+            names_of: The names of the files that come with the rows of an operation, or without
+                one of the dry runs that are kept. The operation may have begun with the rows of
+                another run, where this one was cut off before it could.
         """
         owner = self._journal.mark(self.id, _OWNER, _SWEEPER)
         begun = None if owner == _SWEEPER else self._journal.find(owner.decode())
-        if begun is not None and any(self.id in name for name in names_of(begun)):
+        if any(self.id in name for name in names_of(begun)):
             self.forget()
             return False
         self.remove()
@@ -113,6 +114,11 @@ class StagedRows:
     def remove(self) -> None:
         """Remove the files that are there by now; no snapshot names them."""
         self._store.remover.discard(list(files_of_write(self._table, self._store, self.id)))
+
+    def is_for(self, operation_id: str) -> bool:
+        """Whether they wait for this operation, or for none."""
+        intent = self._journal.find(self.id)
+        return intent is None or operation_of(intent) == operation_id
 
     def forget(self) -> None:
         """Forget files that somebody else names from here on, or that are gone."""
@@ -135,7 +141,7 @@ def swept(
     table: FileStoreTable,
     store: CommitStore,
     intent: Intent,
-    names_of: Callable[[Intent], Collection[str]],
+    names_of: Callable[[Intent | None], Collection[str]],
 ) -> str:
     """Remove the files of a run that is over, and tell what became of them; see `sweep`."""
     try:
@@ -145,4 +151,4 @@ def swept(
         on_branch = table
     if StagedRows(on_branch, store, intent.operation_id).sweep(names_of):
         return "The run was over before anything was published; the rows it wrote are removed."
-    return f"Operation {operation_of(intent)} has them."
+    return f"Operation {operation_of(intent)} has them, or its dry run is kept."

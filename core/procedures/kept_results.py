@@ -23,7 +23,7 @@ from core.procedures.merge_rows import messages_from, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
 from core.procedures.stages import Facts
-from core.procedures.staging import STAGED, begin_staged_rows, without_staged
+from core.procedures.staging import adopt_staged_rows, names_of_rows, without_staged
 from core.procedures.warehouse import Warehouse
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
@@ -103,10 +103,7 @@ def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
     if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
         return {}
     if _is_whole(warehouse, target, staged):
-        name = staged.written.get(STAGED)
-        if name is not None:
-            # From here on recovery knows whose they are.
-            begin_staged_rows(warehouse, call, str(name))
+        adopt_staged_rows(warehouse, call, staged.written)
         return _facts(staged)
     _drop(warehouse, target, staged, call.operation_id)
     return {}
@@ -135,6 +132,17 @@ def forget_old_results(
             continue
         if not _drop(warehouse, table, each, _SWEEPER) and each.time_millis <= oldest:
             forget_staged(warehouse.store, table.paths, each.plan_id)
+
+
+def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
+    """The names of the files of all kept results that nobody has taken."""
+    files, paths = warehouse.store.files, table.paths
+    return {
+        name
+        for each in staged_results(files, paths)
+        if not is_claimed(files, paths, each.plan_id)
+        for name in names_of_rows(each.written)
+    }
 
 
 def rows_staged(written: Facts) -> str:

@@ -10,7 +10,7 @@ from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
 from core.procedures import branches
 from core.procedures.call import ProcedureCall
-from core.procedures.kept_results import forget_old_results
+from core.procedures.kept_results import forget_old_results, names_kept
 from core.procedures.lifecycle import VERBS
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
@@ -134,7 +134,11 @@ def _finish(operation: Operation) -> End:
                 operation.table,
                 warehouse.store,
                 operation.intent,
-                lambda begun: names_of_rows(begun.plan),
+                lambda begun: (
+                    names_kept(warehouse, operation.table)
+                    if begun is None
+                    else names_of_rows(begun.plan)
+                ),
             )
             # Of rows that nobody was shown no end is kept.
             return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)

@@ -226,12 +226,12 @@ class VerbStages:
         if written and STAGED not in written:
             # An earlier dry run keeps it, unless somebody has published it by now.
             return {"notes": [AS_GOOD]}
-        # First: once the rows are kept anybody may publish them, and nobody may sweep them.
-        forget_staged_rows(warehouse, call, written)
         note = keep_result(warehouse, call, staged.plan_id, written, staged.judged)
         if note is None:
             self.withdraw(written)
             return {}
+        # Last: where this is cut off recovery sees that a result names the rows.
+        forget_staged_rows(warehouse, call, written)
         return {"notes": [note]}
 
     def withdraw(self, written: Facts) -> None:

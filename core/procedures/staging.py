@@ -114,10 +114,18 @@ def hand_over_staged_rows(
 
 
 def forget_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
-    """Forget rows that somebody else names from here on, or that are gone."""
+    """Forget rows of a call that somebody else names from here on, or that are gone."""
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None and staged.is_for(call.operation_id):
+        staged.forget()
+
+
+def adopt_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Tell the journal that a call has the rows which a dry run wrote, whoever had them before."""
     staged = _staged_rows(warehouse, call, written)
     if staged is not None:
-        staged.forget()
+        staged.forget()  # the dry run was cut off before it could
+        begin_staged_rows(warehouse, call, staged.id)
 
 
 def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:

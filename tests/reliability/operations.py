@@ -240,9 +240,8 @@ LIFECYCLE = (
     Operation(name="pin", world=unpinned, run=call("pin_branch", branch="dev")),
 )
 _MERGE = call("merge_branch", branch="dev")
-_MERGE_THEIRS = call(
-    "merge_branch", branch="dev", policy="version: 1\ntables: {db.t: {take: theirs}}"
-)
+_THEIRS = "version: 1\ntables: {db.t: {take: theirs}}"
+_MERGE_THEIRS = call("merge_branch", branch="dev", policy=_THEIRS)
 MERGES = (
     Operation(name="merge", world=shared, run=_MERGE, is_commit=True),
     Operation(name="merge schemas and copy files", world=diverged, run=_MERGE, is_commit=True),
@@ -312,6 +311,11 @@ ROW_MERGES = (
     ),
 )
 _SETTLED, _HIDDEN = ROW_MERGES[0], ROW_MERGES[4]
+TRIALS = (
+    (_SETTLED, call("dry_run_merge", by="trial", branch="dev", policy=_THEIRS)),
+    (_HIDDEN, call("dry_run_merge", by="trial", branch="dev")),
+)
+"""Merges, and the dry runs that stage what they publish."""
 PICKS = (
     Operation(
         name="pick",

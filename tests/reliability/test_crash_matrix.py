@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -34,8 +34,10 @@ from tests.reliability.operations import (
     OPERATIONS,
     PICKS,
     ROW_MERGES,
+    TRIALS,
     UNDOS,
     Operation,
+    Run,
     before,
     leave_behind,
     recover,
@@ -265,6 +267,29 @@ def test_a_merge_that_was_killed_twice_leaves_the_rows_of_neither_run(
             assert states.problems(root / TABLE) == [], where
             assert states.data_and_index_files(root / TABLE) in files, where
             assert states.rows(root / TABLE) in map(list, operation.rows or ()), where
+
+
+@pytest.mark.parametrize(("operation", "trial"), TRIALS, ids=[each.name for each, _ in TRIALS])
+def test_a_dry_run_that_was_killed_leaves_no_rows_but_those_that_a_merge_takes(
+    operation: Operation, trial: Run, clean: Clean, repeatable: Repeatable
+) -> None:
+    folder = clean.origin.parent
+    tried = copy_world(clean.origin, folder / "tried")
+    counter = FaultyStore(inner=store_of(tried))
+    trial(tried, counter.store)
+    origin, merged, kept = (
+        states.data_and_index_files(each / TABLE) for each in (clean.origin, clean.root, tried)
+    )
+    assert len(kept) > len(origin)
+    for number, change in enumerate(counter.changes, 1):
+        where = f"killed before change {number}: {change}"
+        root = copy_world(clean.origin, folder / "killed")
+        _kill(replace(operation, run=trial), root, number, repeatable)
+        recovered_twice(root)
+        assert states.data_and_index_files(root / TABLE) in (origin, kept), where
+        operation.run(root, None)
+        assert states.data_and_index_files(root / TABLE) == merged, where
+        assert _state(operation, root) == clean.new, where
 
 
 def _kill(operation: Operation, root: Path, number: int, repeatable: Repeatable) -> None:
