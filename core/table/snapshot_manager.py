@@ -65,8 +65,8 @@ class SnapshotManager:
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """A snapshot by its id, None if it never was or has expired."""
-        status = self._reader.files.status(self._paths.snapshot(snapshot_id))
-        if status is None or status.is_directory:
+        status = self._status(snapshot_id)
+        if status is None:
             return None
         found = decode(self._reader, status, Snapshot.from_json)
         if self._seen_id is not None:
@@ -143,15 +143,36 @@ class SnapshotManager:
         found = None
         if self._seen_id is not None:
             for snapshot_id in range(self._seen_id, self._seen_id + _STEPS):
-                status = self._reader.files.status(self._paths.snapshot(snapshot_id))
-                if status is None or status.is_directory:
+                status = self._status(snapshot_id)
+                if status is None:
                     return found
                 found = status
         return None
 
     def _listing(self) -> dict[int, FileStatus]:
         found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)
-        return {number: status for number, status in found.items() if number >= _FIRST}
+        listed = {number: status for number, status in found.items() if number >= _FIRST}
+        return self._without_gaps(listed)
+
+    def _without_gaps(self, listed: dict[int, FileStatus]) -> dict[int, FileStatus]:
+        """Ask for each snapshot that a listing leaves out between those it names.
+
+        Ids have no gaps (C01): a history with one would tell of other changes than there were.
+        """
+        newest = max(listed, default=0)
+        if self._seen_id is not None and self._seen_id > newest and self._status(self._seen_id):
+            newest = self._seen_id
+        oldest = min(listed, default=newest)
+        if not newest or len(listed) == newest - oldest + 1:
+            return listed
+        missing = [number for number in range(oldest, newest + 1) if number not in listed]
+        found = zip(missing, self._reader.each(self._status, missing), strict=True)
+        there = {number: status for number, status in found if status is not None}
+        return dict(sorted({**listed, **there}.items()))
+
+    def _status(self, snapshot_id: int) -> FileStatus | None:
+        status = self._reader.files.status(self._paths.snapshot(snapshot_id))
+        return None if status is None or status.is_directory else status
 
     def _range(self) -> str:
         ids = self.ids()

@@ -35,6 +35,28 @@ def test_the_head_found_is_the_same_whatever_the_hints_say(
     assert (head.id, snapshots.latest_id(), snapshots.earliest_id()) == (5, 5, 2)
 
 
+@pytest.mark.parametrize("left_out", [{3}, {5}, {3, 5}, {2, 3, 4, 5}])
+def test_a_listing_that_leaves_snapshots_out_is_made_whole(
+    files: TableFiles, left_out: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshots = files.table().snapshots
+    head = snapshots.latest()
+    store, names = type(files.file_io), {f"snapshot-{each}" for each in left_out}
+    whole = store.list
+    monkeypatch.setattr(
+        store, "list", lambda *path: [each for each in whole(*path) if each.name not in names]
+    )
+    # What stood before the oldest that is known may have expired.
+    oldest = min({2, 3, 4, 5} - left_out, default=5)
+    assert [each.id for each in snapshots.walk()] == list(range(5, oldest - 1, -1))
+    assert snapshots.latest() == head
+
+
+def test_a_gap_in_the_files_stays_one(files: TableFiles) -> None:
+    FileRemover(files.file_io).remove([files.paths.snapshot(3)])
+    assert files.table().snapshots.ids() == (2, 4, 5)
+
+
 def test_other_files_in_the_folder_are_no_snapshots(files: TableFiles) -> None:
     folder = files.paths.snapshot_dir
     for name in ("snapshot-x", "snapshot-", "snapshot-07", ".snapshot-9.uuid.tmp", "snapshot-0"):
