@@ -2,7 +2,8 @@
 
 Before the first file the journal learns the id that all names of these files hold. Then one step
 says whose they are: the operation's that publishes them, whose own entry names them from there on,
-or of who swept them, as their run was cut off or let go of them. Whoever is second knows it.
+or of who swept them, as their run was cut off or let go of them. Whoever is second knows it. A dry
+run that is kept names its files itself.
 """
 
 import uuid

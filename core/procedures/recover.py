@@ -113,6 +113,13 @@ def _recover(operation: Operation) -> Recovery:
     )
 
 
+def _names_of_rows(operation: Operation, begun: Intent | None) -> set[str]:
+    """The files of rows that an operation began with, or that dry runs keep."""
+    if begun is None:
+        return names_kept(operation.warehouse, operation.table)
+    return names_of_rows(begun.plan)
+
+
 def _finish(operation: Operation) -> End:
     match operation.intent.procedure:
         case "create_branch":
@@ -134,11 +141,7 @@ def _finish(operation: Operation) -> End:
                 operation.table,
                 warehouse.store,
                 operation.intent,
-                lambda begun: (
-                    names_kept(warehouse, operation.table)
-                    if begun is None
-                    else names_of_rows(begun.plan)
-                ),
+                lambda begun: _names_of_rows(operation, begun),
             )
             # Of rows that nobody was shown no end is kept.
             return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)

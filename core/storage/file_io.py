@@ -21,6 +21,7 @@ import fsspec
 from core.errors import InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
 from core.storage.store_answers import (
+    bucket_of,
     etag_of,
     modified_millis,
     no_answer,
@@ -239,7 +240,7 @@ class FileIO:
                 raise FileExistsError(path) from error
             if says_refused(error):
                 raise no_answer(path, error) from error
-            if says_not_there(error):
+            if says_not_there(error) and not self._has_bucket(path):
                 raise no_bucket(path) from error
             raise
 
@@ -279,6 +280,16 @@ class FileIO:
                 f"{path} lies outside the warehouse {self.root}. Nothing was changed.",
                 path=path,
             )
+
+    def _has_bucket(self, path: str) -> bool:
+        """Whether there is what holds the path; yes where the store does not tell.
+
+        A file that is sent in parts may not be found either, as it is whole by now.
+        """
+        try:
+            return bool(self._filesystem.exists(bucket_of(path)))
+        except Exception:  # a store's package raises its own classes
+            return True
 
     def _ask(self, path: str, call: Callable[[], _T]) -> _T:
         try:

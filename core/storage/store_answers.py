@@ -50,12 +50,16 @@ def no_answer(path: str, error: BaseException) -> StorageError:
     return StorageError(message, path=path)
 
 
+def bucket_of(path: str) -> str:
+    """What holds a path of an object store."""
+    return path.lstrip("/").partition("/")[0]
+
+
 def no_bucket(path: str) -> StorageError:
     """The error for a file that cannot be made because there is nothing to hold it."""
-    bucket = path.lstrip("/").partition("/")[0]
     return StorageError(
-        f"{path} was not written: the bucket or container {bucket!r} does not exist. Make it, or "
-        "correct the address.",
+        f"{path} was not written: the bucket or container {bucket_of(path)!r} does not exist. "
+        "Make it, or correct the address.",
         path=path,
     )
 

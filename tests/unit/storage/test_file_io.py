@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import ErrorKind, InvalidInput, NotFound, StorageError
 from core.storage.file_io import FileIO
+from core.storage.file_publisher import Published, publisher_for
 from core.storage.file_remover import FileRemover
 
 
@@ -173,3 +174,25 @@ def test_a_file_removed_during_a_listing_is_left_out(tmp_path: Path) -> None:
     store = FileIO.for_url(str(tmp_path))
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     assert store.list(store.root) == []
+
+
+class PartsGone:
+    """A store that does not find the parts of a file: it has them, or it has no such bucket."""
+
+    def __init__(self, *, has_bucket: bool) -> None:
+        self._has_bucket = has_bucket
+
+    def pipe_file(self, path: str, data: bytes, mode: str) -> None:
+        raise FileNotFoundError(f"{mode} {path}: {len(data)}")
+
+    def exists(self, path: str) -> bool:
+        return path == "bucket" and self._has_bucket
+
+
+def test_a_publish_whose_parts_are_not_found_may_have_been_carried_out() -> None:
+    path = "bucket/wh/x"
+    store = FileIO(PartsGone(has_bucket=True), "s3", "bucket/wh")
+    assert publisher_for(store).publish(path, b"1") is Published.UNKNOWN
+    store = FileIO(PartsGone(has_bucket=False), "s3", "bucket/wh")
+    with pytest.raises(StorageError, match="'bucket' does not exist"):
+        publisher_for(store).publish(path, b"1")
