@@ -42,7 +42,9 @@ def store(server: StoreServer, bucket: str, tmp_path: Path) -> FileIO:
 
 @pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
 def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
-    warehouse_142: FixtureWarehouse, store_server: Callable[[str], StoreServer], kind: str
+    warehouse_142: FixtureWarehouse,
+    store_server: Callable[[str], StoreServer],
+    kind: str,
 ) -> None:
     # To HDFS it would take minutes: each file is asked for twice there.
     server = store_server(kind)
@@ -53,7 +55,9 @@ def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
     there = Warehouse.open(f"{bucket}/fixture", store_options=server.options, read_only=True)
     assert list(there.catalog.databases()) == list(here.catalog.databases())
     compared = 0
-    for name in warehouse_142.expected:
+    branched = [name for name in warehouse_142.expected if here.table(name).branches.names()]
+    tables = list(warehouse_142.expected) if kind == "s3" else branched
+    for name in tables:
         names = [None, *here.table(name).branches.names()]
         assert there.table(name).branches.names() == here.table(name).branches.names()
         for branch in names:
@@ -63,7 +67,7 @@ def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
             )
             assert _table_answers(one) == _table_answers(other)
             compared += 1
-    assert compared > len(warehouse_142.expected)
+    assert compared > len(tables)
 
 
 def _table_answers(table: FileStoreTable) -> tuple[object, ...]:
