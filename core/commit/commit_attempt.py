@@ -82,6 +82,14 @@ class _Merge:
         return pa.concat_tables([self.after, manifests.slice(len(names))])
 
 
+class _NotTakenError(Exception):
+    """A file that goes before the snapshot was not taken, so the snapshot was not sent."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
 class CommitAttempts:
     """The tries of one commit to one branch."""
 
@@ -191,6 +199,14 @@ class CommitAttempts:
         self._doubtful.append(attempt)
         try:
             return self._publish(attempt, when_named), None
+        except _NotTakenError as gap:
+            self._doubtful.pop()
+            raise StorageError(
+                f"{gap.path} could not be written: the store gave no clear answer. Nothing was "
+                "published; try again.",
+                kind=ErrorKind.STORE_UNREACHABLE,
+                path=gap.path,
+            ) from None
         except StorageError as error:
             if not self._may_be_sent(attempt):
                 self._doubtful.pop()
@@ -339,12 +355,7 @@ class CommitAttempts:
                 return outcomes[-1]
             path, data = left[len(outcomes) - 1]
             if not self._stands(path, data):
-                raise StorageError(
-                    f"{path} could not be written: the store gave no clear answer. Nothing was "
-                    "published; try again.",
-                    kind=ErrorKind.STORE_UNREACHABLE,
-                    path=path,
-                )
+                raise _NotTakenError(path)
             self._stored.add(path)
             left = left[len(outcomes) :]
 

@@ -66,17 +66,41 @@ def test_a_commit_that_landed_unseen_keeps_its_manifests(
         inner=store_of(root), fault=At(call=landing, when=When.AFTER, what=What.SAY_UNKNOWN)
     )
 
-    def draw(kind: str) -> Fault | None:
-        # From then on nobody can tell whether it landed: no question for names is answered.
-        is_asked = kind in {"list", "look"} and faulty.faults
-        return Fault(what=What.FAIL) if is_asked else None
-
-    faulty.draw = draw
+    _answer_nothing_afterwards(faulty)
     with pytest.raises(StorageError):
         operation.run(root, faulty.store)
     assert states.problems(root / TABLE) == []
     operation.run(root, None)
     assert states.meaning(root / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
+
+
+@pytest.mark.parametrize("operation", COMMITS, ids=attrgetter("name"))
+def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
+    built: Callable[[World], Path], operation: Operation
+) -> None:
+    origin = built(operation.world)
+    counter = FaultyStore(inner=store_of(copy_world(origin, origin.parent / "clean")))
+    operation.run(origin.parent / "clean", counter.store)
+    root = copy_world(origin, origin.parent / "unsent")
+    before = states.unreferenced(root / TABLE)
+    last = next(i for i, each in enumerate(counter.changes, 1) if "/snapshot-" in each) - 1
+    faulty = FaultyStore(
+        inner=store_of(root), fault=At(call=last, when=When.BEFORE, what=What.SAY_LOST)
+    )
+    _answer_nothing_afterwards(faulty)
+    with pytest.raises(StorageError):
+        operation.run(root, faulty.store)
+    assert states.unreferenced(root / TABLE) == before
+
+
+def _answer_nothing_afterwards(faulty: FaultyStore) -> None:
+    """Let nobody tell what landed once the fault was there: no question for names is answered."""
+
+    def draw(kind: str) -> Fault | None:
+        is_asked = kind in {"list", "look"} and faulty.faults
+        return Fault(what=What.FAIL) if is_asked else None
+
+    faulty.draw = draw
 
 
 def test_a_writer_in_between_stops_a_fast_forward_and_loses_nothing(memory_path: Path) -> None:
