@@ -201,12 +201,16 @@ class CommitAttempts:
             return self._publish(attempt, when_named), None
         except _NotTakenError as gap:
             self._doubtful.pop()
-            raise StorageError(
+            error = StorageError(
                 f"{gap.path} could not be written: the store gave no clear answer. Nothing was "
                 "published; try again.",
                 kind=ErrorKind.STORE_UNREACHABLE,
                 path=gap.path,
-            ) from None
+            )
+            if not self._may_be_sent(attempt):
+                raise error from None
+            # Nobody can look; the next try writes what is not there.
+            return Published.UNKNOWN, error
         except StorageError as error:
             if not self._may_be_sent(attempt):
                 self._doubtful.pop()

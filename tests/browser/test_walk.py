@@ -35,7 +35,7 @@ def test_every_page_opens_and_fits_by_day_and_by_night(
     seen.assert_fits()
     seen.keep_picture(f"{name}-light", update=update_screenshots)
     seen.page.emulate_media(color_scheme="dark")
-    seen.page.wait_for_function(f"{_BACKGROUND} === 'rgb(14, 17, 23)'")
+    seen.waits_for(f"{_BACKGROUND} === 'rgb(14, 17, 23)'")
     seen.settle()
     seen.keep_picture(f"{name}-dark", update=update_screenshots)
 

@@ -17,6 +17,8 @@ _SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
 # Whatever is expected of a page is waited for, on a busy machine too.
 expect.set_options(timeout=_SETTLE_MILLIS)
 # Streamlit asks at the path of the page first and finds its server one level up.
+_POLL_MILLIS = 20
+_LONGEST_FRAME_MILLIS = 1_000
 _PROBES = ("_stcore/health", "_stcore/host-config")
 
 
@@ -52,7 +54,7 @@ class Visit:
         self.page.wait_for_selector(
             '[data-testid="stApp"][data-test-script-state="notRunning"]', state="attached"
         )
-        self.page.wait_for_function(
+        self.waits_for(
             """() => document.querySelector('.st-key-page')
                 && !document.querySelector('[data-testid="stSkeleton"]')
                 && !document.querySelector('[data-stale="true"]')
@@ -68,10 +70,24 @@ class Visit:
         Keys come faster than from any person: one that arrives before the page was drawn with what
         the last one did is answered as if that had not been.
         """
-        self.page.wait_for_function(
-            """() => new Promise(done =>
-                requestIdleCallback(() => requestAnimationFrame(() => done(true))))"""
+        drawn = self.waits_for(
+            """longest => new Promise(done => {
+                requestIdleCallback(() => requestAnimationFrame(() => done('drawn')));
+                setTimeout(() => done('late'), longest);
+            })""",
+            arg=_LONGEST_FRAME_MILLIS,
         )
+        if drawn == "late":
+            # The browser has stopped to draw this tab: clicks would wait for frames, too.
+            self.page.bring_to_front()
+
+    def waits_for(self, script: str, arg: object = None) -> object:
+        """Wait until a script of the page says yes, and return what it says.
+
+        It is asked by the clock: a page that has nothing to draw may have no more frames.
+        """
+        said = self.page.wait_for_function(script, arg=arg, polling=_POLL_MILLIS)
+        return said.json_value()
 
     def leave(self) -> None:
         """Close the tab, and leave nothing behind that the next one would find."""
@@ -165,7 +181,7 @@ class Visit:
 
     def sees_line(self, number: int, end: list[str]) -> None:
         """Wait until a line of the editor ends so; see `line`."""
-        self.page.wait_for_function(
+        self.waits_for(
             """([number, end]) => {
                 const rows = document.querySelectorAll(
                     '[data-testid="stDataFrame"] canvas tbody tr');
@@ -191,7 +207,7 @@ class Visit:
         # A chart takes a click for the mark that it has just told about.
         self.page.locator(".hoverlayer .hovertext").first.wait_for(state="attached")
         self.page.mouse.click(x, y)
-        self.page.wait_for_function("before => location.href !== before", arg=before)
+        self.waits_for("before => location.href !== before", arg=before)
         return self.settle()
 
     def _place_of(self, trace: str, number: int) -> tuple[float, float]:
