@@ -4,7 +4,6 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.staged_results import (
     StagedResult,
@@ -17,9 +16,8 @@ from core.commit.staged_results import (
 )
 from core.diff.history_move import count
 from core.errors import NotFound
-from core.format.json_text import JsonObject
 from core.procedures.call import ProcedureCall
-from core.procedures.merge_rows import messages_from, written_paths
+from core.procedures.merge_rows import settled_messages, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.quality_gate import OVERRIDE, is_of_the_moment
 from core.procedures.stages import Facts
@@ -55,7 +53,7 @@ def keep_result(
     target = target_table(warehouse, call)
     if has_result(warehouse, call, plan_id):
         # Another dry run was first; nothing came to name the files of this one.
-        remove_copies(warehouse.store, written_paths(target, _messages(written)))
+        remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
         return AS_GOOD
     lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
     staged = StagedResult(
@@ -147,7 +145,7 @@ def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
 
 def rows_staged(written: Facts) -> str:
     """Tell how many rows were written, in a sentence; blank where none were."""
-    files = [each.new_files for each in _messages(written) if each.new_files.num_rows]
+    files = [each.new_files for each in settled_messages(written) if each.new_files.num_rows]
     if not files:
         return ""
     rows = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
@@ -170,7 +168,7 @@ def _facts(staged: StagedResult) -> Facts:
 
 def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult) -> bool:
     """Whether each file is there as it was written: other engines remove what no snapshot names."""
-    for each in _messages(staged.written):
+    for each in settled_messages(staged.written):
         index_paths = map(target.paths.index, each.new_index_files["file_name"].to_pylist())
         paths = [*data_file_paths(target, each.new_files).to_pylist(), *index_paths]
         sizes = [
@@ -185,13 +183,9 @@ def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult
 
 
 def _paths_of(table: FileStoreTable, staged: StagedResult) -> list[str]:
-    messages = _messages(staged.written)
+    messages = settled_messages(staged.written)
     try:
         return written_paths(table.on(staged.branch), messages)
     except NotFound:
         # The branch was dropped: files of a table lie in the same places on every branch.
         return written_paths(table, messages)
-
-
-def _messages(written: Facts) -> tuple[CommitMessage, ...]:
-    return messages_from(JsonObject(dict(written), "staged result"), "rowMessages")

@@ -1,7 +1,7 @@
 """The rows of a merge: which buckets a row engine compares, and what it leaves for the commit."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -100,6 +100,11 @@ def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object
         }
         for each in messages
     ]
+
+
+def settled_messages(facts: Mapping[str, object]) -> tuple[CommitMessage, ...]:
+    """The rows that a stage wrote, from what it left or what a journal tells of it."""
+    return messages_from(JsonObject(facts, "rows of a merge"), "rowMessages")
 
 
 def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:

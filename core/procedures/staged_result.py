@@ -5,12 +5,11 @@ import pyarrow as pa
 from core.commit.commit_changes import append_part, combined_index
 from core.errors import ErrorKind
 from core.format.identifier import Identifier
-from core.format.json_text import JsonObject
 from core.format.table_schema import BucketMode
 from core.merge.merge_plan import MergePlan
 from core.procedures.call import ProcedureCall
 from core.procedures.merge_messages import moved_messages
-from core.procedures.merge_rows import joined_messages, messages_from
+from core.procedures.merge_rows import joined_messages, settled_messages
 from core.procedures.preview_merge import planned_merge, target_table
 from core.procedures.quality_gate import GateSides, stale
 from core.procedures.rule_evaluation import JudgedState
@@ -70,7 +69,7 @@ def _merged(
     moved, _ = moved_messages(
         plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
     )
-    settled = messages_from(JsonObject(dict(written), "rows of a merge"), "rowMessages")
+    settled = settled_messages(written)
     changes = append_part(joined_messages(moved, settled, target, plan.ours))
     schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
     schema = schemas[plan.schema.final_id]

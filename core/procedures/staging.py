@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import remove_copies
 from core.commit.staged_rows import StagedRows
 from core.commit.write_files import names_in
 from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
-from core.format.json_text import JsonObject
 from core.merge.merge_plan import MergePlan
 from core.procedures.call import ProcedureCall
-from core.procedures.merge_rows import messages_from, written_paths
+from core.procedures.merge_rows import settled_messages, written_paths
 from core.procedures.preview_merge import target_table
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
@@ -58,7 +56,7 @@ def staging(
 def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
     """Remove the files of settled rows of a merge that does not come to be."""
     target = target_table(warehouse, call)
-    remove_copies(warehouse.store, written_paths(target, _messages(written)))
+    remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
     forget_staged_rows(warehouse, call, written)
 
 
@@ -140,16 +138,12 @@ def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts
 
 def names_of_rows(facts: Facts) -> set[str]:
     """The names of the files of rows that a stage wrote, from what it or a journal tells."""
-    return names_in(_messages(facts))
+    return names_in(settled_messages(facts))
 
 
 def without_staged(written: Facts) -> dict[str, object]:
     """What a stage left, without the name under which recovery knows the rows."""
     return {name: each for name, each in written.items() if name != STAGED}
-
-
-def _messages(facts: Facts) -> tuple[CommitMessage, ...]:
-    return messages_from(JsonObject(dict(facts), "rows of a merge"), "rowMessages")
 
 
 def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
