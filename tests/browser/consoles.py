@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import app
 from app.services import Services
 from app.settings import Settings
+from tests.support.ports import free_port
 
 _START_SECONDS = 120
 _STOPS = str(Path(__file__).with_name("stops"))
@@ -47,7 +47,7 @@ def running_console(
         "cache_dir": str(state_dir / "cache"),
         "actor": "ada",
         "role": role,
-        "port": str(_free_port()),
+        "port": str(free_port()),
     }
     settings = Settings.from_environment(overrides, {})
     url = f"http://127.0.0.1:{settings.port}"
@@ -102,10 +102,3 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> 
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise RuntimeError(f"The console did not start in {_START_SECONDS} s: {log.read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -16,9 +16,9 @@ _SETTLE_MILLIS = 90_000
 _SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
 # Whatever is expected of a page is waited for, on a busy machine too.
 expect.set_options(timeout=_SETTLE_MILLIS)
-# Streamlit asks at the path of the page first and finds its server one level up.
 _POLL_MILLIS = 20
 _LONGEST_FRAME_MILLIS = 1_000
+# Streamlit asks at the path of the page first and finds its server one level up.
 _PROBES = ("_stcore/health", "_stcore/host-config")
 
 
@@ -78,7 +78,7 @@ class Visit:
             arg=_LONGEST_FRAME_MILLIS,
         )
         if drawn == "late":
-            # The browser has stopped to draw this tab: clicks would wait for frames, too.
+            # The browser has stopped drawing this tab: clicks would wait for frames, too.
             self.page.bring_to_front()
 
     def waits_for(self, script: str, arg: object = None) -> object:

@@ -1,6 +1,7 @@
 """What the reliability tests share: a folder, stores, worlds built once, and equal names."""
 
 import functools
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from core.storage.file_io import FileIO
 from tests.reliability.worlds import World
 from tests.support.repeatable import Repeatable
 from tests.support.requirements import (
@@ -45,6 +47,18 @@ def store_server(
             return running.enter_context(run(need(), tmp_path_factory.mktemp(kind) / "server"))
 
         yield started
+
+
+@pytest.fixture(scope="module")
+def bucket(server: StoreServer) -> str:
+    """A bucket of the module, on the server that it names."""
+    return server.make_bucket(f"tests-{uuid.uuid4()}")
+
+
+@pytest.fixture
+def store(server: StoreServer, bucket: str, tmp_path: Path) -> FileIO:
+    """A folder of its own in the bucket."""
+    return FileIO.for_url(f"{bucket}{tmp_path}", server.options)
 
 
 @pytest.fixture(scope="module")

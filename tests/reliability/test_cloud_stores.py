@@ -29,17 +29,6 @@ def server(
     return store_server(request.param)
 
 
-@pytest.fixture(scope="module")
-def bucket(server: StoreServer) -> str:
-    return server.make_bucket("clouds")
-
-
-@pytest.fixture
-def store(server: StoreServer, bucket: str, tmp_path: Path) -> FileIO:
-    """A folder of its own in the bucket."""
-    return FileIO.for_url(f"{bucket}{tmp_path}", server.options)
-
-
 @pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
 def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
     warehouse_142: FixtureWarehouse,

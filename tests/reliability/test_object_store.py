@@ -27,17 +27,6 @@ def server(store_server: Callable[[str], StoreServer]) -> S3Server:
     return found
 
 
-@pytest.fixture(scope="module")
-def bucket(server: S3Server) -> str:
-    return server.make_bucket("warehouse")
-
-
-@pytest.fixture
-def store(server: S3Server, bucket: str, tmp_path: Path) -> FileIO:
-    """A folder of its own in the bucket."""
-    return FileIO.for_url(f"{bucket}{tmp_path}", server.options)
-
-
 @pytest.mark.parametrize("verb", ["create_branch", "fast_forward"])
 def test_killed_after_any_change_recovers_to_the_old_or_the_new_state(
     server: S3Server, store: FileIO, verb: str

@@ -58,14 +58,11 @@ def test_a_commit_that_landed_unseen_keeps_its_manifests(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
     origin = built(operation.world)
-    counter = FaultyStore(inner=store_of(copy_world(origin, origin.parent / "clean")))
-    operation.run(origin.parent / "clean", counter.store)
+    landing = _landing(operation, origin)
     root = copy_world(origin, origin.parent / "unseen")
-    landing = next(i for i, each in enumerate(counter.changes, 1) if "/snapshot-" in each)
     faulty = FaultyStore(
         inner=store_of(root), fault=At(call=landing, when=When.AFTER, what=What.SAY_UNKNOWN)
     )
-
     _answer_nothing_afterwards(faulty)
     with pytest.raises(StorageError):
         operation.run(root, faulty.store)
@@ -79,11 +76,9 @@ def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
     origin = built(operation.world)
-    counter = FaultyStore(inner=store_of(copy_world(origin, origin.parent / "clean")))
-    operation.run(origin.parent / "clean", counter.store)
+    last = _landing(operation, origin) - 1
     root = copy_world(origin, origin.parent / "unsent")
     before = states.unreferenced(root / TABLE)
-    last = next(i for i, each in enumerate(counter.changes, 1) if "/snapshot-" in each) - 1
     faulty = FaultyStore(
         inner=store_of(root), fault=At(call=last, when=When.BEFORE, what=What.SAY_LOST)
     )
@@ -91,6 +86,13 @@ def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
     with pytest.raises(StorageError):
         operation.run(root, faulty.store)
     assert states.unreferenced(root / TABLE) == before
+
+
+def _landing(operation: Operation, origin: Path) -> int:
+    """Which change of an operation publishes its snapshot; leaves what it ends as in `clean`."""
+    counter = FaultyStore(inner=store_of(copy_world(origin, origin.parent / "clean")))
+    operation.run(origin.parent / "clean", counter.store)
+    return next(i for i, each in enumerate(counter.changes, 1) if "/snapshot-" in each)
 
 
 def _answer_nothing_afterwards(faulty: FaultyStore) -> None:

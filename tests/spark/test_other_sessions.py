@@ -20,6 +20,7 @@ import pytest
 from core.errors import StorageError
 from core.spark.java_home import find_java
 from core.spark.session import SparkSettings, WarmSession, open_session
+from tests.support.ports import free_port
 from tests.support.requirements import need_spark_connect
 from tests.support.session_child import (
     COUNTER_IS_THERE,
@@ -62,11 +63,6 @@ def spark_server(command: Sequence[str], has_begun: Callable[[], bool]) -> Itera
     finally:
         server.terminate()
         server.wait(_BOUND_SECONDS)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def is_open(port: int) -> bool:

@@ -18,6 +18,8 @@ from typing import Final
 
 import fsspec
 
+from tests.support.ports import free_port
+
 _READY_SECONDS: Final = 60.0
 _STARTS: Final = 5
 # Azurite's own account and key, which its documentation names.
@@ -160,7 +162,7 @@ def _start(
     command: Callable[[int], Sequence[str]], folder: Path, log: int, environment: Mapping[str, str]
 ) -> tuple["subprocess.Popen[bytes]", str]:
     for _ in range(_STARTS):
-        port = _free_port()
+        port = free_port()
         server = subprocess.Popen(
             command(port),
             cwd=folder,
@@ -175,13 +177,6 @@ def _start(
         server.kill()
         server.wait()
     raise RuntimeError(f"The server does not start: see {folder / 'server.log'}.")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _answers(server: "subprocess.Popen[bytes]", port: int) -> bool:
