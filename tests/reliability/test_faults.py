@@ -226,9 +226,16 @@ def _broken(root: Path, old: Mapping[str, object]) -> list[str]:
 
 
 def _may_leave_files(faults: list[str]) -> bool:
-    """Whether orphan cleaning has to help: a clean-up failed, too, or the outcome is unknown."""
+    """Whether orphan cleaning has to help: a clean-up failed, too, or the outcome is unknown.
+
+    A store that fails once it has taken a list may have taken the snapshot behind it as well.
+    """
+    took_list = f"{What.FAIL} {When.AFTER} publish "
     return _was_lied_to(faults) or any(
-        " remove " in each or "/snapshot/snapshot-" in each or each.startswith(str(What.KILL))
+        " remove " in each
+        or "/snapshot/snapshot-" in each
+        or each.startswith(str(What.KILL))
+        or (each.startswith(took_list) and "/manifest/manifest-list-" in each)
         for each in faults
     )
 
