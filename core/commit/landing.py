@@ -25,6 +25,7 @@ from core.commit.snapshot_commit import move_hints, was_replaced
 from core.errors import CommitConflict, ErrorKind
 from core.format import options as table_options
 from core.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
+from core.format.table_schema import TableSchema
 from core.storage.file_publisher import Published
 from core.table.file_store_table import FileStoreTable
 
@@ -111,35 +112,34 @@ class Landing:
         seen_id = request.since_id if request.seen_id is None else request.seen_id
         failure, was_sent = None, request.seen_id is not None
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
+            is_new = False
             with self._queue.turn() as end_turn:
-                head = self._table.head()
+                head, schema = self._table.head_and_schema()
                 standing = self._find_own(request.commit_id, seen_id, head)
                 if standing is None and was_sent and _shows_in(head, request, live):
                     attempts.spare_sent()
                     standing = head
                 if standing is None:
                     self._check_guard(request.guard, head)
-                    attempt = self._prepare(request, attempts, check, live, head)
+                    attempt = self._prepare(request, attempts, check, live, head, schema)
                     seen_id = 0 if head is None else head.id
                     outcome, failure = attempts.publish(attempt, end_turn)
                     if outcome is not Published.LOST:
                         # Others may build on it, which stands even where it is replaced itself.
                         was_sent, live = True, LiveView(self._table, request.partitions)
                     if outcome is Published.WON:
-                        end_turn()
-                        move_hints(self._store, self._table.paths, attempt.snapshot)
-                        standing = attempt.snapshot
+                        standing, is_new = attempt.snapshot, True
             if standing is None:
                 # LOST and UNKNOWN both go round: only the search above tells whether we are in the
                 # history, and until then nothing of the attempt may be removed (C18).
                 _log.info("snapshot %d: %s", attempt.snapshot.id, outcome)
-            elif was_replaced(self._table, standing, self._sleep):
+            elif self._was_replaced(standing, is_new=is_new):
                 _log.warning("snapshot %d was replaced by another writer", standing.id)
                 attempts.spare_sent()
             else:
                 return standing
         landed = self._find_own(request.commit_id, seen_id, self._table.head())
-        if landed is not None and not was_replaced(self._table, landed, self._sleep):
+        if landed is not None and not self._was_replaced(landed, is_new=False):
             return landed
         if failure is not None:
             raise failure
@@ -149,6 +149,16 @@ class Landing:
             kind=ErrorKind.COMMIT_CONFLICT,
         )
 
+    def _was_replaced(self, standing: Snapshot, *, is_new: bool) -> bool:
+        def point_hints() -> None:
+            if is_new:
+                move_hints(self._store, self._table.paths, standing)
+
+        _, is_replaced = self._table.reader.both(
+            point_hints, lambda: was_replaced(self._table, standing, self._sleep)
+        )
+        return is_replaced
+
     def _prepare(
         self,
         request: Request,
@@ -156,8 +166,8 @@ class Landing:
         check: CommitCheck,
         live: LiveView,
         head: Snapshot | None,
+        schema: TableSchema,
     ) -> Attempt:
-        schema = self._table.schema()
         check_features(self._table, schema)
         changes = request.plan(head, live)
         is_append = request.commit_id.kind is CommitKind.APPEND

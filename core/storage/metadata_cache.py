@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from core.errors import NotFound
 from core.storage.file_io import FileReader, FileStatus
 
 _T = TypeVar("_T")
@@ -139,6 +140,28 @@ class MetadataReader:
             return self.files.read(path)
         return self._cache.get(self._key(path), lambda: self.files.read(path))
 
+    def look(self, path: str) -> FileStatus | None:
+        """What `files.status` tells of a small file; one far away is read at once, for `decode`.
+
+        Its bytes take no longer than its status, and are the version of which this one tells.
+        """
+        if self._cache is None or self.files.is_local:
+            return self.files.status(path)
+        try:
+            data = self.files.read(path)
+        except NotFound:
+            return None
+        status = FileStatus(
+            path=path,
+            name=path.rpartition("/")[2],
+            size=len(data),
+            is_directory=False,
+            modified_millis=0,
+            etag=hashlib.sha256(data).hexdigest(),
+        )
+        self._cache.get(self._version_key(status), lambda: data)
+        return status
+
     def decode(self, status: FileStatus, decoder: Callable[[bytes], _T]) -> _T:
         """What `decoder` makes of the version of a file that a listing saw.
 
@@ -164,6 +187,17 @@ class MetadataReader:
             return [call(item) for item in items]
         with ThreadPoolExecutor(min(_PARALLEL_FETCHES, len(items))) as pool:
             return list(pool.map(call, items))
+
+    def both(self, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
+        """What two calls return that need not wait for each other, as for `each`.
+
+        Where the store is near the second one follows the first.
+        """
+        if self.files.is_local:
+            return one(), other()
+        with ThreadPoolExecutor(1) as pool:
+            started = pool.submit(other)
+            return one(), started.result()
 
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""

@@ -23,6 +23,7 @@ _EXTRAS: Final = {
     "az": "abfs",
     "oss": "oss",
 }
+_S3: Final = frozenset({"s3", "s3a"})
 # Their URLs have a host before the path; those of other stores have it in the path.
 _HAVE_A_HOST: Final = frozenset({"hdfs", "viewfs", "webhdfs"})
 
@@ -68,7 +69,9 @@ def open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any
     try:
         of_url = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(url)
         # A cached listing would hide what other writers published.
-        return fsspec.filesystem(scheme, use_listings_cache=False, **{**of_url, **options})
+        found = fsspec.filesystem(scheme, use_listings_cache=False, **{**of_url, **options})
+        if scheme in _S3:
+            _send_at_once(found)
     except ImportError as error:
         remedy = f'pip install "paimon-branch-console[{extra}]"' if extra else str(error)
         raise InvalidInput(
@@ -85,3 +88,16 @@ def open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any
         ) from error
     except Exception as error:
         raise no_answer(url, error) from error
+    return found
+
+
+def _send_at_once(filesystem: Any) -> None:
+    """Have uploads not ask whether they may come, which is a second wait for each small file."""
+    if filesystem.session is not None:
+        return
+    from aiobotocore.session import AioSession  # noqa: PLC0415  # comes with the extra of S3
+    from botocore.handlers import add_expect_header  # noqa: PLC0415
+
+    session = AioSession(**filesystem.kwargs)
+    session.unregister("before-call.s3", add_expect_header)
+    filesystem.session = session

@@ -90,6 +90,10 @@ class FileStoreTable:
         """The newest snapshot of the branch, None before the first commit; raises FormatError."""
         return self.snapshots.latest()
 
+    def head_and_schema(self) -> tuple[Snapshot | None, TableSchema]:
+        """Both of them, asked for at once; raises as `head` and `schema` do."""
+        return self.reader.both(self.head, self.schema)
+
     def branch_ref(self) -> BranchRef:
         """The branch with its head and schema; raises NotFound or FormatError."""
         return self.branches.get(self.branch)

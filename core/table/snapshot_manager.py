@@ -140,14 +140,14 @@ class SnapshotManager:
         Ids have no gaps (C01), and a history is cut from its ends: as long as the snapshot seen is
         there, the last one that follows it is the head. A long history takes long to list.
         """
-        found = None
-        if self._seen_id is not None:
-            for snapshot_id in range(self._seen_id, self._seen_id + _STEPS):
-                status = self._status(snapshot_id)
-                if status is None:
-                    return found
-                found = status
-        return None
+        if self._seen_id is None:
+            return None
+        found, following = self._reader.each(self._status, [self._seen_id, self._seen_id + 1])
+        for snapshot_id in range(self._seen_id + 2, self._seen_id + _STEPS):
+            if found is None or following is None:
+                break
+            found, following = following, self._status(snapshot_id)
+        return found if following is None else None
 
     def _listing(self) -> dict[int, FileStatus]:
         found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)
@@ -171,7 +171,7 @@ class SnapshotManager:
         return dict(sorted({**listed, **there}.items()))
 
     def _status(self, snapshot_id: int) -> FileStatus | None:
-        status = self._reader.files.status(self._paths.snapshot(snapshot_id))
+        status = self._reader.look(self._paths.snapshot(snapshot_id))
         return None if status is None or status.is_directory else status
 
     def _range(self) -> str:

@@ -35,7 +35,7 @@ class TagManager:
         Raises:
             FormatError: It cannot be decoded.
         """
-        status = self._reader.files.status(self._paths.tag(name))
+        status = self._reader.look(self._paths.tag(name))
         if status is None or status.is_directory:
             return None
         return replace(decode(self._reader, status, _unnamed), name=name)
