@@ -1,6 +1,6 @@
-"""A process that commits: `python -m tests.benchmarks.child_commits WHO WAREHOUSE N SEED DELAY`.
+"""A process that commits: `child_commits WHO WAREHOUSE OPTIONS N SEED DELAY`.
 
-It says `ready` once everything is prepared, waits for a line, commits N times, each after a
+OPTIONS are those of the warehouse's store, as JSON. It says `ready` once everything is prepared, waits for a line, commits N times, each after a
 random delay of up to DELAY milliseconds, and prints how long each took and how many failed.
 """
 
@@ -10,7 +10,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.benchmarks.commit_figures import JAVA, OURS
 from tests.benchmarks.synthetic import TABLE
@@ -18,12 +17,13 @@ from tests.benchmarks.synthetic import TABLE
 
 def main() -> None:
     """Prepare, wait, commit, and print the figures."""
-    who, warehouse, *numbers = sys.argv[1:]
+    who, warehouse, text, *numbers = sys.argv[1:]
+    options = json.loads(text)
     count, seed, delay_millis = map(int, numbers)
     commit = (
-        _ours(Path(warehouse), count, seed)
+        _ours(warehouse, options, count, seed)
         if who == OURS
-        else _java(warehouse, JAVA[who], count, seed)
+        else _java(warehouse, options, JAVA[who], count, seed)
     )
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -43,7 +43,7 @@ def main() -> None:
     sys.stdout.write(json.dumps(said) + "\n")
 
 
-def _ours(warehouse: Path, count: int, seed: int) -> Callable[[int], object]:
+def _ours(warehouse: str, options: dict[str, str], count: int, seed: int) -> Callable[[int], object]:
     from core.commit.commit_message import CommitMessage  # noqa: PLC0415  # a JVM has no use
     from core.commit.commit_store import CommitStore  # noqa: PLC0415
     from core.commit.file_store_commit import FileStoreCommit  # noqa: PLC0415
@@ -52,11 +52,13 @@ def _ours(warehouse: Path, count: int, seed: int) -> Callable[[int], object]:
     from core.table.file_store_table import FileStoreTable  # noqa: PLC0415
     from tests.benchmarks.synthetic import new_file  # noqa: PLC0415
 
-    file_io = FileIO.for_url(str(warehouse))
+    file_io = FileIO.for_url(warehouse, options)
     database, name = TABLE.split(".")
     identifier = Identifier(database=database, table=name)
     table = FileStoreTable.open(file_io, f"{file_io.root}/{database}.db/{name}", identifier)
     committer = FileStoreCommit(table, CommitStore.of(file_io))
+    # Who has written data files knows it.
+    table.schema()
     files = [new_file(f"data-{seed}-{number}-0.parquet", partition=0) for number in range(count)]
     messages = [
         CommitMessage(
@@ -69,12 +71,18 @@ def _ours(warehouse: Path, count: int, seed: int) -> Callable[[int], object]:
     )
 
 
-def _java(warehouse: str, version: str, count: int, seed: int) -> Callable[[int], object]:
+def _java(
+    warehouse: str, options: dict[str, str], version: str, count: int, seed: int
+) -> Callable[[int], object]:
     import jpype  # noqa: PLC0415  # only where a JVM is wanted
 
+    from tests.benchmarks.commit_place import of_java  # noqa: PLC0415
     from tests.benchmarks.java_catalog import open_table, paimon, start_java  # noqa: PLC0415
 
-    table = open_table(start_java(warehouse, version, heap="-Xmx1g"), TABLE)
+    catalog = start_java(
+        warehouse, version, heap="-Xmx1g", for_s3=bool(options), **of_java(options)
+    )
+    table = open_table(catalog, TABLE)
 
     def prepare(number: int) -> object:
         write = table.newBatchWriteBuilder().newWrite()

@@ -1,6 +1,6 @@
 """pypaimon's part, run by its own interpreter: see `child_commits`.
 
-`python child_commits_pypaimon.py WAREHOUSE COUNT SEED DELAY`; it imports nothing of ours, as that
+`child_commits_pypaimon.py WAREHOUSE OPTIONS N SEED DELAY`; it imports nothing of ours, as that
 environment has other versions of what we depend on.
 """
 
@@ -21,9 +21,10 @@ _SCHEMA = pa.schema(
 
 def main() -> None:
     """Prepare, wait, commit, and print the figures."""
-    warehouse, *numbers = sys.argv[1:]
+    warehouse, text, *numbers = sys.argv[1:]
     count, seed, delay_millis = map(int, numbers)
-    table = CatalogFactory.create({"warehouse": warehouse}).get_table(_TABLE)
+    catalog = CatalogFactory.create({"warehouse": warehouse, **_options(json.loads(text))})
+    table = catalog.get_table(_TABLE)
     prepared = []
     for number in range(count):
         builder = table.new_batch_write_builder()
@@ -49,6 +50,17 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = {"times": times, "failures": failures, "peak_rss_kib": peak}
     sys.stdout.write(json.dumps(said) + "\n")
+
+
+def _options(store: dict[str, str]) -> dict[str, str]:
+    if not store:
+        return {}
+    return {
+        "fs.s3.endpoint": store["endpoint_url"],
+        "fs.s3.accessKeyId": store["key"],
+        "fs.s3.accessKeySecret": store["secret"],
+        "fs.s3.region": "us-east-1",
+    }
 
 
 if __name__ == "__main__":

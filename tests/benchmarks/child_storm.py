@@ -1,15 +1,12 @@
-"""One round of commits: `python -m tests.benchmarks.child_storm WAREHOUSE WHO PROCESSES N DELAY`.
+"""One round of commits: `child_storm WAREHOUSE WHO PROCESSES N DELAY [MILLISECONDS OF A STORE]`.
 
 Starts the committing processes on a copy of the warehouse, lets all of them go at once, and looks
 afterwards what really stands in the table.
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,21 +16,18 @@ from core.format.identifier import Identifier
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 from tests.benchmarks.commit_figures import OURS, worker_command
+from tests.benchmarks.commit_place import Place, copy_of
 from tests.benchmarks.synthetic import TABLE
 
 
 def main() -> None:
     """Hold the round, and print the figures."""
     origin, who, *numbers = sys.argv[1:]
-    processes, commits, delay_millis = map(int, numbers)
-    with tempfile.TemporaryDirectory() as folder:
-        warehouse = Path(folder) / "warehouse"
-        shutil.copytree(origin, warehouse)
-        files, head = _state(warehouse)
-        # What was written so far would be charged to the first one that syncs.
-        os.sync()
-        seconds, said = _run(who, warehouse, processes, commits, delay_millis)
-        files_after, head_after = _state(warehouse)
+    processes, commits, delay_millis, *line = map(int, numbers)
+    with copy_of(Path(origin), line[0] if line else None) as place:
+        files, head = _state(place)
+        seconds, said = _run(who, place, processes, commits, delay_millis)
+        files_after, head_after = _state(place)
     failures = [text for each in said for text in each["failures"]]
     if failures:
         sys.stderr.write(f"{len(failures)} commits of {who} failed, one with: {failures[0]}\n")
@@ -54,12 +48,12 @@ def main() -> None:
 
 
 def _run(
-    who: str, warehouse: Path, processes: int, commits: int, delay_millis: int
+    who: str, place: Place, processes: int, commits: int, delay_millis: int
 ) -> tuple[float, list[dict[str, Any]]]:
     """Seconds from the start signal to the last commit, and what each process said."""
     workers = [
         subprocess.Popen(
-            [*worker_command(who), str(warehouse), str(commits), str(seed), str(delay_millis)],
+            [*worker_command(who), *place.told, str(commits), str(seed), str(delay_millis)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,9 +82,9 @@ def _line(worker: subprocess.Popen[str]) -> str:
     return worker.stdout.readline().rstrip("\n")
 
 
-def _state(warehouse: Path) -> tuple[int, int]:
+def _state(place: Place) -> tuple[int, int]:
     """How many files are live, and the id of the head."""
-    file_io = FileIO.for_url(str(warehouse))
+    file_io = FileIO.for_url(place.url, place.near_options)
     database, name = TABLE.split(".")
     path = f"{file_io.root}/{database}.db/{name}"
     table = FileStoreTable.open(file_io, path, Identifier(database=database, table=name))

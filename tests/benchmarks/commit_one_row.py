@@ -20,16 +20,23 @@ CALLS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What the table holds; from 30 manifests on Paimon's options ask to merge them."""
+    """What the table holds, and how long the bucket takes to answer that it is in, if it is.
+
+    From 30 manifests on Paimon's options ask to merge them.
+    """
 
     files: int
     snapshots: int
     manifests: int = 1
+    line_millis: int | None = None
 
 
 CASES: Final = {
-    "tiny": [Size(files=200, snapshots=5)],
-    "small": [Size(files=100_000, snapshots=1_000)],
+    "tiny": [Size(files=200, snapshots=5), Size(files=200, snapshots=5, line_millis=1)],
+    "small": [
+        Size(files=100_000, snapshots=1_000),
+        *(Size(files=100_000, snapshots=1_000, line_millis=millis) for millis in (0, 20)),
+    ],
     "full": [
         Size(files=10_000, snapshots=1_000),
         Size(files=100_000, snapshots=1_000),
@@ -37,6 +44,7 @@ CASES: Final = {
         Size(files=1_000_000, snapshots=1_000),
     ],
 }
+EXPECTED: Final = {"processes": 1, "failed": 0, "lost": 0, "snapshots": CALLS}
 _DRIVER: Final = "tests.benchmarks.child_storm"
 
 
@@ -45,19 +53,23 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     for size in CASES[scale]:
         warehouse = folder / "warehouse"
         make_warehouse(warehouse, size)
-        contestants, absent = find_contestants(_DRIVER, *ARGUMENTS)
+        contestants, absent = find_contestants(_DRIVER, *arguments(size))
         samples, wrong = hold(contestants, warehouse, rounds, EXPECTED)
-        case = {
-            "files": size.files,
-            "snapshots": size.snapshots,
-            "manifests": size.manifests,
-        }
+        case: dict[str, int | str] = {"files": size.files, "snapshots": size.snapshots}
+        if size.line_millis is None:
+            case["manifests"] = size.manifests
+        else:
+            case["ms to S3"] = size.line_millis
         result = Result(benchmark="B5", case=case, samples=samples, wrong=wrong, absent=absent)
         yield replace(result, targets=tuple(_targets(result)))
 
 
-ARGUMENTS: Final = ("1", str(CALLS), "0")
-EXPECTED: Final = {"processes": 1, "failed": 0, "lost": 0, "snapshots": CALLS}
+
+
+def arguments(size: Size) -> tuple[str, ...]:
+    """What the driver is told."""
+    line = () if size.line_millis is None else (str(size.line_millis),)
+    return ("1", str(CALLS), "0", *line)
 
 
 def make_warehouse(folder: Path, size: Size) -> None:

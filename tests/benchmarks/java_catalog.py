@@ -8,16 +8,24 @@ from typing import Any
 import jpype
 
 from tests.support.java_vm import hadoop_jars
-from tests.support.requirements import find_jar, find_jvm
+from tests.support.requirements import find_jar, find_jvm, find_paimon_s3
 
 
-def start_java(warehouse: object, version: str, *, heap: str = "-Xmx4g", **options: str) -> Any:
+def start_java(
+    warehouse: object,
+    version: str,
+    *,
+    heap: str = "-Xmx4g",
+    for_s3: bool = False,
+    **options: str,
+) -> Any:
     """Start the JVM with a version of Paimon, and open a warehouse; returns its catalog."""
+    plugins = [find_paimon_s3()] if for_s3 else []
     jpype.startJVM(
         heap,
         "-Dslf4j.internal.verbosity=ERROR",
         jvmpath=str(find_jvm()),
-        classpath=[str(jar) for jar in (find_jar(version), *hadoop_jars())],
+        classpath=[str(jar) for jar in (find_jar(version), *plugins, *hadoop_jars())],
     )
     told = jpype.JClass("java.util.HashMap")()
     for key, value in {"warehouse": str(warehouse), **options}.items():

@@ -34,7 +34,13 @@ from tests.benchmarks.contest import (
     to_json,
 )
 from tests.benchmarks.synthetic import SyntheticTable, make_table
-from tests.support.requirements import need_chromium, need_doltlite, need_java_paimon, need_pypaimon
+from tests.support.requirements import (
+    need_chromium,
+    need_doltlite,
+    need_java_paimon,
+    need_pypaimon,
+    need_s3_server,
+)
 
 _ROOT = Path(__file__).parents[2]
 
@@ -96,15 +102,33 @@ def test_all_end_with_the_same_branches(
 @each_contestant
 def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
-    (size,) = commit_one_row.CASES["tiny"]
-    commit_one_row.make_warehouse(tmp_path / "warehouse", size)
+    size, _ = commit_one_row.CASES["tiny"]
+    _check_one_row(tmp_path / "warehouse", size, name)
+
+
+@pytest.mark.parametrize("name", [OURS, commit_figures.PYPAIMON])
+def test_one_row_is_committed_in_a_bucket_at_the_end_of_a_slow_line(
+    tmp_path: Path, name: str
+) -> None:
+    need_s3_server()
+    need_pypaimon()
+    _, size = commit_one_row.CASES["tiny"]
+    assert size.line_millis is not None
+    sample = _check_one_row(tmp_path / "warehouse", size, name)
+    # Each waits for more than one answer, however it commits.
+    assert min(sample.warm) > 2 * size.line_millis / 1_000
+
+
+def _check_one_row(warehouse: Path, size: commit_one_row.Size, name: str) -> Sample:
+    commit_one_row.make_warehouse(warehouse, size)
     chosen, _ = commit_figures.find_contestants(
-        "tests.benchmarks.child_storm", *commit_one_row.ARGUMENTS, names=[name]
+        "tests.benchmarks.child_storm", *commit_one_row.arguments(size), names=[name]
     )
-    (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, commit_one_row.EXPECTED)
+    (sample,), wrong = hold(chosen, warehouse, 1, commit_one_row.EXPECTED)
     assert wrong == ()
     assert len(sample.warm) == commit_one_row.CALLS - 1
     assert sum(value for key, value in sample.answer.items() if "lost" in key) == 0
+    return sample
 
 
 def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:

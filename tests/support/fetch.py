@@ -26,6 +26,8 @@ JARS: Final = {
     "1.4.2": "org.apache.paimon:paimon-bundle:1.4.2",
     "2.0.0": "org.apache.paimon:paimon-flink-2.0:2.0.0",
 }
+# No newer one resolves; Paimon 2.0.0 takes it too.
+PAIMON_S3: Final = "org.apache.paimon:paimon-s3:1.4.2"
 PYPAIMON: Final = "pypaimon==2.1.0"
 VERSITYGW: Final = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 FAKE_GCS_SERVER: Final = "github.com/fsouza/fake-gcs-server@v1.56.1"
@@ -73,6 +75,12 @@ def pypaimon_python() -> Path:
 def fetch_jar(version: str) -> Path:
     """Fetch the jar of a Paimon version unless it is there."""
     return _fetch_jar(JARS[version], jar_path(version))
+
+
+def fetch_paimon_s3() -> Path:
+    """Fetch the jar that lets Paimon Java speak to S3, unless it is there."""
+    name, version = PAIMON_S3.split(":")[1:]
+    return _fetch_jar(PAIMON_S3, PEERS / "jars" / f"{name}-{version}.jar")
 
 
 def fetch_hdfs() -> Path:
@@ -215,6 +223,7 @@ def _locked(name: str) -> Iterator[None]:
 _FETCHES: Final[Mapping[str, Callable[[], Path]]] = {
     **{version: partial(fetch_jar, version) for version in JARS},
     "pypaimon": fetch_pypaimon,
+    "paimon-s3": fetch_paimon_s3,
     "s3-server": fetch_s3_server,
     "gcs-server": fetch_gcs_server,
     "azure-server": fetch_azure_server,

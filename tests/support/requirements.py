@@ -106,6 +106,12 @@ def find_jar(version: str) -> Path:
 
 
 @functools.cache
+def find_paimon_s3() -> Path:
+    """The jar that lets Paimon Java speak to S3, fetched on first use."""
+    return _fetched("jar of Paimon for S3", fetch.fetch_paimon_s3)
+
+
+@functools.cache
 def find_pypaimon() -> Path:
     """The interpreter of the pypaimon environment, made on first use."""
     return _fetched("pypaimon", fetch.fetch_pypaimon)

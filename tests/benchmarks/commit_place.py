@@ -1,0 +1,76 @@
+"""Where commits are made: in a folder of this machine, or in a bucket at the end of a slow line."""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import fsspec
+
+from tests.support.requirements import need_s3_server
+from tests.support.slow_link import slow_link
+from tests.support.store_servers import running_s3_server
+
+_BUCKET: Final = "contest"
+_ENDPOINT: Final = "endpoint_url"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A warehouse and how it is opened: as who commits does, and past the slow line."""
+
+    url: str
+    options: dict[str, str]
+    near_options: dict[str, str]
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """The arguments that tell a process of it."""
+        return self.url, json.dumps(self.options)
+
+
+@contextlib.contextmanager
+def copy_of(origin: Path, line_millis: int | None) -> Iterator[Place]:
+    """A copy of a warehouse that goes in the end.
+
+    Args:
+        origin: A folder.
+        line_millis: How long a bucket takes to answer; None for a folder.
+    """
+    with contextlib.ExitStack() as open_now:
+        folder = Path(open_now.enter_context(tempfile.TemporaryDirectory()))
+        if line_millis is None:
+            shutil.copytree(origin, folder / "warehouse")
+            # What was written so far would be charged to the first one that syncs.
+            os.sync()
+            yield Place(url=str(folder / "warehouse"), options={}, near_options={})
+            return
+        server = open_now.enter_context(running_s3_server(need_s3_server(), folder / "server"))
+        url = f"{server.make_bucket(_BUCKET)}/warehouse"
+        store = fsspec.filesystem("s3", **server.options)
+        store.put(f"{origin}/", f"{url}/", recursive=True)
+        end = urlsplit(server.options[_ENDPOINT])
+        assert end.hostname is not None
+        assert end.port is not None
+        port = open_now.enter_context(slow_link(end.hostname, end.port, line_millis / 1_000))
+        far = {**server.options, _ENDPOINT: f"http://127.0.0.1:{port}"}
+        yield Place(url=url, options=far, near_options=server.options)
+
+
+def of_java(options: dict[str, str]) -> dict[str, str]:
+    """The options of a place as Paimon Java's catalog takes them."""
+    if not options:
+        return {}
+    return {
+        "s3.endpoint": options[_ENDPOINT],
+        "s3.access-key": options["key"],
+        "s3.secret-key": options["secret"],
+        "s3.path.style.access": "true",
+        "s3.endpoint.region": "us-east-1",
+    }
