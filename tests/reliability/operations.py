@@ -7,7 +7,7 @@ operation id, or the same commit user and identifier.
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from core.procedures.row_engine import RowEngine
 from core.procedures.stages import InlineStages
 from core.table.file_store_table import FileStoreTable
 from tests.reliability.worlds import (
+    KINDS,
     RowBench,
     World,
     ahead,
@@ -31,6 +32,7 @@ from tests.reliability.worlds import (
     hidden_and_written_again,
     keyed,
     keyed_rewritten,
+    of_kind,
     rewritten,
     settled,
     settled_copies,
@@ -64,6 +66,7 @@ class Operation:
         between: Runs that lead to other states at which it may be found cut off for good.
         is_commit: Its new files get random names, so states are compared by what they say.
         rows: What main holds before and after, where files have more than the row of their name.
+        is_bare_commit: It is a commit without a journal, whose data files are the writer's to keep.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Operation:
     between: tuple[Run, ...] = ()
     is_commit: bool = False
     rows: tuple[Sequence[Row], Sequence[Row]] | None = None
+    is_bare_commit: bool = False
 
 
 def call(name: str, *, by: str = "op", **arguments: Argument) -> Run:
@@ -185,16 +189,17 @@ def _restore(root: Path, store: CommitStore | None) -> object:
 
 
 COMMITS = (
-    Operation(name="append", world=ahead, run=_append, is_commit=True),
+    Operation(name="append", world=ahead, run=_append, is_commit=True, is_bare_commit=True),
     Operation(
         name="append and compact",
         world=keyed,
         run=_compact,
         between=(_append_key,),
         is_commit=True,
+        is_bare_commit=True,
     ),
-    Operation(name="overwrite", world=ahead, run=_overwrite, is_commit=True),
-    Operation(name="restore", world=ahead, run=_restore, is_commit=True),
+    Operation(name="overwrite", world=ahead, run=_overwrite, is_commit=True, is_bare_commit=True),
+    Operation(name="restore", world=ahead, run=_restore, is_commit=True, is_bare_commit=True),
 )
 BRANCHES = (
     Operation(
@@ -362,3 +367,16 @@ OPERATIONS = (
     *(*MERGES, *ROW_MERGES, *PICKS),
     *(*UNDOS, *MERGE_UNDOS),
 )
+
+
+def of_every_kind(*kinds: str) -> tuple[Operation, ...]:
+    """What is done to any table, done to tables of these kinds."""
+    return tuple(
+        replace(each, name=f"{each.name}, {kind}", world=of_kind(kind, each.world))
+        for kind in kinds
+        for each in (*COMMITS, *BRANCHES, *LIFECYCLE)
+        if each.world is not keyed
+    )
+
+
+EVERYTHING = (*OPERATIONS, *of_every_kind(*KINDS))

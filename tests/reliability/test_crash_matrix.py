@@ -28,7 +28,7 @@ from core.format.receipt import Receipt
 from core.storage.table_paths import TablePaths
 from tests.reliability import states
 from tests.reliability.operations import (
-    COMMITS,
+    EVERYTHING,
     MERGE_UNDOS,
     MERGES,
     OPERATIONS,
@@ -40,6 +40,7 @@ from tests.reliability.operations import (
     Run,
     before,
     leave_behind,
+    of_every_kind,
     recover,
     recovered_twice,
 )
@@ -59,7 +60,19 @@ _ROOT = Path(__file__).resolve().parents[2]
 _KILLS = 5
 _KILLS_OF_ROWS = 2
 
-_each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
+# What is done to any table is done to one without a key; CI takes one with a key too, and a long
+# run every kind of table.
+_IN_CI = (*OPERATIONS, *of_every_kind("keys"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.function in (
+        test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_be_made_new,
+        test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table,
+    ):
+        is_long = metafunc.config.getoption("--depth") == "long"
+        chosen = EVERYTHING if is_long else _IN_CI
+        metafunc.parametrize("operation", chosen, ids=attrgetter("name"))
 
 
 @dataclass(kw_only=True)
@@ -176,7 +189,6 @@ class Sweep:
         return counter.changes
 
 
-@_each_operation
 def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_be_made_new(
     operation: Operation,
     clean: Clean,
@@ -331,7 +343,6 @@ def forks() -> Iterator["subprocess.Popen[str]"]:
         child.kill()
 
 
-@_each_operation
 def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
     operation: Operation,
     clean: Clean,
@@ -430,7 +441,7 @@ def _check_end(operation: Operation, clean: Clean, root: Path, where: str) -> No
             assert states.rows(root / TABLE, branch) == _named(root / TABLE, branch), where
     ledger = states.ledger(root / TABLE)
     assert not [name for name in ledger if name.startswith("intent-rows-")], where
-    if operation not in COMMITS:
+    if not operation.is_bare_commit:
         is_new = _state(operation, root) == clean.new
         like = clean.root if is_new else clean.origin
         assert _files(root) == _files(like), where

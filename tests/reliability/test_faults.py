@@ -13,7 +13,6 @@ from core.errors import PaimonError, StorageError
 from core.procedures import preview_merge
 from tests.reliability import states
 from tests.reliability.operations import (
-    COMMITS,
     OPERATIONS,
     ROW_MERGES,
     Operation,
@@ -140,7 +139,7 @@ def _weather_one(
             leave_behind(root)
         except PaimonError as error:
             tries.append(f"raised {error.message}")
-            if operation in COMMITS and not _may_leave_files(weather.faults):
+            if operation.is_bare_commit and not _may_leave_files(weather.faults):
                 assert not states.unreferenced(root / TABLE), f"C17: {where()}"
         else:
             tries.append("done")
@@ -159,7 +158,7 @@ def _weather_one(
         assert _was_lied_to(weather.faults), where()
     else:
         _check_done(operation, root, new, weather.faults, where)
-        if operation not in COMMITS and not _was_lied_to(weather.faults):
+        if not operation.is_bare_commit and not _was_lied_to(weather.faults):
             left = states.data_and_index_files(root / TABLE)
             assert left == _files_of_clean[origin, operation.name], where()
     assert states.problems(root / TABLE) == [], where()
@@ -192,7 +191,7 @@ def _check_done(
     faults: list[str],
     where: Callable[[], str],
 ) -> None:
-    if _was_lied_to(faults) and operation not in COMMITS:
+    if _was_lied_to(faults) and not operation.is_bare_commit:
         return  # what was asked for depends on what a listing said
     assert _read(operation, root) == new, where()
 

@@ -30,6 +30,14 @@ World = Callable[[Path], None]
 _CREATED = dt.datetime(2026, 1, 2, 3, 4, 5)
 
 _UNAWARE = -1
+KINDS: Mapping[str, tuple[bool, Mapping[str, str]]] = {
+    "row ids": (False, {"row-tracking.enabled": "true"}),
+    "vectors": (False, {"deletion-vectors.enabled": "true"}),
+    "keys": (True, {}),
+    "partial updates": (True, {"merge-engine": "partial-update"}),
+    "first rows": (True, {"merge-engine": "first-row"}),
+}
+"""Tables beside the plain one: whether they have keys, and their options."""
 _numbers = itertools.count(1)
 
 
@@ -215,6 +223,18 @@ def copy_world(origin: Path, to: Path) -> Path:
         for name in names:
             os.link(f"{folder}/{name}", f"{copy}/{name}")
     return to
+
+
+def of_kind(kind: str, world: World) -> World:
+    """A world whose table is one of KINDS."""
+    is_keyed, options = KINDS[kind]
+
+    def build(root: Path) -> None:
+        RowBench(root, keyed=is_keyed, **options)
+        world(root)
+
+    build.__name__ = f"{world.__name__}_of_{kind.replace(' ', '_')}"
+    return build
 
 
 def ahead(root: Path) -> None:

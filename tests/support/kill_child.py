@@ -10,12 +10,12 @@ import sys
 import traceback
 from pathlib import Path
 
-from tests.reliability.operations import OPERATIONS, Run
+from tests.reliability.operations import EVERYTHING, Run
 
 
 def main() -> None:
     """Fork for each line of input."""
-    runs = {each.name: each.run for each in OPERATIONS}
+    runs = {each.name: each.run for each in EVERYTHING}
     for line in sys.stdin:
         told = json.loads(line)
         pid = os.fork()
