@@ -35,7 +35,7 @@ KINDS: Mapping[str, tuple[bool, Mapping[str, str]]] = {
     "vectors": (False, {"deletion-vectors.enabled": "true"}),
     "keys": (True, {}),
     "partial updates": (True, {"merge-engine": "partial-update"}),
-    "first rows": (True, {"merge-engine": "first-row"}),
+    "aggregates": (True, {"merge-engine": "aggregation"}),
 }
 """Tables beside the plain one: whether they have keys, and their options."""
 _numbers = itertools.count(1)
