@@ -12,6 +12,7 @@ from core.catalog.catalog import TableEntry
 from core.errors import ErrorKind, FormatError, NotAllowed, NotFound, PaimonError
 from core.format import options as table_options
 from core.format.identifier import MAIN_BRANCH, Identifier, check_object_name
+from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader, FileStatus
 from core.storage.metadata_cache import MetadataCache, MetadataReader
 from core.table.file_store_table import FileStoreTable, check_branch_segment
@@ -71,8 +72,12 @@ class FilesystemCatalog:
         path = self._table_path(identifier)
         check_branch_segment(identifier.branch)
         table = FileStoreTable(self._reader, path, identifier, self._scan)
-        if table.schemas.ids():
-            self._check_type(table)
+        try:
+            schema = table.schemas.find_latest()
+        except (FormatError, NotFound):
+            return table  # broken: its readers say so
+        if schema is not None:
+            _check_type(identifier, schema)
             return table
         if table.branches.exists(identifier.branch):
             return table  # broken: its readers say what is missing
@@ -119,19 +124,6 @@ class FilesystemCatalog:
         )
         return [TableEntry(identifier=identifier, path=folder.path, error=missing)]
 
-    def _check_type(self, table: FileStoreTable) -> None:
-        try:
-            kind = table.schema().options.read(table_options.TABLE_TYPE)
-        except PaimonError:
-            return  # broken: its readers say so
-        if kind not in _TYPES_WITH_BRANCHES:
-            raise NotAllowed(
-                f"{table.identifier} is a {kind}: only tables of type 'table' have snapshots and "
-                "branches.",
-                kind=ErrorKind.UNSUPPORTED,
-                table_type=kind,
-            )
-
     def _folders(self, path: str) -> list[FileStatus]:
         found = self._reader.files.list(path)
         return [each for each in found if each.is_directory and not each.name.startswith(".")]
@@ -159,3 +151,13 @@ class FilesystemCatalog:
                 f"There is no warehouse {self._warehouse}. Check the path.",
                 path=self._warehouse,
             )
+
+
+def _check_type(identifier: Identifier, schema: TableSchema) -> None:
+    kind = schema.options.read(table_options.TABLE_TYPE)
+    if kind not in _TYPES_WITH_BRANCHES:
+        raise NotAllowed(
+            f"{identifier} is a {kind}: only tables of type 'table' have snapshots and branches.",
+            kind=ErrorKind.UNSUPPORTED,
+            table_type=kind,
+        )

@@ -16,6 +16,7 @@ from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.storage.side_by_side import both
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 
@@ -146,18 +147,16 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
         for schema_id, data in zip(creation.schema_ids, schemas, strict=True)
     ]
     if base is None or creation.base_tag is None or creation.snapshot_id is None:
-        publish_files(store, files)
+        publish_files(store, files, together=len(files))
         return
     # In one go: the intent is durable, so what a power cut leaves of them is known to be cut off.
-    publish_files(
-        store,
-        [
-            (source.paths.tag(creation.base_tag), base),
-            *files,
-            (branch.paths.tag(creation.base_tag), base),
-            (branch.paths.snapshot(creation.snapshot_id), base),
-        ],
-    )
+    ahead = [
+        (source.paths.tag(creation.base_tag), base),
+        *files,
+        (branch.paths.tag(creation.base_tag), base),
+    ]
+    head = (branch.paths.snapshot(creation.snapshot_id), base)
+    publish_files(store, [*ahead, head], together=len(ahead))
     write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
 
 
@@ -207,7 +206,8 @@ def copy_history(
         *((source.snapshot(each), target.snapshot(each)) for each in copy.snapshot_ids),
     ]
     earliest = table.on(copy.target).snapshots.earliest_id()
-    written = copy_files(store, pairs, lambda done: progress(done, len(pairs)))
+    ahead = len(pairs) - len(copy.snapshot_ids)
+    written = copy_files(store, pairs, lambda done: progress(done, len(pairs)), together=ahead)
     if copy.new_head_id is not None:
         ids = [each for each in (earliest, *copy.snapshot_ids) if each is not None]
         write_hints(store, target, copy.new_head_id, min(ids, default=copy.new_head_id))
@@ -301,10 +301,10 @@ def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Sna
 
 def remove_kept(store: CommitStore, path: str, kept: str) -> None:
     """Remove a file that another branch keeps byte for byte; one that is gone is no error."""
-    files = store.files
-    if not files.exists(path):
+    found = store.files.find(path)
+    if found is None:
         return
-    if not files.exists(kept) or files.read(kept) != files.read(path):
+    if store.files.find(kept) != found:
         raise CommitConflict(
             f"{path} is not what {kept} keeps: somebody else changed it. It stays; plan again.",
             kind=ErrorKind.HEAD_MOVED,
@@ -315,16 +315,21 @@ def remove_kept(store: CommitStore, path: str, kept: str) -> None:
 
 def write_hints(store: CommitStore, paths: TablePaths, latest: int, earliest: int) -> None:
     """Write both hints; a missing or wrong one costs readers a listing, no more."""
-    store.publisher.replace_hint(paths.earliest_hint, str(earliest).encode())
-    store.publisher.replace_hint(paths.latest_hint, str(latest).encode())
+    hint = store.publisher.replace_hint
+    both(
+        store.files,
+        lambda: hint(paths.earliest_hint, str(earliest).encode()),
+        lambda: hint(paths.latest_hint, str(latest).encode()),
+    )
 
 
 def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
     """Return the snapshot of the fork as bytes, from the surest place that still has it."""
     files = source.reader.files
     for name in (creation.base_tag, creation.from_tag):
-        if name is not None and files.exists(source.paths.tag(name)):
-            return without_retention(files.read(source.paths.tag(name)))
+        found = None if name is None else files.find(source.paths.tag(name))
+        if found is not None:
+            return without_retention(found)
     assert creation.snapshot_id is not None
     snapshot = source.snapshots.find(creation.snapshot_id)
     if snapshot is None:

@@ -12,14 +12,13 @@ claim needs no wait of its own, neither to be made nor to be given back.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
-from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
+from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
 from core.storage.file_publisher import Published
@@ -142,8 +141,8 @@ class Journal:
     def find_event(self, intent: Intent) -> LineageEvent | None:
         """Return the event that an operation is recorded by, None where it is not done."""
         path = self._paths.event(intent.event_millis, intent.operation_id)
-        files = self._store.files
-        return LineageEvent.from_json(files.read(path)) if files.exists(path) else None
+        found = self._store.files.find(path)
+        return None if found is None else LineageEvent.from_json(found)
 
     def time_for_event(self, now_millis: int) -> int:
         """Return a time later than that of every event, also where a clock lags behind.
@@ -237,7 +236,8 @@ class Journal:
         return data.decode()
 
     def _holder(self, path: str) -> str | None:
-        return self._store.files.read(path).decode() if self._store.files.exists(path) else None
+        found = self._store.files.find(path)
+        return None if found is None else found.decode()
 
     def _is_at_work(self, operation_id: str) -> bool:
         return self.end_of(operation_id) is None and self.find(operation_id) is not None
@@ -263,10 +263,7 @@ class Journal:
         return self._path("done", operation_id), data
 
     def _find(self, kind: str, name: str) -> bytes | None:
-        # Somebody else may remove it at any time.
-        with suppress(NotFound):
-            return self._store.files.read(self._path(kind, name))
-        return None
+        return self._store.files.find(self._path(kind, name))
 
     def _path(self, kind: str, name: str) -> str:
         if not _OPERATION_ID.fullmatch(name):

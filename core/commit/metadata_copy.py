@@ -13,6 +13,7 @@ from core.commit.commit_store import CommitStore
 from core.errors import CommitConflict, ErrorKind, NotFound, StorageError
 from core.storage.file_io import FileReader
 from core.storage.file_publisher import Published
+from core.storage.side_by_side import each
 
 _ATTEMPTS: Final = 5
 _AT_ONCE: Final = 256
@@ -42,6 +43,7 @@ def copy_files(
     progress: Callable[[int], None] | None = None,
     *,
     only_whole: bool = True,
+    together: int = 0,
 ) -> int:
     """Copy metadata files in the order given.
 
@@ -50,6 +52,7 @@ def copy_files(
         pairs: Path to read and path to make.
         progress: Told how many of the pairs are copied.
         only_whole: Stop at a file that is no whole JSON; False where it is known to be broken.
+        together: How many at the beginning may come in any order.
 
     Returns:
         The number of bytes in the copies.
@@ -63,7 +66,8 @@ def copy_files(
         chunk = pairs[start : start + _AT_ONCE]
         contents = read_files(store, [source for source, _ in chunk], only_whole=only_whole)
         targets = [target for _, target in chunk]
-        publish_files(store, list(zip(targets, contents, strict=True)))
+        items = list(zip(targets, contents, strict=True))
+        publish_files(store, items, together=max(0, together - start))
         written += sum(len(data) for data in contents)
         if progress is not None:
             progress(start + len(chunk))
@@ -79,14 +83,30 @@ def read_files(store: CommitStore, paths: Sequence[str], *, only_whole: bool = T
     return contents
 
 
-def publish_files(store: CommitStore, items: Sequence[tuple[str, bytes]]) -> None:
+def publish_files(
+    store: CommitStore, items: Sequence[tuple[str, bytes]], *, together: int = 0
+) -> None:
     """Publish files in the order given, those that are there with the same bytes left alone.
+
+    Args:
+        store: Gets them.
+        items: Paths and bytes.
+        together: How many at the beginning may come in any order; far away they go at once.
 
     Raises:
         CommitConflict: A path holds other bytes; what stands before it in the order is there.
         StorageError: The store did not let the outcome be known.
     """
     left = list(items)
+    if not store.files.is_local:
+        ahead = left[:together]
+        outcomes = each(store.files, lambda item: store.publisher.publish(*item), ahead)
+        open_ones = [
+            item
+            for item, outcome in zip(ahead, outcomes, strict=True)
+            if outcome is not Published.WON
+        ]
+        left = [*open_ones, *left[together:]]
     for _ in range(_ATTEMPTS + len(left)):
         won = store.publisher.publish_in_order(left).count(Published.WON)
         left = left[won:]
@@ -113,9 +133,10 @@ def _check_whole(path: str, data: bytes) -> None:
 
 
 def _is_copied(files: FileReader, path: str, data: bytes) -> bool:
-    if not files.exists(path):
+    found = files.find(path)
+    if found is None:
         return False
-    if files.read(path) != data:
+    if found != data:
         raise CommitConflict(
             f"{path} was written by somebody else in the meantime. What was copied before it "
             "stays and is valid; look at the branch, then plan again.",

@@ -21,8 +21,8 @@ def publish_row_conflicts(
 
 def find_row_conflicts(files: FileReader, paths: TablePaths, plan_id: str) -> pa.Table | None:
     """Return the conflicts of a plan, None where no run has looked for them yet."""
-    path = paths.row_conflicts(plan_id)
-    if not files.exists(path):
+    kept = files.find(paths.row_conflicts(plan_id))
+    if kept is None:
         return None
-    with pa.ipc.open_file(pa.py_buffer(files.read(path))) as reader:
+    with pa.ipc.open_file(pa.py_buffer(kept)) as reader:
         return reader.read_all()

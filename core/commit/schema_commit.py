@@ -77,7 +77,7 @@ def change_schema(
         path = table.paths.schema(changed.id)
         if store.publisher.publish(path, data) is Published.WON:
             return changed
-        if store.files.exists(path) and store.files.read(path) == data:
+        if store.files.find(path) == data:
             return changed
     raise CommitConflict(
         f"The schema of {table.identifier} was changed by others at every try. Try again.",
@@ -100,9 +100,7 @@ def withdraw_schemas(
         return
     ours = {table.paths.schema(each.id): each.to_json().encode() for each in schemas}
     store.remover.remove(
-        path
-        for path, data in reversed(ours.items())
-        if store.files.exists(path) and store.files.read(path) == data
+        path for path, data in reversed(ours.items()) if store.files.find(path) == data
     )
 
 

@@ -76,11 +76,11 @@ def keep_staged(store: CommitStore, paths: TablePaths, staged: StagedResult) -> 
 
 def find_staged(files: FileReader, paths: TablePaths, plan_id: str) -> StagedResult | None:
     """Return the kept result of a plan; None where there is none, or none that can be read."""
-    path = _path(paths, plan_id)
-    if not files.exists(path):
+    kept = files.find(_path(paths, plan_id))
+    if kept is None:
         return None
     try:
-        return StagedResult.from_json(files.read(path))
+        return StagedResult.from_json(kept)
     except FormatError:
         # Of another release, or cut short: the merge is computed anew.
         return None

@@ -60,7 +60,7 @@ def put_tag(
         if not made and found != data:
             raise _moved(table, name)
         return
-    found = store.files.read(path) if store.files.exists(path) else b""
+    found = store.files.find(path) or b""
     if found == data:
         return
     # What a torn write left says nothing, so it belongs to this operation.
@@ -77,9 +77,10 @@ def remove_tag(table: FileStoreTable, store: CommitStore, name: str, data: bytes
         CommitConflict: It has other bytes.
     """
     path = table.paths.tag(name)
-    if not store.files.exists(path):
+    found = store.files.find(path)
+    if found is None:
         return
-    if store.files.read(path) != data:
+    if found != data:
         raise _moved(table, name)
     store.remover.remove([path])
 
@@ -87,11 +88,9 @@ def remove_tag(table: FileStoreTable, store: CommitStore, name: str, data: bytes
 def snapshot_bytes(table: FileStoreTable, snapshot: Snapshot) -> bytes:
     """Return the file of a snapshot as its writer left it, from a tag where it has expired."""
     files = table.reader.files
-    path = table.paths.snapshot(snapshot.id)
-    if files.exists(path):
-        data = files.read(path)
-        if Snapshot.from_json(data).identity.same_as(snapshot.identity):
-            return data
+    data = files.find(table.paths.snapshot(snapshot.id))
+    if data is not None and Snapshot.from_json(data).identity.same_as(snapshot.identity):
+        return data
     for tag in table.tags.all():
         if tag.snapshot.identity.same_as(snapshot.identity):
             return without_retention(files.read(table.paths.tag(tag.name)))

@@ -77,7 +77,8 @@ def _index_folder(paths: TablePaths, schema: TableSchema) -> Iterator[str]:
 
 
 def _all_folders(table: FileStoreTable, store: CommitStore) -> Iterator[str]:
-    paths, schema = table.data_paths(), table.schema()
+    schema = table.schema()
+    paths = table.data_paths(schema)
     yield from _index_folder(paths, schema)
     directory = paths.data_directory.strip("/")
     top = f"{paths.table}/{directory}" if directory else paths.table
@@ -85,7 +86,8 @@ def _all_folders(table: FileStoreTable, store: CommitStore) -> Iterator[str]:
 
 
 def _folders_of(table: FileStoreTable, messages: Iterable[CommitMessage]) -> Iterator[str]:
-    paths, schema = table.data_paths(), table.schema()
+    schema = table.schema()
+    paths = table.data_paths(schema)
     yield from _index_folder(paths, schema)
     for partition, bucket in sorted({(each.partition, each.bucket) for each in messages}):
         values = decode_row(partition, schema.partition_type.types)

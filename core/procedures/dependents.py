@@ -49,19 +49,22 @@ def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
     References:
         Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
     """
-    found = []
-    for holder in (MAIN_BRANCH, *table.branches.names()):
-        try:
-            schema = table.on(holder).schemas.find_latest()
-        except PaimonError:
-            continue
-        options = {} if schema is None else schema.options
-        found += [
-            OptionUse(branch=holder, key=option.key)
-            for option in BRANCH_OPTIONS
-            if options.get(option.key) == branch
-        ]
-    return tuple(found)
+    holders = (MAIN_BRANCH, *table.branches.names())
+    all_options = table.reader.each(lambda holder: _options_of(table.on(holder)), holders)
+    return tuple(
+        OptionUse(branch=holder, key=option.key)
+        for holder, options in zip(holders, all_options, strict=True)
+        for option in BRANCH_OPTIONS
+        if options.get(option.key) == branch
+    )
+
+
+def _options_of(table: FileStoreTable) -> Mapping[str, str]:
+    try:
+        schema = table.schemas.find_latest()
+    except PaimonError:
+        return {}
+    return {} if schema is None else schema.options
 
 
 def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
@@ -97,14 +100,18 @@ def standing_on(
     """
     wanted = tuple(tags)
     found: dict[str, list[Standing]] = {}
-    for branch in table.branches.names() if wanted else ():
-        if branch == table.branch:
-            continue
-        event = born(events, branch)
-        if event is not None and event.kind is LineageKind.RESCUED:
-            continue  # it holds a whole history of its own
+    births = {
+        branch: event
+        for branch in (table.branches.names() if wanted else ())
+        # One that was rescued holds a whole history of its own.
+        if (event := born(events, branch)) is None or event.kind is not LineageKind.RESCUED
+    }
+    births.pop(table.branch, None)
+    forks = table.reader.each(
+        lambda birth: fork_of(table.on(birth[0]), birth[1]), list(births.items())
+    )
+    for branch, fork in zip(births, forks, strict=True):
         base_tag = base_tag_of(events, branch)
-        fork = fork_of(table.on(branch), event)
         if fork is None:
             continue
         same = [tag for tag in wanted if tag.snapshot.identity.same_as(fork)]
@@ -156,7 +163,8 @@ def commits_only_on(
         for name in (MAIN_BRANCH, *table.branches.names())
         if name != table.branch and not name.startswith(RESCUE_PREFIX)
     ]
-    ids = {other.branch: set(other.snapshots.ids()) for other in others}
+    listed = table.reader.each(lambda other: set(other.snapshots.ids()), others)
+    ids = {other.branch: ids for other, ids in zip(others, listed, strict=True)}
     merged = [
         parent
         for event in events

@@ -11,7 +11,7 @@ from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.forward_preview import preview_of_forward
-from core.procedures.histories import history_of, schema_id_after
+from core.procedures.histories import histories_of, schema_id_after
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
 from core.procedures.quality_gate import (
@@ -105,7 +105,7 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
                 branch=branch,
             )
     return plan_fast_forward(
-        table.identifier.table_name, history_of(table.on(source)), history_of(table.on(target))
+        table.identifier.table_name, *histories_of(table.on(source), table.on(target))
     )
 
 
@@ -206,8 +206,7 @@ def _publish(
         source = call.text("branch")
         found = plan_id(
             table.identifier.table_name,
-            history_of(table.on(source), head_only=True),
-            history_of(table, head_only=True),
+            *histories_of(table.on(source), table, head_only=True),
         )
         journal = checked.get("journal")
         if found != checked["plan_id"] or not isinstance(journal, dict):

@@ -1,34 +1,69 @@
 """Reading what a decision on two histories rests on."""
 
+from collections.abc import Mapping
+
 from core.commit.branch_commit import HistoryCopy
 from core.diff.history_move import BranchHistory
-from core.procedures.dependents import standing_on
+from core.format.snapshot import Snapshot
+from core.format.tag import Tag
+from core.procedures.dependents import Standing, standing_on
 from core.table.file_store_table import FileStoreTable
 
 
-def history_of(table: FileStoreTable, *, head_only: bool = False) -> BranchHistory:
-    """Read the history of the table's branch.
+def histories_of(
+    source: FileStoreTable, target: FileStoreTable, *, head_only: bool = False
+) -> tuple[BranchHistory, BranchHistory]:
+    """Read the histories of two branches.
 
     Args:
-        table: The table on the branch.
+        source: The table on one branch.
+        target: The table on the other one.
         head_only: Read no snapshot but the head, and not who stands on the tags.
 
     Raises:
         FormatError: A snapshot, schema or tag cannot be decoded.
     """
-    head = table.head() if head_only else None
-    tags = table.tags.all()
-    standing = {} if head_only else standing_on(table, table.ledger.events(), tags)
+    return target.reader.both(
+        lambda: _history_of(source, head_only=head_only),
+        lambda: _history_of(target, head_only=head_only),
+    )
+
+
+def _history_of(table: FileStoreTable, *, head_only: bool) -> BranchHistory:
+    both = table.reader.both
+    (tags, standing), (snapshots, (schemas, consumers)) = both(
+        lambda: _tags(table, head_only=head_only),
+        lambda: both(
+            lambda: _snapshots(table, head_only=head_only),
+            lambda: both(table.schemas.all, table.consumers.all),
+        ),
+    )
     return BranchHistory(
         branch=table.branch,
-        snapshots=table.snapshots.all() if not head_only else () if head is None else (head,),
-        schemas=table.schemas.all(),
+        snapshots=snapshots,
+        schemas=schemas,
         tags=tags,
-        consumers=tuple((each.id, each.next_snapshot_id) for each in table.consumers.all()),
+        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers),
         vital_tags=frozenset(
             name for name, branches in standing.items() if any(each.is_vital for each in branches)
         ),
     )
+
+
+def _tags(
+    table: FileStoreTable, *, head_only: bool
+) -> tuple[tuple[Tag, ...], Mapping[str, tuple[Standing, ...]]]:
+    if head_only:
+        return table.tags.all(), {}
+    tags, events = table.reader.both(table.tags.all, table.ledger.events)
+    return tags, standing_on(table, events, tags)
+
+
+def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...]:
+    if not head_only:
+        return table.snapshots.all()
+    head = table.head()
+    return () if head is None else (head,)
 
 
 def schema_id_after(target: FileStoreTable, copy: HistoryCopy) -> int | None:

@@ -13,7 +13,7 @@ from core.procedures.consequence import Consequence, Preview, blocks, changes, k
 from core.procedures.decisions import decisions_on_merge
 from core.procedures.drop_branch import open_operations
 from core.procedures.fast_forward import journal_of_forward
-from core.procedures.histories import history_of
+from core.procedures.histories import histories_of
 from core.procedures.merge_publish import FORWARD, finish_merge, journal_of_merge
 from core.procedures.merge_spec import MergeKind, MergeSpec
 from core.procedures.permissions import Role
@@ -49,9 +49,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     preview = preview_of_merge(warehouse, target, spec, plan)
     journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
     if plan.verdict is MergeVerdict.FAST_FORWARD:
-        forward = plan_fast_forward(
-            plan.table, history_of(target.on(plan.source)), history_of(target)
-        )
+        forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
         journal |= {**journal_of_forward(target, forward, call.operation_id), "way": FORWARD}
         journal["planId"] = plan.id
     elif plan.can_run:
@@ -72,7 +70,10 @@ def preview_of_merge(
     warehouse: Warehouse, target: FileStoreTable, spec: MergeSpec, plan: MergePlan
 ) -> Preview:
     """Tell the consequences of a merge, a pick or a revert."""
-    rule = protection_of(target.ledger.events(), plan.target)
+    events, open_ones = target.reader.both(
+        target.ledger.events, lambda: open_operations(warehouse, target)
+    )
+    rule = protection_of(events, plan.target)
     told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
     if plan.verdict is MergeVerdict.CONFLICTS:
         told.append(
@@ -93,7 +94,7 @@ def preview_of_merge(
                 "have changed: their rows are compared first, and a conflict stops the merge.",
             )
         )
-    told += open_operations(warehouse, target)
+    told += open_ones
     if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
         told += _gains(plan)
     if plan.can_run:

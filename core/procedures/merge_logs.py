@@ -59,7 +59,7 @@ def changed_masks_of(
     table: FileStoreTable, before: Snapshot, after: Snapshot
 ) -> dict[MaskKey, FileMask]:
     """The deletion vectors of a table without keys that differ in two of its snapshots."""
-    if table.schema().primary_keys or before.index_manifest == after.index_manifest:
+    if before.index_manifest == after.index_manifest or table.schema().primary_keys:
         return {}
     states = [masks_of(table.index_entries(each)) for each in (before, after)]
     keys = [
@@ -85,8 +85,8 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
         path = table.paths.index(mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
     found: dict[MaskKey, HiddenRows] = {}
-    for path, keys in in_file.items():
-        data = table.reader.read_immutable(path)
+    contents = table.reader.each(table.reader.read_immutable, tuple(in_file))
+    for (path, keys), data in zip(in_file.items(), contents, strict=True):
         vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
         found |= {key: HiddenRows(vectors[masks[key].range.data_file]) for key in keys}
     return found
@@ -111,7 +111,9 @@ def _difference(before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:
-    lists = [table.scan.read_list(table.paths, each.delta_manifest_list) for each in line]
+    lists = table.reader.each(
+        lambda snapshot: table.scan.read_list(table.paths, snapshot.delta_manifest_list), line
+    )
     schema = table.schema()
     if not lists:
         return []

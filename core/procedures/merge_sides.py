@@ -35,9 +35,11 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         FormatError: A manifest or a schema of either cannot be decoded.
         NotFound: A branch does not list a schema that its head needs.
     """
-    root = heads.root
-    ours = side_log(target, root, heads.ours, heads.ours_history)
-    theirs = side_log(source, root, heads.theirs, heads.theirs_history)
+    root, both = heads.root, target.reader.both
+    ours, theirs = both(
+        lambda: side_log(target, root, heads.ours, heads.ours_history),
+        lambda: side_log(source, root, heads.theirs, heads.theirs_history),
+    )
     base_log, base = fold_log(()), root
     base_schema = _noted_schema(source, root, heads.ours_history) or _shared_schema(
         target, source, root
@@ -51,13 +53,17 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
             base = each.snapshot
             base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
     base_log = with_taken_by_both(base_log, ours, theirs)
+    our_side, their_side = both(
+        lambda: _side(target, heads.ours, base_log, ours),
+        lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
+    )
     return MergeSides(
         table=target.identifier.table_name,
         base=base,
         row_base=_row_base(target, source, heads.base),
         base_schema=base_schema,
-        ours=_side(target, heads.ours, base_log, ours),
-        theirs=_side(source, heads.theirs, base_log, theirs, heads.lies_on),
+        ours=our_side,
+        theirs=their_side,
         known_field_ids=_known_field_ids(heads),
     )
 
@@ -116,7 +122,8 @@ def _side(
     log: LogicalLog,
     lies_on: Sequence[FileStoreTable] = (),
 ) -> MergeSide:
-    schema, schemas = table.schema(), {each.id: each for each in table.schemas.all()}
+    schema, known = table.reader.both(table.schema, table.schemas.all)
+    schemas = {each.id: each for each in known}
     missing = sorted({schema.id, head.schema_id} - schemas.keys())
     if missing:
         # A plan without them would leave columns of the branch behind and not say so.
@@ -164,8 +171,10 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
     It may be newer than the one that the root was committed with: a table can be altered without
     a commit, and a branch takes the newest schema along.
     """
-    ours = {schema.id: schema for schema in target.schemas.all()}
-    theirs = {schema.id: schema for schema in source.schemas.all()}
+    ours, theirs = (
+        {schema.id: schema for schema in schemas}
+        for schemas in target.reader.both(target.schemas.all, source.schemas.all)
+    )
     found = (
         ours.get(root.schema_id) or theirs.get(root.schema_id) or target.schemas.get(root.schema_id)
     )

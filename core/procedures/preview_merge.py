@@ -11,7 +11,7 @@ from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_without_files
 from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
-from core.procedures.histories import history_of
+from core.procedures.histories import histories_of
 from core.procedures.merge_heads import MergeHeads, find_heads
 from core.procedures.merge_sides import holds_schema
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
@@ -88,13 +88,14 @@ def remembered_plan(
 def _key(
     target: FileStoreTable, source: FileStoreTable, spec: MergeSpec, rules: MergeRules
 ) -> tuple[object, ...]:
-    return (target.paths.table, spec, rules, _state(target), _state(source))
+    states = target.reader.each(_state, (target, source))
+    return (target.paths.table, spec, rules, *states)
 
 
 def _state(table: FileStoreTable) -> tuple[str, str]:
     """What a plan depends on: snapshots and schemas are never changed, only added."""
-    head = table.head()
-    return "" if head is None else repr(head.identity), table.schema().fingerprint
+    head, schema = table.head_and_schema()
+    return "" if head is None else repr(head.identity), schema.fingerprint
 
 
 def _decide(
@@ -174,8 +175,10 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
     name = spec.source
     if name == target.branch and spec.kind is not MergeKind.REVERT:
         raise InvalidInput(f"Branch {name!r} cannot be merged into itself. Name two.")
-    for branch in (name, target.branch):
-        if not target.branches.exists(branch):
+    wanted = (name, target.branch)
+    are_there = target.reader.each(target.branches.exists, wanted)
+    for branch, is_there in zip(wanted, are_there, strict=True):
+        if not is_there:
             raise NotFound(
                 f"Table {target.identifier.table_name} has no branch {branch!r}.",
                 kind=ErrorKind.BRANCH_NOT_FOUND,
@@ -186,7 +189,7 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
 
 def _can_forward(target: FileStoreTable, source: FileStoreTable) -> bool:
     table = target.identifier.table_name
-    return plan_fast_forward(table, history_of(source), history_of(target)).can_run
+    return plan_fast_forward(table, *histories_of(source, target)).can_run
 
 
 def _by_heads(

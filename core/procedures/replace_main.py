@@ -12,7 +12,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, blocks, changes, keeps
 from core.procedures.drop_branch import existing_branch, open_operations
 from core.procedures.forward_preview import arrival_of, removals_of
-from core.procedures.histories import history_of, schema_id_after
+from core.procedures.histories import histories_of, schema_id_after
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks
 from core.procedures.take_over import finish_take_over
@@ -33,7 +33,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     table = table_of(warehouse, call).on(MAIN_BRANCH)
     branch = existing_branch(table, call.text("branch"), "replaced by itself")
-    plan = plan_replacement(table.identifier.table_name, history_of(branch), history_of(table))
+    plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
     copy = _copy_of(plan, call)
     told = [
         *owner_blocks(table.ledger.events(), MAIN_BRANCH, call.actor),

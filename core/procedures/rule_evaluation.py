@@ -73,10 +73,11 @@ def find_rules(warehouse: Warehouse, table: Identifier) -> RuleSet | None:
         InvalidInput: The file, or SQL in it, cannot be read; the message names file and line.
     """
     path = rule_path(warehouse.file_io.root, table.table_name)
-    if not warehouse.file_io.exists(path):
+    found = warehouse.file_io.find(path)
+    if found is None:
         return None
     try:
-        return read_rules(warehouse.file_io.read(path).decode(), table)
+        return read_rules(found.decode(), table)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is no text: {error}.", path=path) from error
     except InvalidInput as error:

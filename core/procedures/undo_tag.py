@@ -62,5 +62,4 @@ def plan_tag_back(
 
 
 def _bytes_of(table: FileStoreTable, name: str) -> bytes | None:
-    files, path = table.reader.files, table.paths.tag(name)
-    return files.read(path) if files.exists(path) else None
+    return table.reader.files.find(table.paths.tag(name))

@@ -1,9 +1,9 @@
 """Looking at the data files that a verb makes readable, before it does."""
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.errors import ErrorKind, Refused
+from core.format.manifest_entry import rows_without
 from core.format.snapshot import Snapshot
 from core.procedures.row_engine import FILES_TO_VERIFY, Progress, RowEngine
 from core.table.data_file_paths import data_file_paths
@@ -62,10 +62,8 @@ def arriving_files(
         return FILES_TO_VERIFY.empty_table()
     files = incoming.live_files(wanted)
     if held is not None:
-        known = target.live_files(held)["identity"]
-        files = files.filter(
-            pc.invert(pc.is_in(files["identity"], value_set=known.combine_chunks()))
-        )
+        # One after the other: most manifests are those of both, and are fetched once.
+        files = rows_without(files, target.live_files(held))
     return pa.table(
         [
             data_file_paths(incoming, files),

@@ -83,6 +83,9 @@ class FileReader(Protocol):
             StorageError: The store did not answer.
         """
 
+    def find(self, path: str) -> bytes | None:
+        """The whole file, None if there is none; one question where `exists` would be another."""
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
 
@@ -176,6 +179,13 @@ class FileIO:
         """The whole file; raises NotFound or StorageError."""
         how = _WHOLE.get(self._scheme, {})
         return self._ask(path, lambda: bytes(self._filesystem.cat_file(checked_path(path), **how)))
+
+    def find(self, path: str) -> bytes | None:
+        """The whole file, None if there is none."""
+        try:
+            return self.read(path)
+        except NotFound:
+            return None
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""

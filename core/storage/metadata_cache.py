@@ -18,11 +18,10 @@ import uuid
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from core.errors import NotFound
+from core.storage import side_by_side
 from core.storage.file_io import FileReader, FileStatus
 
 _T = TypeVar("_T")
@@ -30,7 +29,6 @@ _R = TypeVar("_R")
 
 _log = logging.getLogger(__name__)
 _DEFAULT_MAX_BYTES: Final = 4 << 30
-_PARALLEL_FETCHES: Final = 16
 _MAX_DECODED: Final = 20_000
 _KEPT_AFTER_CLEANING: Final = 0.8
 # Another process may be about to open what it has just looked up.
@@ -147,9 +145,8 @@ class MetadataReader:
         """
         if self._cache is None or self.files.is_local:
             return self.files.status(path)
-        try:
-            data = self.files.read(path)
-        except NotFound:
+        data = self.files.find(path)
+        if data is None:
             return None
         status = FileStatus(
             path=path,
@@ -183,21 +180,11 @@ class MetadataReader:
 
     def each(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         """Call for each item, in parallel where the store is far away."""
-        if self.files.is_local or len(items) < 2:
-            return [call(item) for item in items]
-        with ThreadPoolExecutor(min(_PARALLEL_FETCHES, len(items))) as pool:
-            return list(pool.map(call, items))
+        return side_by_side.each(self.files, call, items)
 
     def both(self, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
-        """What two calls return that need not wait for each other, as for `each`.
-
-        Where the store is near the second one follows the first.
-        """
-        if self.files.is_local:
-            return one(), other()
-        with ThreadPoolExecutor(1) as pool:
-            started = pool.submit(other)
-            return one(), started.result()
+        """What two calls return, in parallel where the store is far away."""
+        return side_by_side.both(self.files, one, other)
 
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""

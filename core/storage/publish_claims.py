@@ -136,7 +136,8 @@ def check_register(file_io: FileIO, claims: ClaimRegister | None) -> None:
         NotAllowed: They are in another one, or in one and none was given.
     """
     marker = f"{file_io.root}/{CLAIMS_MARKER}"
-    known = file_io.read(marker).decode() if file_io.exists(marker) else None
+    found = file_io.find(marker)
+    known = None if found is None else found.decode()
     if known is None and claims is not None:
         file_io.replace(marker, claims.id.encode())
         known = file_io.read(marker).decode()

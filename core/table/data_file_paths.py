@@ -16,7 +16,8 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
     """
     if not files.num_rows:
         return pa.array([], pa.string())
-    schema, paths = table.schema(), table.data_paths()
+    schema = table.schema()
+    paths = table.data_paths(schema)
     types = schema.partition_type.types
     places, names, external = (
         [*zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)],

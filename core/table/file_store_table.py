@@ -173,9 +173,10 @@ class FileStoreTable:
             if not self.reader.files.exists(path):
                 raise missing_file(path)
 
-    def data_paths(self) -> TablePaths:
-        """The paths with the table's own folder for data files, which is an option."""
-        directory = self.schema().options.read(table_options.DATA_FILE_PATH_DIRECTORY)
+    def data_paths(self, schema: TableSchema | None = None) -> TablePaths:
+        """The paths with the table's own folder for data files, an option of the newest schema."""
+        options = (schema or self.schema()).options
+        directory = options.read(table_options.DATA_FILE_PATH_DIRECTORY)
         return TablePaths(
             table=self.paths.table, branch=self.branch, data_directory=directory or ""
         )

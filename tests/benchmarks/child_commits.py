@@ -1,7 +1,8 @@
 """A process that commits: `child_commits WHO WAREHOUSE OPTIONS N SEED DELAY`.
 
-OPTIONS are those of the warehouse's store, as JSON. It says `ready` once everything is prepared, waits for a line, commits N times, each after a
-random delay of up to DELAY milliseconds, and prints how long each took and how many failed.
+OPTIONS are those of the warehouse's store, as JSON. It says `ready` once everything is prepared,
+waits for a line, commits N times, each after a random delay of up to DELAY milliseconds, and prints
+how long each took and how many failed.
 """
 
 import json
@@ -43,7 +44,9 @@ def main() -> None:
     sys.stdout.write(json.dumps(said) + "\n")
 
 
-def _ours(warehouse: str, options: dict[str, str], count: int, seed: int) -> Callable[[int], object]:
+def _ours(
+    warehouse: str, options: dict[str, str], count: int, seed: int
+) -> Callable[[int], object]:
     from core.commit.commit_message import CommitMessage  # noqa: PLC0415  # a JVM has no use
     from core.commit.commit_store import CommitStore  # noqa: PLC0415
     from core.commit.file_store_commit import FileStoreCommit  # noqa: PLC0415

@@ -64,8 +64,6 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
         yield replace(result, targets=tuple(_targets(result)))
 
 
-
-
 def arguments(size: Size) -> tuple[str, ...]:
     """What the driver is told."""
     line = () if size.line_millis is None else (str(size.line_millis),)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.commit.commit_store import CommitStore
-from core.errors import StorageError
+from core.errors import NotFound, StorageError
 from core.storage.directory_mover import DirectoryMover, Moved
 from core.storage.file_io import FileIO, FileReader, FileStatus
 from core.storage.file_publisher import FilePublisher, Published
@@ -170,6 +170,12 @@ class FaultyReader:
     def read(self, path: str) -> bytes:
         data, lie = self._faulty.read("read", path, lambda: self._inner.read(path))
         return data[: len(data) // 2] if lie is What.SHORT else data
+
+    def find(self, path: str) -> bytes | None:
+        try:
+            return self.read(path)
+        except NotFound:
+            return None
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         data, lie = self._faulty.read(

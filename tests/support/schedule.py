@@ -138,6 +138,10 @@ class _PhasedReader:
         self._reads(path)
         return self._inner.read(path)
 
+    def find(self, path: str) -> bytes | None:
+        self._reads(path)
+        return self._inner.find(path)
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         self._reads(path)
         return self._inner.read_range(path, offset, length)

@@ -20,6 +20,9 @@ HOMES = {
     "pyarrow": ("core", "app"),
     "numpy": ("core",),
     "fsspec": ("core.storage",),
+    # The two below fsspec's package for S3.
+    "aiobotocore": ("core.storage.store_urls",),
+    "botocore": ("core.storage.store_urls",),
     "pyspark": ("core.spark",),
     "py4j": ("core.spark",),
     "datafusion": ("core.table",),

@@ -83,6 +83,10 @@ class CountingReader:
         self.read_paths.append(path)
         return self._inner.read(path)
 
+    def find(self, path: str) -> bytes | None:
+        self.read_paths.append(path)
+        return self._inner.find(path)
+
     def native_path(self, path: str) -> str:
         self.read_paths.append(path)
         return self._inner.native_path(path)
