@@ -301,10 +301,11 @@ def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Sna
 
 def remove_kept(store: CommitStore, path: str, kept: str) -> None:
     """Remove a file that another branch keeps byte for byte; one that is gone is no error."""
-    found = store.files.find(path)
+    files = store.files
+    found, copy = both(files, lambda: files.find(path), lambda: files.find(kept))
     if found is None:
         return
-    if store.files.find(kept) != found:
+    if copy != found:
         raise CommitConflict(
             f"{path} is not what {kept} keeps: somebody else changed it. It stays; plan again.",
             kind=ErrorKind.HEAD_MOVED,

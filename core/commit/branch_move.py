@@ -92,7 +92,8 @@ def move_branch(
         _check_source(store, source, target, move)
         is_broken = move.head is None and move.head_id is not None
         pairs = _pairs(store.files, source.paths, target.paths)
-        copy_files(store, pairs, only_whole=not is_broken)
+        # Nobody is shown the new name before all of it is there.
+        copy_files(store, pairs, only_whole=not is_broken, together=len(pairs))
         journal.mark(operation_id, _COPIED)
     if between is not None:
         between()
@@ -181,7 +182,8 @@ def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStore
 
 def _check_newest(source: FileStoreTable, allowed: int) -> None:
     """Stop where a writer went on under the old name, whatever number its snapshot got."""
-    newest = source.snapshots.latest_id() or 0
+    # By a handle of its own: what another one has seen may just have been removed.
+    newest = source.on(source.branch).snapshots.latest_id() or 0
     if newest > allowed:
         raise CommitConflict(
             f"Branch {source.branch!r} got snapshot {newest} in the meantime.",

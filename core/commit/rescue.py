@@ -46,7 +46,8 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
         *((kept.tag(each), rescue.tag(each)) for each in tags),
         *((kept.snapshot(each), rescue.snapshot(each)) for each in sorted(snapshot_ids)),
     ]
-    written = copy_files(store, pairs)
+    # Nobody is shown the rescue branch before all of it is there.
+    written = copy_files(store, pairs, together=len(pairs))
     if snapshot_ids:
         write_hints(store, rescue, max(snapshot_ids), min(snapshot_ids))
     return written
