@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import fsspec
 
+from tests.support.bad_line import bad_line
 from tests.support.requirements import need_s3_server
-from tests.support.slow_link import slow_link
 from tests.support.store_servers import running_s3_server
 
 _BUCKET: Final = "contest"
@@ -55,11 +54,9 @@ def copy_of(origin: Path, line_millis: int | None) -> Iterator[Place]:
         url = f"{server.make_bucket(_BUCKET)}/warehouse"
         store = fsspec.filesystem("s3", **server.options)
         store.put(f"{origin}/", f"{url}/", recursive=True)
-        end = urlsplit(server.options[_ENDPOINT])
-        assert end.hostname is not None
-        assert end.port is not None
-        port = open_now.enter_context(slow_link(end.hostname, end.port, line_millis / 1_000))
-        far = {**server.options, _ENDPOINT: f"http://127.0.0.1:{port}"}
+        target = server.options[_ENDPOINT].removeprefix("http://")
+        line = open_now.enter_context(bad_line(target, line_millis / 1_000))
+        far = {**server.options, _ENDPOINT: f"http://{line.address}"}
         yield Place(url=url, options=far, near_options=server.options)
 
 

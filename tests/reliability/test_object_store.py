@@ -10,10 +10,11 @@ from core.errors import StorageError
 from core.procedures.recover import FRESH_MILLIS
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import Published, publisher_for
+from tests.support.bad_line import bad_line
 from tests.support.branch_bench import NOW
+from tests.support.commit_tables import data_files, message
 from tests.support.far_bench import FarBench, answers, history
 from tests.support.faulty_store import At, FaultyStore, Killed, When
-from tests.support.lossy_proxy import lossy_proxy
 from tests.support.requirements import need_s3_server
 from tests.support.store_servers import S3Server, StoreServer, running_s3_server
 
@@ -73,16 +74,36 @@ def test_a_commit_whose_answer_was_lost_is_in_the_history_once(
     # C14, on the wire: the client sends the request again and meets its own first success.
     FarBench(store).append("a")
     target = server.options["endpoint_url"].removeprefix("http://")
-    with lossy_proxy(target) as proxy:
-        options = server.options | {"endpoint_url": f"http://{proxy.address}"}
+    with bad_line(target) as line:
+        options = server.options | {"endpoint_url": f"http://{line.address}"}
         bench = FarBench(FileIO.for_url(store.url(store.root), options))
-        proxy.lose_the_answer_to(f"PUT /{bench.path}/snapshot/snapshot-2 ")
+        line.lose_the_answer_to(f"PUT /{bench.path}/snapshot/snapshot-2 ")
         snapshot = bench.append("b")
-        assert len(proxy.lost) == 1
+        assert len(line.lost) == 1
     far = FarBench(store)
     assert far.table().head() == snapshot
     assert [each.id for each in far.table().snapshots.all()] == [1, 2]
     assert far.live_names() == {"data-a.parquet", "data-b.parquet"}
+
+
+def test_a_commit_asks_little_and_what_it_sends_does_not_ask_whether_it_may_come(
+    server: S3Server, store: FileIO
+) -> None:
+    FarBench(store).append("a")
+    target = server.options["endpoint_url"].removeprefix("http://")
+    with bad_line(target) as line:
+        options = server.options | {"endpoint_url": f"http://{line.address}"}
+        bench = FarBench(FileIO.for_url(store.url(store.root), options))
+        committer = bench.committer()
+        for number in range(3):
+            line.heads.clear()
+            files = data_files([f"b{number}"], total_buckets=-1)
+            new = message(total_buckets=-1, new_files=files)
+            committer.commit([new], user="alice", identifier=number)
+    # Three files and the snapshot, a hint, the schema twice, the head, what follows it, and the
+    # snapshot again.
+    assert sorted(each.split(" ")[0] for each in line.heads) == ["GET"] * 5 + ["PUT"] * 5
+    assert not any("expect:" in each.lower() for each in line.heads)
 
 
 def test_a_server_that_went_away_leaves_a_publish_unknown_and_a_read_failed(

@@ -39,6 +39,12 @@ def test_a_missing_file_is_not_found_by_its_path(store: FileIO) -> None:
     assert not store.exists(path)
 
 
+def test_a_file_is_found_whole_or_not_at_all(store: FileIO) -> None:
+    store.create(f"{store.root}/x", b"1")
+    assert store.find(f"{store.root}/x") == b"1"
+    assert store.find(f"{store.root}/y") is None
+
+
 def test_a_listing_has_the_direct_children_by_name(store: FileIO) -> None:
     for name in ("b", "a", "sub/c", ".a.123.tmp"):
         store.create(f"{store.root}/d/{name}", b"xy")

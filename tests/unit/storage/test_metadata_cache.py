@@ -32,6 +32,27 @@ def test_bytes_are_fetched_once_also_for_another_process(tmp_path: Path) -> None
     assert fetch.calls == 1
 
 
+def test_a_look_at_a_file_far_away_brings_its_bytes_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileIO.for_url(f"memory://{tmp_path}")
+    path = f"{store.root}/snapshot-1"
+    reader, asked = MetadataReader(store), []
+    for name in ("read", "status"):
+        ask = getattr(FileIO, name)
+        monkeypatch.setattr(
+            FileIO, name, lambda *given, ask=ask, name=name: asked.append(name) or ask(*given)
+        )
+    assert reader.look(path) is None
+    for content in (b"old", b"new", b"new"):
+        store.replace(path, content)
+        status = reader.look(path)
+        assert status is not None
+        assert (status.name, status.size, status.is_directory) == ("snapshot-1", 3, False)
+        assert reader.decode(status, bytes.decode) == content.decode()
+    assert asked == ["read"] * 4
+
+
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     def fail() -> bytes:
         raise NotFound("gone")

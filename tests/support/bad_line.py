@@ -1,25 +1,33 @@
-"""A door before an HTTP server that loses the answer to one request, which was carried out."""
+"""A line to an HTTP server of this machine: slow as one to a server far away, or losing answers."""
 
+import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 _CHUNK: Final = 1 << 16
+_METHODS: Final = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) ")
 
 
 @dataclass(kw_only=True)
-class LossyProxy:
+class BadLine:
     """Passes everything on, but for the answer to the next request that begins as told.
 
     Attributes:
         address: Where it listens, as `host:port`.
+        delay_seconds: How long an answer takes beyond the server's time. What a client sends
+            without waiting for an answer comes along, so a large file is no slower.
+        heads: The lines before the bodies of all requests.
         lost: The first lines of the requests whose answers were lost.
     """
 
     address: str
+    delay_seconds: float
+    heads: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     _due: bytes | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -30,8 +38,11 @@ class LossyProxy:
             self._due = request.encode()
 
     def is_due(self, data: bytes) -> bool:
-        """Whether these bytes of a client begin the request; true once."""
-        line = data.split(b"\r\n", 1)[0]
+        """Whether these bytes of a client begin the request whose answer is lost; true once."""
+        head = data.split(b"\r\n\r\n", 1)[0]
+        if _METHODS.match(head):
+            self.heads.append(head.decode())
+        line = head.split(b"\r\n", 1)[0]
         with self._lock:
             if self._due is None or self._due not in line:
                 return False
@@ -41,15 +52,16 @@ class LossyProxy:
 
 
 @contextmanager
-def lossy_proxy(target: str) -> Iterator[LossyProxy]:
+def bad_line(target: str, delay_seconds: float = 0) -> Iterator[BadLine]:
     """Listen on a free port of this machine and pass on to `host:port`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        proxy = LossyProxy(address=f"127.0.0.1:{listener.getsockname()[1]}")
-        threading.Thread(target=_accept, args=(listener, target, proxy), daemon=True).start()
-        yield proxy
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        line = BadLine(address=address, delay_seconds=delay_seconds)
+        threading.Thread(target=_accept, args=(listener, target, line), daemon=True).start()
+        yield line
 
 
-def _accept(listener: socket.socket, target: str, proxy: LossyProxy) -> None:
+def _accept(listener: socket.socket, target: str, line: BadLine) -> None:
     host, port = target.split(":")
     while True:
         try:
@@ -57,23 +69,33 @@ def _accept(listener: socket.socket, target: str, proxy: LossyProxy) -> None:
         except OSError:
             return
         server = socket.create_connection((host, int(port)))
-        drops = threading.Event()
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        drops, answered = threading.Event(), threading.Event()
+        answered.set()
         for source, sink, is_answer in ((client, server, False), (server, client, True)):
-            arguments = (source, sink, proxy, drops, is_answer)
+            arguments = (source, sink, line, drops, answered, is_answer)
             threading.Thread(target=_pass_on, args=arguments, daemon=True).start()
 
 
 def _pass_on(
     source: socket.socket,
     sink: socket.socket,
-    proxy: LossyProxy,
+    line: BadLine,
     drops: threading.Event,
+    answered: threading.Event,
     is_answer: bool,
 ) -> None:
     with suppress(OSError):
         while data := source.recv(_CHUNK):
-            if not is_answer and proxy.is_due(data):
-                drops.set()
+            if is_answer:
+                answered.set()
+            else:
+                if line.is_due(data):
+                    drops.set()
+                if answered.is_set():
+                    answered.clear()
+                    time.sleep(line.delay_seconds)
             if is_answer and drops.is_set():
                 break
             sink.sendall(data)
