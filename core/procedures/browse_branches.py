@@ -52,9 +52,12 @@ class BranchReader:
     def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
         self._warehouse = warehouse
         self._table = table
-        self.events = table.ledger.events()
-        hidden = unfinished_branches(warehouse, table)
-        self._states = [state for state in table.branches.states() if state.name not in hidden]
+        both = table.reader.both
+        (self.events, hidden), states = both(
+            lambda: both(table.ledger.events, lambda: unfinished_branches(warehouse, table)),
+            table.branches.states,
+        )
+        self._states = [state for state in states if state.name not in hidden]
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
 
@@ -133,8 +136,9 @@ class BranchReader:
         try:
             fork = self._fork(state.name)
             item = replace(item, fork=fork)
-            if head is not None:
-                self._table.check_lists(head)
+            missing = self._missing_lists[state.name]
+            if missing is not None:
+                raise missing
             findings = self._findings(state.ref, fork)
             distance = self._distance(state.name, versus)
         except PaimonError as error:
@@ -220,7 +224,23 @@ class BranchReader:
 
     @functools.cached_property
     def _traces(self) -> dict[str, BranchTrace]:
-        return {state.name: self._trace(state) for state in self._states}
+        traces = self._table.reader.each(self._trace, self._states)
+        return {trace.branch: trace for trace in traces}
+
+    @functools.cached_property
+    def _missing_lists(self) -> dict[str, PaimonError | None]:
+        """What each head lacks of what it names, by branch."""
+
+        def missing(state: BranchState) -> PaimonError | None:
+            try:
+                if state.ref is not None and state.ref.head is not None:
+                    self._table.check_lists(state.ref.head)
+            except PaimonError as error:
+                return error
+            return None
+
+        found = self._table.reader.each(missing, self._states)
+        return {state.name: error for state, error in zip(self._states, found, strict=True)}
 
     @functools.cached_property
     def _forks(self) -> dict[str, ForkCandidate]:
@@ -244,10 +264,13 @@ class BranchReader:
         return build_lineage(list(self._traces.values()), self.events, self._forks)
 
     def _trace(self, state: BranchState) -> BranchTrace:
+        snapshots, tags = self._table.reader.both(
+            lambda: self.history(state.name), lambda: self.tags(state.name)
+        )
         return BranchTrace(
             branch=state.name,
-            snapshots=self.history(state.name),
-            tags=self.tags(state.name),
+            snapshots=snapshots,
+            tags=tags,
             created_millis=state.created_millis,
         )
 

@@ -17,6 +17,7 @@ from core.procedures.browse_values import Health, TableItem, TableKind, TableSum
 from core.procedures.operation import find_receipt
 from core.procedures.recover import tables_of
 from core.procedures.warehouse import Warehouse
+from core.storage.side_by_side import each
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
 from core.table.system_tables import read_system_table as system_table
@@ -30,10 +31,8 @@ def list_databases(warehouse: Warehouse) -> tuple[str, ...]:
 def list_tables(warehouse: Warehouse, database: str | None = None) -> tuple[TableItem, ...]:
     """Return the tables of one database or of all by name, broken ones with their error."""
     databases = (database,) if database is not None else warehouse.catalog.databases()
-    return tuple(
-        _table_item(warehouse, entry)
-        for name in databases
-        for entry in warehouse.catalog.tables(name)
+    return _table_items(
+        warehouse, [entry for name in databases for entry in warehouse.catalog.tables(name)]
     )
 
 
@@ -51,10 +50,13 @@ def read_table_items(warehouse: Warehouse, tables: Sequence[Identifier]) -> tupl
     wanted: dict[str, set[str]] = {}
     for table in tables:
         wanted.setdefault(table.database, set()).add(table.table)
-    return tuple(
-        _table_item(warehouse, entry)
-        for database, names in wanted.items()
-        for entry in warehouse.catalog.tables(database, names)
+    return _table_items(
+        warehouse,
+        [
+            entry
+            for database, names in wanted.items()
+            for entry in warehouse.catalog.tables(database, names)
+        ],
     )
 
 
@@ -66,25 +68,33 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         FormatError: Its head or schema cannot be decoded.
     """
     found = warehouse.table(table)
-    schema, snapshot_ids = found.schema(), found.snapshots.ids()
-    hidden = unfinished_branches(warehouse, found)
+    both = found.reader.both
+    ((head, schema), snapshot_ids), ((hidden, events), (names, (tags, consumers))) = both(
+        lambda: both(found.head_and_schema, found.snapshots.ids),
+        lambda: both(
+            lambda: both(lambda: unfinished_branches(warehouse, found), found.ledger.events),
+            lambda: both(
+                found.branches.names, lambda: both(found.tags.names, found.consumers.states)
+            ),
+        ),
+    )
     return TableSummary(
         identifier=found.identifier,
         path=found.paths.table,
         kind=_kind(schema),
         schema=schema,
-        head=found.head(),
+        head=head,
         first_snapshot_id=snapshot_ids[0] if snapshot_ids else None,
         snapshot_count=len(snapshot_ids),
-        branches=tuple(name for name in found.branches.names() if name not in hidden),
-        tags=found.tags.names(),
+        branches=tuple(name for name in names if name not in hidden),
+        tags=tags,
         consumers=tuple(
             (state.value.id, state.value.next_snapshot_id)
-            for state in found.consumers.states()
+            for state in consumers
             if state.value is not None
         ),
         branch_options=branch_options(schema),
-        events=found.ledger.events(),
+        events=events,
     )
 
 
@@ -134,6 +144,10 @@ def branch_options(schema: TableSchema) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, value in named if value is not None)
 
 
+def _table_items(warehouse: Warehouse, entries: Sequence[TableEntry]) -> tuple[TableItem, ...]:
+    return tuple(each(warehouse.file_io, lambda entry: _table_item(warehouse, entry), entries))
+
+
 def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
     broken = TableItem(
         identifier=entry.identifier,
@@ -147,16 +161,24 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         return broken
     try:
         table = warehouse.table(entry.identifier)
-        schema, head = table.schema(), table.head()
-        # Main is the table itself: its head is checked below, once.
-        hidden = unfinished_branches(warehouse, table) | {MAIN_BRANCH}
-        branches = [state for state in table.branches.states() if state.name not in hidden]
-        events = table.ledger.events()
+        both = table.reader.both
+        (head, schema), ((hidden, events), states) = both(
+            table.head_and_schema,
+            lambda: both(
+                lambda: both(lambda: unfinished_branches(warehouse, table), table.ledger.events),
+                table.branches.states,
+            ),
+        )
         if head is not None:
             table.check_lists(head)
     except PaimonError as error:
         return replace(broken, error=error)
-    failed = tuple(state.name for state in branches if not _is_readable(table, state))
+    # Main is the table itself, whose head was checked.
+    branches = [state for state in states if state.name not in hidden | {MAIN_BRANCH}]
+    are_readable = table.reader.each(lambda state: _is_readable(table, state), branches)
+    failed = tuple(
+        state.name for state, is_it in zip(branches, are_readable, strict=True) if not is_it
+    )
     return TableItem(
         identifier=entry.identifier,
         path=entry.path,

@@ -72,12 +72,19 @@ class BranchManager:
 
     def states(self) -> tuple[BranchState, ...]:
         """Main, where the table has one, then the branches by name; broken ones with an error."""
-        events = LineageLedger(self._reader, self._paths).events()
-        folders = list(self._listing().items())
-        if self.exists(MAIN_BRANCH):
-            main = self._reader.files.status(self._paths.table)
-            folders = [(MAIN_BRANCH, main), *folders] if main else folders
+        both = self._reader.both
+        events, (main, listed) = both(
+            LineageLedger(self._reader, self._paths).events,
+            lambda: both(self._main_folder, self._listing),
+        )
+        folders = list(listed.items())
+        if main is not None:
+            folders = [(MAIN_BRANCH, main), *folders]
         return tuple(self._reader.each(lambda item: self._state(*item, events), folders))
+
+    def _main_folder(self) -> FileStatus | None:
+        is_there = self.exists(MAIN_BRANCH)
+        return self._reader.files.status(self._paths.table) if is_there else None
 
     def _state(
         self, name: str, folder: FileStatus, events: tuple[LineageEvent, ...]
@@ -97,11 +104,14 @@ class BranchManager:
 
     def _ref(self, name: str, events: tuple[LineageEvent, ...]) -> BranchRef:
         paths = self._paths.on(name)
+        schema, head = self._reader.both(
+            SchemaManager(self._reader, paths).latest, SnapshotManager(self._reader, paths).latest
+        )
         return BranchRef(
             table=self._table,
             branch=name,
-            schema=SchemaManager(self._reader, paths).latest(),
-            head=SnapshotManager(self._reader, paths).latest(),
+            schema=schema,
+            head=head,
             base_tag=_base_tag(name, events),
         )
 

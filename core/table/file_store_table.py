@@ -169,8 +169,10 @@ class FileStoreTable:
             FormatError: One is missing, so nothing of the snapshot can be read.
         """
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.index_manifest)
-        for path in (self.paths.manifest(name) for name in names if name is not None):
-            if not self.reader.files.exists(path):
+        paths = [self.paths.manifest(name) for name in names if name is not None]
+        are_there = self.reader.each(self.reader.files.exists, paths)
+        for path, is_there in zip(paths, are_there, strict=True):
+            if not is_there:
                 raise missing_file(path)
 
     def data_paths(self, schema: TableSchema | None = None) -> TablePaths:
