@@ -120,12 +120,16 @@ def finish_merge(operation: Operation) -> Receipt:
     try:
         landed = _land(operation, (ours, theirs), moves, moved, copies, schemas)
     except CommitConflict:
-        written = written_paths(target, messages_from(raw, "rowMessages"))
-        made = [*(path for _, path in copies), *written]
-        remove_copies(operation.warehouse.store, made)
-        _remove_lost_manifests(operation, target, None)
-        withdraw_schemas(target, operation.warehouse.store, schemas)
-        raise
+        # Whoever else finishes this operation may have been quicker; then all of it is needed.
+        standing = _find_landed(operation, target, ours)
+        if standing is None:
+            written = written_paths(target, messages_from(raw, "rowMessages"))
+            made = [*(path for _, path in copies), *written]
+            remove_copies(operation.warehouse.store, made)
+            _remove_lost_manifests(operation, target, None)
+            withdraw_schemas(target, operation.warehouse.store, schemas)
+            raise
+        landed = standing
     _remove_lost_manifests(operation, target, landed)
     before = target.snapshots.find(landed.id - 1)
     receipt = receipt_of(
@@ -177,8 +181,7 @@ def _land(
     raw = JsonObject(intent.plan, "journal of a merge")
     spec = MergeSpec.from_journal(intent.procedure, raw)
     target = operation.table.on(spec.target)
-    commit_id = operation.commit_identifier
-    if not _has_landed(target, ours.id, intent.actor, commit_id):
+    if _find_landed(operation, target, ours) is None:
         check_head(target, ours.identity)
         copy_data_files(store, copies)
         publish_files(
@@ -188,7 +191,7 @@ def _land(
     landed = committer.commit(
         joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         user=intent.actor,
-        identifier=commit_id,
+        identifier=operation.commit_identifier,
         properties=_properties(spec, intent.operation_id, theirs, raw, moves),
         expected_head=ours.identity,
         seen_id=ours.id,
@@ -232,10 +235,19 @@ def _id_map(raw: JsonObject) -> dict[int, int]:
     return {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
 
 
-def _has_landed(target: FileStoreTable, seen_id: int, user: str, identifier: int) -> bool:
-    return any(
-        each.commit_user == user and each.commit_identifier == identifier
-        for each in snapshots_since(target, seen_id, target.head())
+def _find_landed(operation: Operation, target: FileStoreTable, ours: Snapshot) -> Snapshot | None:
+    """The snapshot of an operation, which can only be the one behind what it was decided on.
+
+    It is asked for by its id: a listing may leave out what is there.
+
+    Raises:
+        NotFound: That one has expired, so it cannot be told whose it was.
+    """
+    found = target.snapshots.find(ours.id + 1)
+    behind = snapshots_since(target, ours.id, target.head()) if found is None else (found,)
+    own = (operation.intent.actor, operation.commit_identifier)
+    return next(
+        (each for each in behind if (each.commit_user, each.commit_identifier) == own), None
     )
 
 

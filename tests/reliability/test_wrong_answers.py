@@ -1,22 +1,33 @@
 """Answers that a store loses or gets wrong, at every change; other writers; forks that are gone."""
 
+import contextlib
 import random
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pytest
 
 from core.commit.journal import Ending, Journal
 from core.errors import CommitConflict, PaimonError, Refused, StorageError
 from tests.reliability import states
-from tests.reliability.operations import COMMITS, OPERATIONS, Operation, call, recover
+from tests.reliability.operations import (
+    COMMITS,
+    MERGES,
+    OPERATIONS,
+    PICKS,
+    ROW_MERGES,
+    Operation,
+    call,
+    recover,
+)
 from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
 from tests.support.branch_bench import store_of, tree
 from tests.support.faulty_store import At, Fault, FaultyStore, Killed, What, When
 
 Examples: TypeAlias = Callable[[int], int]
+T = TypeVar("T")
 
 
 @pytest.mark.parametrize("what", [What.SAY_UNKNOWN, What.SAY_LOST, What.FAIL])
@@ -86,6 +97,43 @@ def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
     with pytest.raises(StorageError):
         operation.run(root, faulty.store)
     assert states.unreferenced(root / TABLE) == before
+
+
+class _ShortLists(FaultyStore):
+    """Leaves the last name out of one listing of the snapshots of a branch."""
+
+    at = 0
+    lists = 0
+
+    def read(self, what: str, path: str, call: Callable[[], T]) -> tuple[T, What | None]:
+        if what == "list" and path.endswith("/snapshot"):
+            self.lists += 1
+            if self.lists == self.at:
+                return call(), What.PARTIAL
+        return super().read(what, path, call)
+
+
+@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+def test_what_landed_stays_whole_where_a_listing_leaves_it_out_afterwards(
+    built: Callable[[World], Path], operation: Operation
+) -> None:
+    origin = built(operation.world)
+    landing = _landing(operation, origin)
+    landed = copy_world(origin, origin.parent / "landed")
+    killed = FaultyStore(inner=store_of(landed), fault=At(call=landing, when=When.AFTER))
+    with pytest.raises(Killed):
+        operation.run(landed, killed.store)
+    counter = _ShortLists(inner=store_of(copy_world(landed, origin.parent / "resumed")))
+    operation.run(origin.parent / "resumed", counter.store)
+    assert counter.lists
+    for number in range(1, counter.lists + 1):
+        root = copy_world(landed, origin.parent / "resumed")
+        short = _ShortLists(inner=store_of(root))
+        short.at = number
+        with contextlib.suppress(PaimonError):
+            operation.run(root, short.store)
+        assert states.problems(root / TABLE) == [], number
+        assert states.meaning(root / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
 
 
 def _landing(operation: Operation, origin: Path) -> int:
