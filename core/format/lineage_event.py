@@ -3,7 +3,7 @@
 Paimon records neither parents nor fork points; the ledger does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -122,6 +122,43 @@ class LineageEvent:
 
 
 _BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+_GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
+
+
+def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
+    """The event by which a branch came to be, None where other software made it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in _BIRTHS:
+            found = event
+    return found
+
+
+def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
+    """The name of a branch's base tag, as the ledger has it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in _GIVES_BASE:
+            found = event.base_tag
+    return found
+
+
+def forks_of_base_tags(
+    events: Iterable[LineageEvent],
+) -> Mapping[str, tuple[SnapshotIdentity | None, ...]]:
+    """What each base tag was made for, by its name, those of branches that are gone included.
+
+    Args:
+        events: In the order they happened.
+    """
+    forks: dict[str, SnapshotIdentity | None] = {}
+    found: dict[str, list[SnapshotIdentity | None]] = {}
+    for event in events:
+        if event.kind in _BIRTHS:
+            forks[event.branch] = event.after
+        if event.kind in _GIVES_BASE and event.base_tag is not None:
+            found.setdefault(event.base_tag, []).append(forks.get(event.branch))
+    return {name: tuple(each) for name, each in found.items()}
 
 
 def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, ...]:

@@ -1,14 +1,16 @@
 """Making branches: all or nothing, with a permanent tag at the fork."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count
 
 from core.commit.branch_commit import BranchCreation, make_branch, unmake_branch
 from core.commit.journal import CLAIMS, Ending
 from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, StorageError
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from core.format.receipt import Counts, HeadMove, Receipt
-from core.format.snapshot import Snapshot
+from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, changes, keeps, plan_digest
 from core.procedures.operation import Operation
@@ -208,9 +210,9 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
     check_branch_name(branch)
     if table.branches.exists(branch):
         raise _taken(table, branch)
-    fork = resolve_fork(table, call)
+    fork, events = table.reader.both(lambda: resolve_fork(table, call), table.ledger.events)
     source, snapshot = table.on(fork.source), fork.snapshot
-    base_tag = None if snapshot is None else free_base_tag(source, branch, snapshot)
+    base_tag = None if snapshot is None else free_base_tag(source, branch, snapshot, events)
     return BranchCreation(
         branch=branch,
         source=fork.source,
@@ -222,26 +224,43 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
 
 
 def free_base_tag(
-    holder: FileStoreTable, branch: str, snapshot: Snapshot, *, wanted: str | None = None
+    holder: FileStoreTable,
+    branch: str,
+    snapshot: Snapshot,
+    events: Iterable[LineageEvent],
+    *,
+    wanted: str | None = None,
 ) -> str:
     """Return a free name for the base tag of a branch, or one that names this very snapshot.
+
+    A base tag stays when its branch goes, so that undo works. No other snapshot gets its name on
+    any branch: the two would stand in the way of a fast-forward, which brings tags along.
 
     Args:
         holder: The table on the branch that is to hold the tag.
         branch: The branch that stands on it.
         snapshot: What it names.
+        events: The ledger.
         wanted: The name to begin with; one made of the branch's where left out.
     """
-    first = wanted or f"{BASE_TAG_PREFIX}{branch}"
-    name, number = first, 1
-    while (found := holder.tags.find(name)) is not None:
+    first, forks = wanted or f"{BASE_TAG_PREFIX}{branch}", forks_of_base_tags(events)
+
+    def is_free(name: str) -> bool:
+        if any(_is_other(fork, snapshot) for fork in forks.get(name, ())):
+            return False
+        found = holder.tags.find(name)
         # A tag that expires by itself would take the fork with it.
-        lasts = found.time_retained_seconds is None
-        if lasts and found.snapshot.identity.same_as(snapshot.identity):
-            return name
-        number += 1
-        name = f"{first}-{number}"
-    return name
+        return found is None or (
+            found.time_retained_seconds is None
+            and found.snapshot.identity.same_as(snapshot.identity)
+        )
+
+    names = chain((first,), (f"{first}-{number}" for number in count(2)))
+    return next(filter(is_free, names))
+
+
+def _is_other(fork: SnapshotIdentity | None, snapshot: Snapshot) -> bool:
+    return fork is not None and not fork.same_as(snapshot.identity)
 
 
 def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:

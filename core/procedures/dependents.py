@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from core.commit.rescue import RESCUE_PREFIX
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from core.format.options import BRANCH_OPTIONS
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.tag import Tag
 from core.table.file_store_table import FileStoreTable
-
-_BIRTHS = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
-_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +62,6 @@ def _options_of(table: FileStoreTable) -> Mapping[str, str]:
     except PaimonError:
         return {}
     return {} if schema is None else schema.options
-
-
-def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
-    """The event by which a branch came to be, None where other software made it."""
-    found = None
-    for event in events:
-        if event.branch == branch and event.kind in _BIRTHS:
-            found = event
-    return found
-
-
-def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
-    """The name of a branch's base tag, as the ledger has it."""
-    found = None
-    for event in events:
-        if event.branch == branch and event.kind in _GIVES_BASE:
-            found = event.base_tag
-    return found
 
 
 def standing_on(

@@ -7,7 +7,7 @@ from core.commit.rescue import RESCUE_PREFIX, rescue_name
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import (
@@ -20,8 +20,6 @@ from core.procedures.consequence import (
     plan_digest,
 )
 from core.procedures.dependents import (
-    base_tag_of,
-    born,
     children_of,
     commits_only_on,
     options_naming,

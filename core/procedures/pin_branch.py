@@ -4,13 +4,13 @@ from core.commit.pins import fork_bytes
 from core.commit.tag_commit import put_tag
 from core.errors import ErrorKind, Refused
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageKind
+from core.format.lineage_event import LineageKind, base_tag_of, born
 from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
 from core.procedures.branches import free_base_tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
-from core.procedures.dependents import base_tag_of, born, fork_of
+from core.procedures.dependents import fork_of
 from core.procedures.drop_branch import existing_branch
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
@@ -44,7 +44,7 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     content = fork_bytes(table, branch.branch, fork, (branch.branch, parent, MAIN_BRANCH))
     snapshot = Snapshot.from_json(content)
     recorded = base_tag_of(events, branch.branch)
-    tag = free_base_tag(table, branch.branch, snapshot, wanted=recorded)
+    tag = free_base_tag(table, branch.branch, snapshot, events, wanted=recorded)
     told: list[Consequence] = []
     if table.tags.find(tag) is not None:
         text = f"Tag {tag!r} on main keeps snapshot {snapshot.id} already, and for good."

@@ -8,7 +8,7 @@ from core.commit.schema_commit import SchemaChange, change_schema
 from core.errors import AlreadyExists, CommitConflict, ErrorKind
 from core.format.identifier import check_branch_name
 from core.format.json_text import without_nulls
-from core.format.lineage_event import LineageKind
+from core.format.lineage_event import LineageKind, base_tag_of
 from core.format.receipt import HeadMove, Receipt
 from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
@@ -20,7 +20,7 @@ from core.procedures.consequence import (
     keeps,
     plan_digest,
 )
-from core.procedures.dependents import OptionUse, base_tag_of, options_naming
+from core.procedures.dependents import OptionUse, options_naming
 from core.procedures.drop_branch import existing_branch, move_of_branch, open_operations
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.errors import FormatError, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageEvent, base_tag_of
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import BRANCH_PREFIX, TablePaths
@@ -16,7 +16,6 @@ from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 
 _OWN_FOLDERS = frozenset({"schema", "snapshot", "tag", "changelog", "consumer"})
-_GIVES_BASE = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +71,11 @@ class BranchManager:
 
     def states(self) -> tuple[BranchState, ...]:
         """Main, where the table has one, then the branches by name; broken ones with an error."""
-        both = self._reader.both
-        events, (main, listed) = both(
-            LineageLedger(self._reader, self._paths).events,
-            lambda: both(self._main_folder, self._listing),
-        )
-        folders = list(listed.items())
+        with self._reader.asking() as ask:
+            told = ask(LineageLedger(self._reader, self._paths).events)
+            found, listed = ask(self._main_folder), ask(self._listing)
+        events, main = told.result(), found.result()
+        folders = list(listed.result().items())
         if main is not None:
             folders = [(MAIN_BRANCH, main), *folders]
         return tuple(self._reader.each(lambda item: self._state(*item, events), folders))
@@ -112,7 +110,7 @@ class BranchManager:
             branch=name,
             schema=schema,
             head=head,
-            base_tag=_base_tag(name, events),
+            base_tag=base_tag_of(events, name),
         )
 
     def _explain(self, folder: FileStatus, error: PaimonError) -> PaimonError:
@@ -141,10 +139,3 @@ class BranchManager:
             for status in self._reader.files.list(self._paths.branch_dir)
             if status.is_directory and status.name.startswith(BRANCH_PREFIX)
         }
-
-
-def _base_tag(name: str, events: tuple[LineageEvent, ...]) -> str | None:
-    tags = [
-        event.base_tag for event in events if event.branch == name and event.kind in _GIVES_BASE
-    ]
-    return tags[-1] if tags else None

@@ -198,3 +198,15 @@ def test_a_read_only_warehouse_is_not_written(bench: BranchBench) -> None:
     with pytest.raises(NotAllowed, match="for reading only"):
         closed.check_writable()
     assert preview_fast_forward(closed, bench.identifier, "dev").can_run
+
+
+def test_a_base_tag_of_a_branch_that_is_gone_is_not_in_the_way(bench: BranchBench) -> None:
+    bench.branch("again")
+    bench.call("drop_branch", operation="drop", branch="again")
+    bench.call("fast_forward", branch="dev")
+    bench.call("create_branch", operation="anew", branch="again", from_branch="dev")
+    bench.append("e", branch="again")
+    bench.call("fast_forward", operation="further", branch="again")
+    tags = bench.table().tags
+    assert tags.get("branch-base-again").snapshot.id == 2
+    assert tags.get("branch-base-again-2").snapshot.id == 4
