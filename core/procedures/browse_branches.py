@@ -52,12 +52,12 @@ class BranchReader:
     def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
         self._warehouse = warehouse
         self._table = table
-        both = table.reader.both
-        (self.events, hidden), states = both(
-            lambda: both(table.ledger.events, lambda: unfinished_branches(warehouse, table)),
-            table.branches.states,
-        )
-        self._states = [state for state in states if state.name not in hidden]
+        with table.reader.asking() as ask:
+            events = ask(table.ledger.events)
+            unfinished = ask(lambda: unfinished_branches(warehouse, table))
+            states = ask(table.branches.states)
+        self.events, hidden = events.result(), unfinished.result()
+        self._states = [state for state in states.result() if state.name not in hidden]
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
 

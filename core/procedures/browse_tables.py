@@ -68,16 +68,12 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         FormatError: Its head or schema cannot be decoded.
     """
     found = warehouse.table(table)
-    both = found.reader.both
-    ((head, schema), snapshot_ids), ((hidden, events), (names, (tags, consumers))) = both(
-        lambda: both(found.head_and_schema, found.snapshots.ids),
-        lambda: both(
-            lambda: both(lambda: unfinished_branches(warehouse, found), found.ledger.events),
-            lambda: both(
-                found.branches.names, lambda: both(found.tags.names, found.consumers.states)
-            ),
-        ),
-    )
+    with found.reader.asking() as ask:
+        seen, ids = ask(found.head_and_schema), ask(found.snapshots.ids)
+        unfinished = ask(lambda: unfinished_branches(warehouse, found))
+        names, tags = ask(found.branches.names), ask(found.tags.names)
+        consumers, events = ask(found.consumers.states), ask(found.ledger.events)
+    (head, schema), snapshot_ids, hidden = seen.result(), ids.result(), unfinished.result()
     return TableSummary(
         identifier=found.identifier,
         path=found.paths.table,
@@ -86,15 +82,15 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         head=head,
         first_snapshot_id=snapshot_ids[0] if snapshot_ids else None,
         snapshot_count=len(snapshot_ids),
-        branches=tuple(name for name in names if name not in hidden),
-        tags=tags,
+        branches=tuple(name for name in names.result() if name not in hidden),
+        tags=tags.result(),
         consumers=tuple(
             (state.value.id, state.value.next_snapshot_id)
-            for state in consumers
+            for state in consumers.result()
             if state.value is not None
         ),
         branch_options=branch_options(schema),
-        events=events,
+        events=events.result(),
     )
 
 
@@ -161,14 +157,12 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         return broken
     try:
         table = warehouse.table(entry.identifier)
-        both = table.reader.both
-        (head, schema), ((hidden, events), states) = both(
-            table.head_and_schema,
-            lambda: both(
-                lambda: both(lambda: unfinished_branches(warehouse, table), table.ledger.events),
-                table.branches.states,
-            ),
-        )
+        with table.reader.asking() as ask:
+            seen = ask(table.head_and_schema)
+            unfinished = ask(lambda: unfinished_branches(warehouse, table))
+            found, told = ask(table.branches.states), ask(table.ledger.events)
+        (head, schema), hidden = seen.result(), unfinished.result()
+        states, events = found.result(), told.result()
         if head is not None:
             table.check_lists(head)
     except PaimonError as error:

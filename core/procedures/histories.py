@@ -30,20 +30,17 @@ def histories_of(
 
 
 def _history_of(table: FileStoreTable, *, head_only: bool) -> BranchHistory:
-    both = table.reader.both
-    (tags, standing), (snapshots, (schemas, consumers)) = both(
-        lambda: _tags(table, head_only=head_only),
-        lambda: both(
-            lambda: _snapshots(table, head_only=head_only),
-            lambda: both(table.schemas.all, table.consumers.all),
-        ),
-    )
+    with table.reader.asking() as ask:
+        marks = ask(lambda: _tags(table, head_only=head_only))
+        snapshots = ask(lambda: _snapshots(table, head_only=head_only))
+        schemas, consumers = ask(table.schemas.all), ask(table.consumers.all)
+    tags, standing = marks.result()
     return BranchHistory(
         branch=table.branch,
-        snapshots=snapshots,
-        schemas=schemas,
+        snapshots=snapshots.result(),
+        schemas=schemas.result(),
         tags=tags,
-        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers),
+        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers.result()),
         vital_tags=frozenset(
             name for name, branches in standing.items() if any(each.is_vital for each in branches)
         ),

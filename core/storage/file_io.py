@@ -11,7 +11,6 @@ import stat
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -20,6 +19,7 @@ import fsspec
 
 from core.errors import InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
+from core.storage.side_by_side import each
 from core.storage.store_answers import (
     bucket_of,
     etag_of,
@@ -35,7 +35,6 @@ from core.storage.store_urls import checked_path, host_of, local_root, open_file
 
 _T = TypeVar("_T")
 
-_PARALLEL_READS: Final = 16
 _READ_BYTES: Final = 1 << 20
 
 _CREATES_EXCLUSIVELY: Final = frozenset(
@@ -198,10 +197,7 @@ class FileIO:
 
     def read_many(self, paths: Sequence[str]) -> list[bytes]:
         """Whole files in the order of the paths, fetched in parallel."""
-        if len(paths) < 2:
-            return [self.read(path) for path in paths]
-        with ThreadPoolExecutor(min(_PARALLEL_READS, len(paths))) as pool:
-            return list(pool.map(self.read, paths))
+        return each(self, self.read, paths)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory of that path."""
@@ -357,11 +353,6 @@ class LocalFileIO(FileIO):
                 return file.read(length)
 
         return self._ask(path, read)
-
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        """Whole files in the order of the paths."""
-        # Small files come from the page cache; threads cost more than they save.
-        return [self.read(path) for path in paths]
 
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""

@@ -18,6 +18,7 @@ import uuid
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -185,6 +186,10 @@ class MetadataReader:
     def both(self, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
         """What two calls return, in parallel where the store is far away."""
         return side_by_side.both(self.files, one, other)
+
+    def asking(self) -> AbstractContextManager[side_by_side.Asking]:
+        """As `both`, for any number of calls."""
+        return side_by_side.asking(self.files)
 
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from core.storage.file_io import FileReader
+if TYPE_CHECKING:
+    from core.storage.file_io import FileReader
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -32,3 +34,30 @@ def both(files: FileReader, one: Callable[[], _T], other: Callable[[], _R]) -> t
     with ThreadPoolExecutor(1) as pool:
         started = pool.submit(other)
         return one(), started.result()
+
+
+class Asking(Protocol):
+    """Asks, and hands out where the answer will be; it is there once the asking is over."""
+
+    def __call__(self, call: Callable[[], _T]) -> Future[_T]:
+        """The result of the call, or its error."""
+
+
+@contextmanager
+def asking(files: FileReader) -> Iterator[Asking]:
+    """Ask what need not wait for each other; where the store is near one follows the other."""
+    if files.is_local:
+        yield _asked_at_once
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+
+        def ask(call: Callable[[], _T]) -> Future[_T]:
+            return pool.submit(call)
+
+        yield ask
+
+
+def _asked_at_once(call: Callable[[], _T]) -> Future[_T]:
+    answer: Future[_T] = Future()
+    answer.set_result(call())
+    return answer

@@ -82,9 +82,7 @@ def _java(
     from tests.benchmarks.commit_place import of_java  # noqa: PLC0415
     from tests.benchmarks.java_catalog import open_table, paimon, start_java  # noqa: PLC0415
 
-    catalog = start_java(
-        warehouse, version, heap="-Xmx1g", for_s3=bool(options), **of_java(options)
-    )
+    catalog = start_java(warehouse, version, heap="-Xmx1g", **of_java(options))
     table = open_table(catalog, TABLE)
 
     def prepare(number: int) -> object:

@@ -17,7 +17,6 @@ from tests.support.requirements import need_s3_server
 from tests.support.store_servers import running_s3_server
 
 _BUCKET: Final = "contest"
-_ENDPOINT: Final = "endpoint_url"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +53,8 @@ def copy_of(origin: Path, line_millis: int | None) -> Iterator[Place]:
         url = f"{server.make_bucket(_BUCKET)}/warehouse"
         store = fsspec.filesystem("s3", **server.options)
         store.put(f"{origin}/", f"{url}/", recursive=True)
-        target = server.options[_ENDPOINT].removeprefix("http://")
-        line = open_now.enter_context(bad_line(target, line_millis / 1_000))
-        far = {**server.options, _ENDPOINT: f"http://{line.address}"}
-        yield Place(url=url, options=far, near_options=server.options)
+        line = open_now.enter_context(bad_line(server.options, line_millis / 1_000))
+        yield Place(url=url, options=line.options, near_options=server.options)
 
 
 def of_java(options: dict[str, str]) -> dict[str, str]:
@@ -65,7 +62,7 @@ def of_java(options: dict[str, str]) -> dict[str, str]:
     if not options:
         return {}
     return {
-        "s3.endpoint": options[_ENDPOINT],
+        "s3.endpoint": options["endpoint_url"],
         "s3.access-key": options["key"],
         "s3.secret-key": options["secret"],
         "s3.path.style.access": "true",

@@ -16,11 +16,10 @@ def start_java(
     version: str,
     *,
     heap: str = "-Xmx4g",
-    for_s3: bool = False,
     **options: str,
 ) -> Any:
     """Start the JVM with a version of Paimon, and open a warehouse; returns its catalog."""
-    plugins = [find_paimon_s3()] if for_s3 else []
+    plugins = [find_paimon_s3()] if str(warehouse).startswith("s3://") else []
     jpype.startJVM(
         heap,
         "-Dslf4j.internal.verbosity=ERROR",

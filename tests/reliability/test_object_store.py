@@ -73,10 +73,8 @@ def test_a_commit_whose_answer_was_lost_is_in_the_history_once(
 ) -> None:
     # C14, on the wire: the client sends the request again and meets its own first success.
     FarBench(store).append("a")
-    target = server.options["endpoint_url"].removeprefix("http://")
-    with bad_line(target) as line:
-        options = server.options | {"endpoint_url": f"http://{line.address}"}
-        bench = FarBench(FileIO.for_url(store.url(store.root), options))
+    with bad_line(server.options) as line:
+        bench = FarBench(FileIO.for_url(store.url(store.root), line.options))
         line.lose_the_answer_to(f"PUT /{bench.path}/snapshot/snapshot-2 ")
         snapshot = bench.append("b")
         assert len(line.lost) == 1
@@ -90,10 +88,8 @@ def test_a_commit_asks_little_and_what_it_sends_does_not_ask_whether_it_may_come
     server: S3Server, store: FileIO
 ) -> None:
     FarBench(store).append("a")
-    target = server.options["endpoint_url"].removeprefix("http://")
-    with bad_line(target) as line:
-        options = server.options | {"endpoint_url": f"http://{line.address}"}
-        bench = FarBench(FileIO.for_url(store.url(store.root), options))
+    with bad_line(server.options) as line:
+        bench = FarBench(FileIO.for_url(store.url(store.root), line.options))
         committer = bench.committer()
         for number in range(3):
             line.heads.clear()

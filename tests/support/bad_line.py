@@ -4,11 +4,12 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+_ENDPOINT: Final = "endpoint_url"
 _CHUNK: Final = 1 << 16
 _METHODS: Final = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) ")
 
@@ -18,14 +19,14 @@ class BadLine:
     """Passes everything on, but for the answer to the next request that begins as told.
 
     Attributes:
-        address: Where it listens, as `host:port`.
+        options: How a warehouse on the server is opened through it.
         delay_seconds: How long an answer takes beyond the server's time. What a client sends
             without waiting for an answer comes along, so a large file is no slower.
         heads: The lines before the bodies of all requests.
         lost: The first lines of the requests whose answers were lost.
     """
 
-    address: str
+    options: dict[str, str]
     delay_seconds: float
     heads: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -52,11 +53,12 @@ class BadLine:
 
 
 @contextmanager
-def bad_line(target: str, delay_seconds: float = 0) -> Iterator[BadLine]:
-    """Listen on a free port of this machine and pass on to `host:port`."""
+def bad_line(options: Mapping[str, str], delay_seconds: float = 0) -> Iterator[BadLine]:
+    """Listen on a free port of this machine and pass on to the S3 server of these options."""
+    target = options[_ENDPOINT].removeprefix("http://")
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        line = BadLine(address=address, delay_seconds=delay_seconds)
+        end = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        line = BadLine(options={**options, _ENDPOINT: end}, delay_seconds=delay_seconds)
         threading.Thread(target=_accept, args=(listener, target, line), daemon=True).start()
         yield line
 
