@@ -10,6 +10,7 @@ from tests.support.warehouses import VERSIONS
 _BOUND_SECONDS = 1800
 
 
+@pytest.mark.timeout(_BOUND_SECONDS)
 @pytest.mark.xdist_group("newest java")
 def test_all_of_it_holds_with_the_newest_paimon_too(
     paimon_version: str, pytestconfig: pytest.Config
@@ -26,7 +27,6 @@ def test_all_of_it_holds_with_the_newest_paimon_too(
         cwd=pytestconfig.rootpath,
         capture_output=True,
         text=True,
-        timeout=_BOUND_SECONDS,
         check=False,
     )
     if run.returncode:
