@@ -1,6 +1,6 @@
 """Knowing a commit again: one that landed, though its answer was lost, is not made twice."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.errors import ErrorKind, NotFound
@@ -37,6 +37,20 @@ def snapshots_since(
     if head is None or head.id <= seen_id:
         return ()
     return (*(_get(table, each) for each in range(seen_id + 1, head.id)), head)
+
+
+def snapshots_behind(table: FileStoreTable, seen_id: int) -> Iterator[Snapshot]:
+    """The snapshots after one that was seen, each asked for by its id when it is wanted (C16).
+
+    A listing may leave out what is there, and what landed is not to be taken back.
+
+    Raises:
+        NotFound: One of them has expired, so it cannot be told what was in it.
+    """
+    while (found := table.snapshots.find(seen_id + 1)) is not None:
+        yield found
+        seen_id = found.id
+    yield from snapshots_since(table, seen_id, table.head())
 
 
 def _get(table: FileStoreTable, snapshot_id: int) -> Snapshot:

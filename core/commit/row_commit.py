@@ -10,7 +10,7 @@ from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.journal import Intent
 from core.commit.message_codec import decode_messages, encode_messages
-from core.commit.own_commit import snapshots_since
+from core.commit.own_commit import snapshots_behind
 from core.commit.read_check import ReadAt
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.receipt import identity_from, identity_to
@@ -101,8 +101,8 @@ class RowCommit:
 def has_landed(table: FileStoreTable, intent: Intent, seen_id: int) -> bool:
     """Whether a snapshot of the commit stands: its files may be gone since, by a compaction."""
     own = (intent.actor, _identifier_of(intent))
-    since = snapshots_since(table, seen_id, table.head())
-    return any((each.commit_user, each.commit_identifier) == own for each in since)
+    behind = snapshots_behind(table, seen_id)
+    return any((each.commit_user, each.commit_identifier) == own for each in behind)
 
 
 def _identifier_of(intent: Intent) -> int:

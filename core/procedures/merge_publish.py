@@ -12,7 +12,7 @@ from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.metadata_copy import publish_files
-from core.commit.own_commit import snapshots_since
+from core.commit.own_commit import snapshots_behind
 from core.commit.own_manifests import remove_lost_manifests, uuids_of
 from core.commit.schema_commit import withdraw_schemas
 from core.diff.lineage import (
@@ -238,17 +238,13 @@ def _id_map(raw: JsonObject) -> dict[int, int]:
 def _find_landed(operation: Operation, target: FileStoreTable, ours: Snapshot) -> Snapshot | None:
     """The snapshot of an operation, which can only be the one behind what it was decided on.
 
-    It is asked for by its id: a listing may leave out what is there.
-
     Raises:
         NotFound: That one has expired, so it cannot be told whose it was.
     """
-    found = target.snapshots.find(ours.id + 1)
-    behind = snapshots_since(target, ours.id, target.head()) if found is None else (found,)
+    found = next(snapshots_behind(target, ours.id), None)
     own = (operation.intent.actor, operation.commit_identifier)
-    return next(
-        (each for each in behind if (each.commit_user, each.commit_identifier) == own), None
-    )
+    is_own = found is not None and (found.commit_user, found.commit_identifier) == own
+    return found if is_own else None
 
 
 def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:

@@ -10,6 +10,7 @@ import pytest
 from core.commit.commit_queue import NoQueue
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.live_view import LiveView
+from core.commit.own_commit import snapshots_behind
 from core.errors import CommitConflict, InvalidInput, NotFound, StorageError
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
@@ -186,6 +187,25 @@ def test_c14_an_exception_after_the_snapshot_appeared_leaves_one(tmp_path: Path)
     assert landed is not None
     assert bench.table().snapshots.ids() == (1,)
     assert bench.live_names() == {"data-a.parquet"}
+
+
+def test_c16_what_came_since_is_seen_though_a_listing_leaves_it_out(tmp_path: Path) -> None:
+    bench = CommitBench(tmp_path)
+    for name in "abc":
+        bench.append(name)
+    lists = Fault(what=What.PARTIAL)
+    weather = FaultyStore(inner=bench.store, draw=lambda kind: lists if kind == "list" else None)
+    table = FileStoreTable.open(weather.store.files, bench.path, bench.identifier)
+    assert [each.id for each in snapshots_behind(table, 1)] == [2, 3]
+
+
+def test_c16_what_came_since_cannot_be_told_where_some_of_it_has_expired(tmp_path: Path) -> None:
+    bench = CommitBench(tmp_path)
+    for name in "abc":
+        bench.append(name)
+    Path(bench.table().paths.snapshot(2)).unlink()
+    with pytest.raises(NotFound, match="snapshot 2 has expired"):
+        list(snapshots_behind(bench.table(), 1))
 
 
 def test_c18_a_store_that_never_answers_keeps_what_may_still_appear(tmp_path: Path) -> None:
