@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -24,9 +25,9 @@ from core.diff.lineage import (
     MERGE_SOURCE_IDENTITY,
     OPERATION,
 )
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject
-from core.format.receipt import Counts, Receipt, identity_from, identity_to
+from core.format.receipt import Counts, HeadMove, Receipt, identity_from, identity_to
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
@@ -42,7 +43,7 @@ from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
 from core.procedures.operation import Operation
 from core.procedures.preview_merge import remembered_plan
 from core.procedures.quality_gate import gate_properties
-from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of, texts_of
+from core.procedures.records import event_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.take_over import finish_take_over
 from core.table.file_store_table import FileStoreTable
 
@@ -80,21 +81,105 @@ def journal_of_merge(plan: MergePlan) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Publication:
+    """What a merge makes: copies of files, schemas, then the commit of the messages."""
+
+    spec: MergeSpec
+    ours: Snapshot
+    messages: tuple[CommitMessage, ...]
+    copies: tuple[tuple[str, str], ...]
+    schemas: tuple[TableSchema, ...]
+    properties: Mapping[str, str]
+    brings_back: bool
+
+
 def finish_merge(operation: Operation) -> Receipt:
     """Merge as the journal says, from wherever it was cut off.
 
     Raises:
         CommitConflict: The target moved; it is as it was, and what was made for it is removed.
+            Or it cannot be told whether the merge landed, as its snapshot has expired.
     """
     if text_of(operation.intent.plan, "way") == FORWARD:
         return finish_take_over(operation)
     target = operation.table.on(operation.intent.branch)
     raw = JsonObject(operation.intent.plan, "journal of a merge")
+    # A merge that landed needs nothing of what it was made from, which may have expired since.
+    landed = _find_landed(operation, target, raw) if operation.is_resumed else None
+    if landed is None:
+        landed = _publish(operation, target, raw)
+    _remove_lost_manifests(operation, target, landed)
+    return _complete(operation, target, raw, landed)
+
+
+def _complete(
+    operation: Operation, target: FileStoreTable, raw: JsonObject, landed: Snapshot
+) -> Receipt:
+    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    ours, theirs = (identity_from(raw.get(each, dict), raw.what) for each in ("ours", "theirs"))
+    move = HeadMove(
+        branch=target.branch,
+        before=ours,
+        before_id=raw.get("oursId", int),
+        after=landed.identity,
+        after_id=landed.id,
+    )
+    receipt = receipt_of(
+        operation,
+        moves=(move,),
+        counts=Counts(
+            snapshots_added=1,
+            schemas_added=len(raw.texts("schemas")),
+            files_verified=number_of(operation.intent.plan, "filesVerified"),
+            rows_added=landed.delta_record_count or 0,
+            bytes_written=number_of(operation.intent.plan, "bytesToCopy"),
+        ),
+        notes=(
+            f"{spec.title}: done as snapshot {landed.id}.",
+            *texts_of(operation.intent.plan, "notes"),
+            *texts_of(operation.intent.plan, "rowNotes"),
+        ),
+    )
+    parents = (ours, theirs) if spec.kind is MergeKind.MERGE else (ours,)
+    return operation.complete(
+        event_of(
+            operation,
+            spec.kind.event,
+            receipt,
+            branch=target.branch,
+            source_branch=None if spec.source == spec.target else spec.source,
+            before=ours,
+            after=landed.identity,
+            parents=tuple(each for each in parents if each is not None),
+            undoes=spec.reverts,
+        )
+    )
+
+
+def _publish(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot:
+    publication = _decided(operation, target, raw)
+    try:
+        return _land(operation, target, publication)
+    except CommitConflict:
+        # Whoever else finishes this operation may have been quicker; then all of it is needed.
+        standing = _find_landed(operation, target, raw)
+        if standing is None:
+            store = operation.warehouse.store
+            written = written_paths(target, messages_from(raw, "rowMessages"))
+            remove_copies(store, [*(path for _, path in publication.copies), *written])
+            _remove_lost_manifests(operation, target, None)
+            withdraw_schemas(target, store, publication.schemas)
+            raise
+        return standing
+
+
+def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _Publication:
+    """Plan again what the journal decided on; raises CommitConflict where that is not there."""
     spec = MergeSpec.from_journal(operation.intent.procedure, raw)
     source = target.on(spec.source)
     ours = _snapshot(target, raw, "ours")
     theirs = _snapshot(source, raw, "theirs")
-    schemas = [TableSchema.from_json(text) for text in raw.texts("schemas")]
     rules = _rules(raw)
     plan = remembered_plan(target, spec, rules, ours, theirs)
     if plan is None:
@@ -117,85 +202,35 @@ def finish_merge(operation: Operation) -> Receipt:
             *copies_of(target, target, moves.restore, operation_id),
             *copies,
         )
-    try:
-        landed = _land(operation, (ours, theirs), moves, moved, copies, schemas)
-    except CommitConflict:
-        # Whoever else finishes this operation may have been quicker; then all of it is needed.
-        standing = _find_landed(operation, target, ours)
-        if standing is None:
-            written = written_paths(target, messages_from(raw, "rowMessages"))
-            made = [*(path for _, path in copies), *written]
-            remove_copies(operation.warehouse.store, made)
-            _remove_lost_manifests(operation, target, None)
-            withdraw_schemas(target, operation.warehouse.store, schemas)
-            raise
-        landed = standing
-    _remove_lost_manifests(operation, target, landed)
-    before = target.snapshots.find(landed.id - 1)
-    receipt = receipt_of(
-        operation,
-        moves=(move_of(target.branch, before, landed),),
-        counts=Counts(
-            snapshots_added=1,
-            schemas_added=len(schemas),
-            files_verified=number_of(operation.intent.plan, "filesVerified"),
-            rows_added=landed.delta_record_count or 0,
-            bytes_written=0 if not copies else number_of(operation.intent.plan, "bytesToCopy"),
-        ),
-        notes=(
-            f"{spec.title}: done as snapshot {landed.id}.",
-            *texts_of(operation.intent.plan, "notes"),
-            *texts_of(operation.intent.plan, "rowNotes"),
-        ),
-    )
-    return operation.complete(
-        event_of(
-            operation,
-            spec.kind.event,
-            receipt,
-            branch=target.branch,
-            source_branch=None if spec.source == spec.target else spec.source,
-            before=ours.identity,
-            after=landed.identity,
-            parents=(
-                (ours.identity, theirs.identity)
-                if spec.kind is MergeKind.MERGE
-                else (ours.identity,)
-            ),
-            undoes=spec.reverts,
-        )
+    return _Publication(
+        spec=spec,
+        ours=ours,
+        messages=joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
+        copies=copies,
+        schemas=tuple(TableSchema.from_json(text) for text in raw.texts("schemas")),
+        properties=_properties(spec, operation_id, theirs, raw, moves),
+        brings_back=moves.brings_back,
     )
 
 
-def _land(
-    operation: Operation,
-    heads: tuple[Snapshot, Snapshot],
-    moves: FileMoves,
-    moved: Sequence[CommitMessage],
-    copies: Sequence[tuple[str, str]],
-    schemas: Sequence[TableSchema],
-) -> Snapshot:
+def _land(operation: Operation, target: FileStoreTable, publication: _Publication) -> Snapshot:
     """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
-    ours, theirs = heads
-    store, intent = operation.warehouse.store, operation.intent
-    raw = JsonObject(intent.plan, "journal of a merge")
-    spec = MergeSpec.from_journal(intent.procedure, raw)
-    target = operation.table.on(spec.target)
-    if _find_landed(operation, target, ours) is None:
-        check_head(target, ours.identity)
-        copy_data_files(store, copies)
-        publish_files(
-            store, [(target.paths.schema(each.id), each.to_json().encode()) for each in schemas]
-        )
+    store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
+    check_head(target, ours.identity)
+    copy_data_files(store, publication.copies)
+    publish_files(
+        store,
+        [(target.paths.schema(each.id), each.to_json().encode()) for each in publication.schemas],
+    )
     committer = FileStoreCommit(target, store, new_uuid=uuids_of(intent.operation_id))
     landed = committer.commit(
-        joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
+        publication.messages,
         user=intent.actor,
         identifier=operation.commit_identifier,
-        properties=_properties(spec, intent.operation_id, theirs, raw, moves),
+        properties=publication.properties,
         expected_head=ours.identity,
         seen_id=ours.id,
-        check_append=moves.brings_back,
+        check_append=publication.brings_back,
         # Where the rules overruled all of it, the target notes that it has seen the source.
         may_be_empty=True,
     )
@@ -235,13 +270,16 @@ def _id_map(raw: JsonObject) -> dict[int, int]:
     return {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
 
 
-def _find_landed(operation: Operation, target: FileStoreTable, ours: Snapshot) -> Snapshot | None:
+def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot | None:
     """The snapshot of an operation, which can only be the one behind what it was decided on.
 
     Raises:
-        NotFound: That one has expired, so it cannot be told whose it was.
+        CommitConflict: That one has expired, so it cannot be told whose it was.
     """
-    found = next(snapshots_behind(target, ours.id), None)
+    try:
+        found = next(snapshots_behind(target, raw.get("oursId", int)), None)
+    except NotFound as error:
+        raise CommitConflict(error.message, kind=ErrorKind.HEAD_MOVED) from error
     own = (operation.intent.actor, operation.commit_identifier)
     is_own = found is not None and (found.commit_user, found.commit_identifier) == own
     return found if is_own else None

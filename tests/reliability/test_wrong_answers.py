@@ -1,6 +1,5 @@
 """Answers that a store loses or gets wrong, at every change; other writers; forks that are gone."""
 
-import contextlib
 import random
 from collections.abc import Callable
 from operator import attrgetter
@@ -11,6 +10,9 @@ import pytest
 
 from core.commit.journal import Ending, Journal
 from core.errors import CommitConflict, PaimonError, Refused, StorageError
+from core.procedures.merge_spec import MergeKind
+from core.procedures.operation import find_receipt
+from core.table.file_store_table import FileStoreTable
 from tests.reliability import states
 from tests.reliability.operations import (
     COMMITS,
@@ -25,6 +27,8 @@ from tests.reliability.operations import (
 from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
 from tests.support.branch_bench import store_of, tree
 from tests.support.faulty_store import At, Fault, FaultyStore, Killed, What, When
+
+_VERBS = {str(each) for each in MergeKind}
 
 Examples: TypeAlias = Callable[[int], int]
 T = TypeVar("T")
@@ -100,16 +104,11 @@ def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
 
 
 class _ShortLists(FaultyStore):
-    """Leaves the last name out of one listing of the snapshots of a branch."""
-
-    at = 0
-    lists = 0
+    """Leaves the last name out of every listing of the snapshots of a branch."""
 
     def read(self, what: str, path: str, call: Callable[[], T]) -> tuple[T, What | None]:
         if what == "list" and path.endswith("/snapshot"):
-            self.lists += 1
-            if self.lists == self.at:
-                return call(), What.PARTIAL
+            return call(), What.PARTIAL
         return super().read(what, path, call)
 
 
@@ -118,22 +117,60 @@ def test_what_landed_stays_whole_where_a_listing_leaves_it_out_afterwards(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
     origin = built(operation.world)
+    landed = _killed_behind_landing(operation, origin)
+    operation.run(landed, _ShortLists(inner=store_of(landed)).store)
+    assert states.problems(landed / TABLE) == []
+    assert states.meaning(landed / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
+
+
+@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+def test_what_landed_is_told_so_though_what_it_was_made_of_has_expired(
+    built: Callable[[World], Path], operation: Operation
+) -> None:
+    landed = _killed_behind_landing(operation, built(operation.world))
+    table = RowBench(landed).table()
+    journal = Journal(store_of(landed), table.paths)
+    merges = [each for each in journal.unfinished() if each.procedure in _VERBS]
+    assert len(merges) == 1
+    _expire(table)
+    recover(landed)
+    end = journal.end_of(merges[0].operation_id)
+    assert end is not None
+    assert end.ending is Ending.DONE
+    receipt = find_receipt(RowBench(landed).table(), merges[0].operation_id)
+    assert receipt is not None
+    assert [each.after_id for each in receipt.moves] == [table.snapshots.latest_id()]
+    assert states.problems(landed / TABLE) == []
+
+
+def test_a_merge_of_which_nobody_can_tell_whether_it_landed_takes_nothing_back(
+    built: Callable[[World], Path],
+) -> None:
+    landed = _killed_behind_landing(MERGES[0], built(MERGES[0].world))
+    RowBench(landed).add("later")
+    table = RowBench(landed).table()
+    _expire(table)
+    receipt = recover(landed)
+    assert "has expired. Compare the rows before trying again" in " ".join(receipt.notes)
+    end = Journal(store_of(landed), table.paths).end_of("op")
+    assert end is not None
+    assert end.ending is Ending.STOPPED
+    assert states.problems(landed / TABLE) == []
+
+
+def _expire(table: FileStoreTable) -> None:
+    for snapshot_id in table.snapshots.ids()[:-1]:
+        Path(table.paths.snapshot(snapshot_id)).unlink()
+
+
+def _killed_behind_landing(operation: Operation, origin: Path) -> Path:
+    """A copy of a world in which an operation was cut off before it said that it had landed."""
     landing = _landing(operation, origin)
     landed = copy_world(origin, origin.parent / "landed")
     killed = FaultyStore(inner=store_of(landed), fault=At(call=landing, when=When.AFTER))
     with pytest.raises(Killed):
         operation.run(landed, killed.store)
-    counter = _ShortLists(inner=store_of(copy_world(landed, origin.parent / "resumed")))
-    operation.run(origin.parent / "resumed", counter.store)
-    assert counter.lists
-    for number in range(1, counter.lists + 1):
-        root = copy_world(landed, origin.parent / "resumed")
-        short = _ShortLists(inner=store_of(root))
-        short.at = number
-        with contextlib.suppress(PaimonError):
-            operation.run(root, short.store)
-        assert states.problems(root / TABLE) == [], number
-        assert states.meaning(root / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
+    return landed
 
 
 def _landing(operation: Operation, origin: Path) -> int:
