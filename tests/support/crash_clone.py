@@ -11,6 +11,7 @@ import os
 import random
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -182,18 +183,20 @@ def _places(disk: _Disk) -> dict[int, tuple[int, str]]:
 
 
 def _scan(root: Path) -> _Disk:
+    """What is there while others may be at work: what goes meanwhile has a name but no content."""
     disk = _Disk()
     left = [(os.stat(root).st_ino, str(root))]  # noqa: PTH116
     while left:
         inode, folder = left.pop()
         names = disk.names.setdefault(inode, {})
-        with os.scandir(folder) as entries:
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:
             for each in entries:
                 names[each.name] = _Entry(each.inode(), each.is_dir())
                 if each.is_dir():
                     left.append((each.inode(), each.path))
                 else:
-                    disk.contents[each.inode()] = _content(each.path)
+                    with suppress(FileNotFoundError):
+                        disk.contents[each.inode()] = _content(each.path)
     return disk
 
 
