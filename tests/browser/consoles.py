@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class RunningConsole:
 def running_console(
     warehouse: Path, state_dir: Path, *, role: str = "operator"
 ) -> Iterator[RunningConsole]:
-    """Serve the console of a warehouse; a worker that it started is stopped with it."""
+    """Serve the console of a warehouse; a worker that it started ends with it."""
     overrides = {
         "warehouse": str(warehouse),
         "state_dir": str(state_dir),
@@ -72,22 +72,15 @@ def running_console(
     finally:
         process.terminate()
         process.wait(30)
-        stop_worker(running.services)
+        _end_worker(running.services)
 
 
-def stop_worker(services: Services) -> None:
-    """Stop the worker that a console started."""
+def _end_worker(services: Services) -> None:
+    """End the worker that a console started, at once: nobody needs its state any more."""
     worker = services.worker()
-    if worker is None or not worker.is_alive:
-        return
-    try:
-        os.kill(worker.process_id, signal.SIGTERM)
-        for _ in range(200):
-            os.kill(worker.process_id, 0)
-            time.sleep(0.1)
-        os.kill(worker.process_id, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    if worker is not None and worker.is_alive:
+        with suppress(ProcessLookupError):
+            os.kill(worker.process_id, signal.SIGKILL)
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
