@@ -16,7 +16,7 @@ from core.procedures.operation import Operation
 from core.procedures.quality_gate import gate_journal
 from core.procedures.records import receipt_without_change, texts_of
 from core.procedures.row_engine import RowEngine
-from core.procedures.stage_verb import DecidedRows, Staged, VerbStages
+from core.procedures.stage_verb import DecidedRows, Staged, VerbRun, VerbStages
 from core.procedures.stages import Facts, Stages
 from core.procedures.staging import hand_over_staged_rows, take_staged_rows, without_staged
 from core.procedures.verb import Verb, check_rows, find_begun, finish_verb, plan_to_run
@@ -52,7 +52,15 @@ def run_verb(
         Refused: Something stands in the way, or the heads are not those of the preview.
         CommitConflict: Another writer came in between; nothing of it is lost.
     """
-    run = _Run(verb, warehouse, rows, replace(call, name=verb.name), stages, is_dry=is_dry)
+    given = VerbRun(
+        verb=verb,
+        warehouse=warehouse,
+        rows=rows,
+        call=replace(call, name=verb.name),
+        stages=stages,
+        is_dry=is_dry,
+    )
+    run = _Runner(given)
     try:
         if is_dry:
             return run.try_out(call)
@@ -64,25 +72,11 @@ def run_verb(
         raise
 
 
-class _Run:
-    """One run of a verb."""
+class _Runner:
+    """Takes one run of a verb through its stages."""
 
-    def __init__(
-        self,
-        verb: Verb,
-        warehouse: Warehouse,
-        rows: RowEngine,
-        call: ProcedureCall,
-        stages: Stages,
-        *,
-        is_dry: bool,
-    ) -> None:
-        self._verb = verb
-        self._warehouse = warehouse
-        self._rows = rows
-        self._call = call
-        self._stages = stages
-        self._is_dry = is_dry
+    def __init__(self, run: VerbRun) -> None:
+        self._run = run
         self._notes: list[str] = []
         self._staging: VerbStages | None = None
 
@@ -93,14 +87,14 @@ class _Run:
 
     def try_out(self, asked: ProcedureCall) -> Receipt:
         """Run the stages that change nothing, keep what they staged, and tell what there was."""
-        started = self._warehouse.clock()
+        started = self._run.warehouse.clock()
         staging = self._begin(asked.find_text("plan_id"))
         staged = staging.run()
         notes = staged.notes
         if staged.receipt is not None:
             notes = staged.receipt.notes
         elif staged.written or staged.judged:
-            kept = self._stages.run(
+            kept = self._run.stages.run(
                 "keep the result",
                 lambda _: staging.keep(staged),
                 message="Keeping what was staged, for a merge to publish.",
@@ -111,7 +105,7 @@ class _Run:
             staged.plan_id or asked.operation_id,
             (*notes, "No branch was changed."),
             started_millis=started,
-            finished_millis=self._warehouse.clock(),
+            finished_millis=self._run.warehouse.clock(),
         )
 
     def publish(self, agreed: str | None, decided: DecidedRows | None = None) -> Receipt:
@@ -120,10 +114,10 @@ class _Run:
         staged = staging.run()
         if staged.receipt is not None:
             return staged.receipt
-        facts = self._stages.run(
-            self._verb.name.replace("_", " "),
+        facts = self._run.stages.run(
+            self._run.verb.name.replace("_", " "),
             lambda _: self._carry_out(staging, staged),
-            message=self._verb.doing,
+            message=self._run.verb.doing,
             publishes=True,
         )
         return Receipt.from_json(str(facts["receipt"]))
@@ -132,10 +126,10 @@ class _Run:
         self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]
     ) -> Receipt:
         """Run all stages, anew where a head moved and what was decided still stands."""
-        text = self._call.find_text(DECISIONS)
+        text = self._run.call.find_text(DECISIONS)
         decided = self._decided(decisions) if text is None else Decisions.from_text(text)
         rows = DecidedRows(told=decided.rows)
-        agreed, asked, plans = decided.plan_id, self._call, 0
+        agreed, asked, plans = decided.plan_id, self._run.call, 0
         while True:
             try:
                 return self.publish(agreed, rows)
@@ -149,9 +143,9 @@ class _Run:
                     ) from error
                 began = isinstance(error, CommitConflict)
             plans += 1
-            again = self._stages.run(
+            again = self._run.stages.run(
                 "plan again",
-                lambda _: plan_again(self._warehouse, self._call, decided, decisions),
+                lambda _: plan_again(self._run.warehouse, self._run.call, decided, decisions),
                 message="A branch moved: planning again.",
             )
             agreed = str(again["plan_id"])
@@ -159,26 +153,20 @@ class _Run:
             rows.moved = self._notes[-1]
             if began:
                 # An operation that was taken back is over: this is another one of the same job.
-                self._call = replace(asked, operation_id=f"{asked.operation_id}{AGAIN}{plans}")
+                call = replace(asked, operation_id=f"{asked.operation_id}{AGAIN}{plans}")
+                self._run = replace(self._run, call=call)
 
     def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages:
-        self._staging = VerbStages(
-            self._verb,
-            self._warehouse,
-            self._rows,
-            self._call,
-            self._stages,
-            is_dry=self._is_dry,
-            agreed=agreed,
-            decided=decided,
-        )
+        self._staging = VerbStages(self._run, agreed, decided)
         return self._staging
 
     def _decided(self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]) -> Decisions:
         """What is decided on where the call does not say so: what there is now."""
-        facts = self._stages.run(
+        facts = self._run.stages.run(
             "plan",
-            lambda _: {DECISIONS: look_first(self._warehouse, self._call, decisions).to_text()},
+            lambda _: {
+                DECISIONS: look_first(self._run.warehouse, self._run.call, decisions).to_text()
+            },
             message="Looking at what there is.",
         )
         return Decisions.from_text(str(facts[DECISIONS]))
@@ -193,15 +181,15 @@ class _Run:
         return {"receipt": receipt.to_json()}
 
     def _finish(self, staging: VerbStages, staged: Staged) -> Receipt:
-        warehouse, call = self._warehouse, self._call
+        warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         operation = find_begun(warehouse, call)
         if operation is None:
             try:
-                planned = plan_to_run(self._verb, warehouse, call, staged.plan_id)
+                planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id)
                 check_rows(planned, staged.written)
                 journal = dict(planned.journal)
-                if self._verb.gate is not None and planned.already is None:
+                if self._run.verb.gate is not None and planned.already is None:
                     plan_id = planned.preview.plan_id
                     journal = gate_journal(warehouse, call, plan_id, planned.journal, staged.judged)
             except PaimonError:
@@ -220,4 +208,4 @@ class _Run:
                 warehouse, planned.table, call, branch=planned.branch, plan=journal
             )
         hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
-        return finish_verb(self._verb, operation)
+        return finish_verb(self._run.verb, operation)

@@ -73,36 +73,41 @@ class DecidedRows:
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VerbRun:
+    """What a run of a verb is given.
+
+    Attributes:
+        verb: What is done.
+        warehouse: Where the table lies.
+        rows: Looks at rows and writes them.
+        call: The arguments, under the verb's own name.
+        stages: Runs the stages.
+        is_dry: Whether it ends before anything is published, and keeps what was staged.
+    """
+
+    verb: Verb
+    warehouse: Warehouse
+    rows: RowEngine
+    call: ProcedureCall
+    stages: Stages
+    is_dry: bool
+
+
 class VerbStages:
     """The stages of one plan of a verb that come before it changes anything."""
 
-    def __init__(
-        self,
-        verb: Verb,
-        warehouse: Warehouse,
-        rows: RowEngine,
-        call: ProcedureCall,
-        stages: Stages,
-        *,
-        is_dry: bool,
-        agreed: str | None,
-        decided: DecidedRows | None,
-    ) -> None:
-        self._verb = verb
-        self._warehouse = warehouse
-        self._rows = rows
-        self._call = call
-        self._stages = stages
-        self._is_dry = is_dry
+    def __init__(self, run: VerbRun, agreed: str | None, decided: DecidedRows | None) -> None:
+        self._run = run
         self._agreed = agreed
         self._decided = decided
         self._written: Facts = {}
 
     def run(self) -> Staged:
         """Decide, look at what would come, and stage what is to be published."""
-        if self._verb.arriving is None:
+        if self._run.verb.arriving is None:
             return Staged(plan_id=self._agreed)
-        checked = self._stages.run(
+        checked = self._run.stages.run(
             "check heads", lambda _: self._check(), message="Looking at what there is."
         )
         if "receipt" in checked:
@@ -111,7 +116,7 @@ class VerbStages:
         if "plan_id" not in checked:
             return Staged(plan_id=self._agreed)
         plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
-        found = self._stages.run(
+        found = self._run.stages.run(
             "verify files",
             self._verify,
             message="Checking that the data files which arrive are there and whole.",
@@ -134,26 +139,26 @@ class VerbStages:
                 rows_staged(written) or "No row had to be written.",
                 *texts_of(judged, "notes"),
             ),
-            is_taken=bool(kept) and not self._is_dry,
+            is_taken=bool(kept) and not self._run.is_dry,
         )
 
     def _check(self) -> Facts:
         """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
-        warehouse, call = self._warehouse, self._call
+        warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         if find_begun(warehouse, call) is not None:
             return {}
-        planned = plan_to_run(self._verb, warehouse, call, self._agreed)
+        planned = plan_to_run(self._run.verb, warehouse, call, self._agreed)
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
         plan_id = planned.preview.plan_id
         facts: dict[str, object] = {"plan_id": plan_id}
-        digest = None if self._verb.gate is None else rules_digest(warehouse, call)
+        digest = None if self._run.verb.gate is None else rules_digest(warehouse, call)
         if digest is not None:
             facts["rules"] = digest
-        if self._verb.rows is not None and has_result(warehouse, call, plan_id):
+        if self._run.verb.rows is not None and has_result(warehouse, call, plan_id):
             facts["staged"] = True
-        if self._is_dry:
+        if self._run.is_dry:
             head = planned.table.head()
             stands = "has no snapshot" if head is None else f"stays at snapshot {head.id}"
             facts["notes"] = [f"Dry run: {planned.branch!r} {stands}."]
@@ -164,31 +169,34 @@ class VerbStages:
         if "staged" not in checked:
             return {}
         plan_id = str(checked["plan_id"])
-        find = find_result if self._is_dry else take_result
-        return self._stages.run(
+        find = find_result if self._run.is_dry else take_result
+        return self._run.stages.run(
             "take what was staged",
-            lambda _: find(self._warehouse, self._call, plan_id),
+            lambda _: find(self._run.warehouse, self._run.call, plan_id),
             message="Looking at what a dry run has staged.",
         )
 
     def _verify(self, progress: Progress) -> Facts:
-        assert self._verb.arriving is not None
-        files = self._verb.arriving(self._warehouse, self._call)
-        return {"files": verify(self._rows, files, self._call.text("table"), progress)}
+        assert self._run.verb.arriving is not None
+        files = self._run.verb.arriving(self._run.warehouse, self._run.call)
+        return {"files": verify(self._run.rows, files, self._run.call.text("table"), progress)}
 
     def _compare_rows(self, plan_id: str) -> Facts:
-        compare = self._verb.rows
+        compare = self._run.verb.rows
         if compare is None:
             return {}
 
         def work(progress: Progress) -> Facts:
-            written = compare(self._warehouse, self._rows, self._call, progress)
+            written = compare(self._run.warehouse, self._run.rows, self._run.call, progress)
             self._written = written
             if self._decided is None:
                 return written
-            return {**written, _CONFLICTS: rows_of_plan(self._warehouse, self._call, plan_id)}
+            return {
+                **written,
+                _CONFLICTS: rows_of_plan(self._run.warehouse, self._run.call, plan_id),
+            }
 
-        facts = self._stages.run(
+        facts = self._run.stages.run(
             "compare rows", work, message="Comparing rows that both sides may have changed."
         )
         written = {name: value for name, value in facts.items() if name != _CONFLICTS}
@@ -203,18 +211,20 @@ class VerbStages:
 
     def _judged(self, plan_id: str, written: Facts, kept: object, rules: object) -> Facts:
         """Have the result judged; where it may not be published, what was written for it goes."""
-        gate = self._verb.gate
+        gate = self._run.verb.gate
         if rules is None or gate is None:
             return {}
         if isinstance(kept, dict) and kept.get("digest") == rules:
             return kept
 
         def work(progress: Progress) -> Facts:
-            sides = gate(self._warehouse, self._call, plan_id, written)
-            return judge_result(self._warehouse, self._rows, self._call, sides, progress)
+            sides = gate(self._run.warehouse, self._run.call, plan_id, written)
+            return judge_result(
+                self._run.warehouse, self._run.rows, self._run.call, sides, progress
+            )
 
         try:
-            return self._stages.run(STAGE, work, message=MESSAGE)
+            return self._run.stages.run(STAGE, work, message=MESSAGE)
         except PaimonError:
             self.withdraw(written)
             raise
@@ -222,7 +232,7 @@ class VerbStages:
     def keep(self, staged: Staged) -> Facts:
         """Keep what a dry run staged, for a merge to publish."""
         assert staged.plan_id is not None
-        warehouse, call, written = self._warehouse, self._call, staged.written
+        warehouse, call, written = self._run.warehouse, self._run.call, staged.written
         if written and STAGED not in written:
             # An earlier dry run keeps it, unless somebody has published it by now.
             return {"notes": [AS_GOOD]}
@@ -237,15 +247,15 @@ class VerbStages:
     def withdraw(self, written: Facts) -> None:
         """Remove rows that were written for nothing."""
         # What an earlier dry run keeps is not for this one to remove.
-        is_own = STAGED in written or not self._is_dry
-        if written and is_own and self._verb.withdraw is not None:
-            self._verb.withdraw(self._warehouse, self._call, written)
+        is_own = STAGED in written or not self._run.is_dry
+        if written and is_own and self._run.verb.withdraw is not None:
+            self._run.verb.withdraw(self._run.warehouse, self._run.call, written)
 
     def let_go(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
-        let_go_staged_rows(self._warehouse, self._call, self._written)
+        let_go_staged_rows(self._run.warehouse, self._run.call, self._written)
 
     def forget(self, staged: Staged) -> None:
         """Forget what was taken of a dry run: it is published by now, or removed."""
         if staged.is_taken and staged.plan_id is not None:
-            forget_result(self._warehouse, self._call, staged.plan_id)
+            forget_result(self._run.warehouse, self._run.call, staged.plan_id)
