@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from core.commit.commit_changes import Changes
 from core.format.avro_encoding import whole
-from core.format.binary_row import decode_row, decode_rows
+from core.format.binary_row import decode_row
+from core.format.binary_rows import decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import deletion_vector_entries
 from core.format.manifest_entry import FileKind

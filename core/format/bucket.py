@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.binary_row import ROWS_PER_PART, encode_row, row_bytes
+from core.format.binary_row import encode_row
+from core.format.binary_rows import ROWS_PER_PART, row_bytes
 from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
 from core.format.options import BUCKET_FUNCTION_TYPE
 from core.format.table_schema import TableSchema

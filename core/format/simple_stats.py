@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.avro_encoding import one_array
-from core.format.binary_row import EMPTY_ROW, decode_rows, encode_rows
+from core.format.binary_row import EMPTY_ROW
+from core.format.binary_rows import decode_rows, encode_rows
 from core.format.data_types import (
     BIGINT,
     AtomicType,

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.format.binary_row import encode_rows
+from core.format.binary_rows import encode_rows
 from core.format.data_types import DataField
 from core.quality.distinct_values import distinct_values, merge_distinct_values
 from core.quality.distribution import Floats, Ints, distribution_of

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.format import options as table_options
-from core.format.binary_row import EMPTY_ROW, decode_row, encode_rows
+from core.format.binary_row import EMPTY_ROW, decode_row
+from core.format.binary_rows import encode_rows
 from core.format.bucket import assign_buckets
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
 from core.format.partition_path import partition_path

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.avro_encoding import one_array
-from core.format.binary_row import EMPTY_ROW, decode_rows
+from core.format.binary_row import EMPTY_ROW
+from core.format.binary_rows import decode_rows
 from core.format.bucket import assign_buckets
 from core.format.data_types import AtomicType, DataType, RowType, TypeRoot, to_arrow
 from core.format.simple_stats import value_stats

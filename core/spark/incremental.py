@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.binary_row import encode_rows
+from core.format.binary_rows import encode_rows
 from core.format.data_types import STRING, DataField
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind
 from core.format.snapshot import CommitKind, Snapshot

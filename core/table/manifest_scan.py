@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, NotFound
 from core.format.avro_encoding import whole
-from core.format.binary_row import EMPTY_ROW, decode_rows
+from core.format.binary_row import EMPTY_ROW
+from core.format.binary_rows import decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, decode_manifest

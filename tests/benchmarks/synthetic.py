@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
-from core.format.binary_row import EMPTY_ROW, encode_rows
+from core.format.binary_row import EMPTY_ROW
+from core.format.binary_rows import encode_rows
 from core.format.data_types import BIGINT, INT, STRING, DataField, DataType
 from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY, encode_manifest

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from core.format.binary_row import decode_row, decode_rows, encode_row, encode_rows
+from core.format.binary_row import decode_row, encode_row
+from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import assign_buckets
 from core.format.data_types import AtomicType, RowType, TypeRoot, arrow_schema, to_arrow
 from core.format.deletion_vector import (

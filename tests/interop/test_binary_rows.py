@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.format.binary_row import decode_row, decode_rows, encode_row, encode_rows
+from core.format.binary_row import decode_row, encode_row
+from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import assign_buckets, hash_row, hash_rows
 from core.format.data_types import RowType, arrow_schema, data_type_to_json
 from core.format.options import Options

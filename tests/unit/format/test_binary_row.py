@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from core.errors import FormatError, InvalidInput
-from core.format.binary_row import EMPTY_ROW, decode_row, decode_rows, encode_row, encode_rows
+from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
+from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import hash_row, hash_rows
 from core.format.data_types import DataField, DataType, RowType, parse_data_type, to_arrow
 
