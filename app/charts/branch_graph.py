@@ -9,15 +9,8 @@ import plotly.graph_objects as go
 
 from app.charts.marks import POLE, schema_bars, tag_flags
 from app.charts.palette import Role, framed, quiet_axis, selection
-from app.models.branch_graph import (
-    Axis,
-    BranchGraph,
-    Edge,
-    EdgeKind,
-    LaneState,
-    Node,
-    NodeKind,
-)
+from app.models.branch_graph import Axis, BranchGraph, Edge, EdgeKind, Node, NodeKind
+from app.models.branch_tracks import LaneState
 from app.models.tag_labels import spaced_labels, tag_label
 from app.models.wording import chart_text, count, moment, shortened, signed
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from app.models.wording import MINUS, count, plural
-from core.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
+from app.models.branch_tracks import MOST_LANES, LaneState, Track, choose_tracks
+from app.models.wording import plural
+from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 
-MOST_LANES: Final = 24
 FOLD_ABOVE: Final = 30
 _SHORTEST_FOLD: Final = 4
 
@@ -25,19 +25,6 @@ class Axis(StrEnum):
 
     LINEAGE = "lineage"
     TIME = "time"
-
-
-class LaneState(StrEnum):
-    """How a branch stands to the one it is compared with."""
-
-    MAIN = "main"
-    AHEAD = "ahead"
-    DIVERGED = "diverged"
-    EVEN = "even"
-    BEHIND = "behind"
-    UNRELATED = "unrelated"
-    EMPTY = "empty"
-    BROKEN = "broken"
 
 
 class NodeKind(StrEnum):
@@ -61,73 +48,6 @@ class EdgeKind(StrEnum):
     LANE = "lane"
     FORK = "fork"
     MERGE = "merge"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
-    """A branch as the graph needs it.
-
-    Attributes:
-        snapshots: By id, oldest first; those that another branch holds too may be left out.
-        head: The newest snapshot, whichever branch it began on.
-        tags: Names with the snapshots they name.
-        ahead: Commits of this branch that the compared one lacks; None if not known.
-        behind: Commits of the compared branch that this one lacks; None if not known.
-        problem: Why the branch cannot be read, where it cannot.
-        fork: The shared snapshot it was made from, where the snapshots themselves do not tell.
-    """
-
-    branch: str
-    snapshots: tuple[Snapshot, ...] = ()
-    head: Snapshot | None = None
-    tags: tuple[tuple[str, SnapshotIdentity], ...] = ()
-    ahead: int | None = None
-    behind: int | None = None
-    problem: str | None = None
-    fork: SnapshotIdentity | None = None
-    created_millis: int | None = None
-    is_stale: bool = False
-    is_protected: bool = False
-
-    @property
-    def state(self) -> LaneState:
-        """How the branch stands to the compared one."""
-        if self.problem is not None:
-            return LaneState.BROKEN
-        if self.branch == MAIN_BRANCH:
-            return LaneState.MAIN
-        if self.head is None:
-            return LaneState.EMPTY
-        if self.ahead is None or self.behind is None:
-            return LaneState.UNRELATED
-        states = {
-            (False, False): LaneState.EVEN,
-            (True, False): LaneState.AHEAD,
-            (False, True): LaneState.BEHIND,
-            (True, True): LaneState.DIVERGED,
-        }
-        return states[self.ahead > 0, self.behind > 0]
-
-    @property
-    def standing(self) -> str:
-        """The state in a few words: `3 ahead, 12 behind`."""
-        match self.state:
-            case LaneState.MAIN:
-                return "main branch"
-            case LaneState.BROKEN:
-                return "cannot be read"
-            case LaneState.EMPTY:
-                return "no commit yet"
-            case LaneState.UNRELATED:
-                return "no shared history"
-            case LaneState.EVEN:
-                return "even"
-            case _:
-                parts = [
-                    f"{count(self.ahead)} ahead" if self.ahead else "",
-                    f"{count(self.behind)} behind" if self.behind else "",
-                ]
-                return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,37 +167,6 @@ def draw_branches(
         focus=_focus(nodes, runs),
         alt=_alt(tracks, visible),
     )
-
-
-def choose_tracks(
-    tracks: Sequence[Track], *, selected: str | None, shown: Iterable[str], most: int
-) -> tuple[Track, ...]:
-    """Pick the lanes: main, selected, asked for and protected ones, then the newest."""
-    wanted = frozenset(shown)
-
-    def rank(track: Track) -> tuple[bool, ...]:
-        is_asked_for = track.branch in wanted or track.branch == selected
-        return (track.branch != MAIN_BRANCH, not is_asked_for, not track.is_protected)
-
-    by_age = sorted(tracks, key=lambda track: (-_newest_millis(track), track.branch))
-    chosen = sorted(by_age, key=rank)[:most]
-    return tuple(sorted(chosen, key=_lane_order))
-
-
-def is_service_branch(branch: str) -> bool:
-    """Whether the product itself made the branch, to rescue or to stage."""
-    return branch.startswith(RESERVED_PREFIXES)
-
-
-def _newest_millis(track: Track) -> int:
-    return track.head.time_millis if track.head else track.created_millis or 0
-
-
-def _lane_order(track: Track) -> tuple[bool, int, int, str]:
-    # A branch of a branch holds all of its parent's snapshots, so the shorter history goes first.
-    first = track.snapshots[0].time_millis if track.snapshots else 2**62
-    made = first if track.created_millis is None else track.created_millis
-    return (track.branch != MAIN_BRANCH, made, len(track.snapshots), track.branch)
 
 
 def _alt(tracks: Sequence[Track], visible: Sequence[Track]) -> str:
@@ -586,15 +475,3 @@ def _is_opened(
 ) -> bool:
     branch = tracks[row].branch
     return any((branch, snapshot.id) in opened for snapshot in snapshots)
-
-
-def versus_words(ahead: int | None, behind: int | None) -> str:
-    """Write ahead and behind in the short form of lanes and lists."""
-    if ahead is None or behind is None:
-        return ""
-    return f"+{count(ahead)} {MINUS}{count(behind)}"
-
-
-def with_service_branches(tracks: Iterable[Track], *, shown: bool) -> list[Track]:
-    """Leave rescue and staging branches out unless they are asked for."""
-    return [track for track in tracks if shown or not is_service_branch(track.branch)]

@@ -8,15 +8,8 @@ from app import reads, state
 from app.charts.branch_graph import branch_graph_figure, is_wider_than_shown, legend_words
 from app.charts.palette import CHART_CONFIG
 from app.models.actions import Action
-from app.models.branch_graph import (
-    Axis,
-    BranchGraph,
-    Track,
-    draw_branches,
-    is_service_branch,
-    with_service_branches,
-)
-from app.models.branch_tracks import tracks_of
+from app.models.branch_graph import Axis, BranchGraph, draw_branches
+from app.models.branch_tracks import Track, is_service_branch, tracks_of, with_service_branches
 from app.models.location import Location, SnapshotPoint
 from app.models.wording import age, code, count, plain, plural, shortened
 from app.state import PageName

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import state
 from app.models.actions import Action
-from app.models.branch_graph import LaneState, Track, versus_words
+from app.models.branch_tracks import LaneState, Track, versus_words
 from app.models.location import Location, SnapshotPoint
 from app.models.wording import (
     age,

@@ -2,16 +2,11 @@
 
 import pytest
 
-from app.models.branch_graph import (
+from app.models.branch_graph import Axis, BranchGraph, EdgeKind, Node, NodeKind, draw_branches
+from app.models.branch_tracks import (
     MOST_LANES,
-    Axis,
-    BranchGraph,
-    EdgeKind,
     LaneState,
-    Node,
-    NodeKind,
     Track,
-    draw_branches,
     versus_words,
     with_service_branches,
 )

@@ -9,7 +9,8 @@ import pytest
 from app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
 from app.charts.palette import Role, faint
 from app.charts.snapshot_timeline import snapshot_timeline_figure
-from app.models.branch_graph import Axis, BranchGraph, Track, draw_branches
+from app.models.branch_graph import Axis, BranchGraph, draw_branches
+from app.models.branch_tracks import Track
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
 from core.format.snapshot import CommitKind, Snapshot
 from tests.unit.app.histories import history, snapshot
