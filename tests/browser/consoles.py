@@ -72,10 +72,10 @@ def running_console(
     finally:
         process.terminate()
         process.wait(30)
-        _end_worker(running.services)
+        end_worker(running.services)
 
 
-def _end_worker(services: Services) -> None:
+def end_worker(services: Services) -> None:
     """End the worker that a console started, at once: nobody needs its state any more."""
     worker = services.worker()
     if worker is not None and worker.is_alive:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from playwright.sync_api import Locator
 
+from app.services import Services
+from app.settings import Settings
 from core.errors import FormatError
 from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, end_worker
 
 FLIGHTS = {"db": "air", "table": "flights"}
 PLANES = {"db": "air", "table": "planes", "branch": "fleet-facts"}
@@ -101,9 +103,14 @@ def lines_under(area: Locator) -> list[str]:
 
 
 def run_all(lines: Iterable[str], warehouse: Path) -> None:
-    """Run lines one after the other; see `run`."""
-    for line in lines:
-        run(line, warehouse)
+    """Run lines one after the other; see `run`. The worker that they start ends with them."""
+    state = str(_state_dir(warehouse))
+    settings = Settings.from_environment({"warehouse": str(warehouse), "state_dir": state}, {})
+    try:
+        for line in lines:
+            run(line, warehouse)
+    finally:
+        end_worker(Services(settings))
 
 
 def run(line: str, warehouse: Path) -> str:
@@ -111,7 +118,7 @@ def run(line: str, warehouse: Path) -> str:
     program, *words = shlex.split(line)
     assert program == "branch-console"
     assert words[-2] == "--warehouse"
-    state = warehouse.with_name(f"{warehouse.name}-state")
+    state = _state_dir(warehouse)
     done = subprocess.run(
         [sys.executable, "-m", "app", *words[:-1], str(warehouse)],
         env={
@@ -127,6 +134,10 @@ def run(line: str, warehouse: Path) -> str:
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def _state_dir(warehouse: Path) -> Path:
+    return warehouse.with_name(f"{warehouse.name}-state")
 
 
 def state_of(folder: Path, name: str) -> dict[str, tuple[int, int | None, list[str]]]:
