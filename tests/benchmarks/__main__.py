@@ -42,10 +42,10 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmarks asked for; 1 if any answer was wrong."""
     asked = _parse(arguments)
-    machine = describe_machine()
     results: list[Result] = []
-    _tell(HEADING)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        machine = describe_machine(Path(folder))
+        _tell(HEADING)
         for name in asked.only:
             for result in BENCHMARKS[name](asked.scale, asked.repeats, Path(folder)):
                 results.append(result)

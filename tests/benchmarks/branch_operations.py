@@ -21,7 +21,16 @@ from core.format.snapshot import CommitKind, Snapshot
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
-from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
+from tests.benchmarks.contest import (
+    OURS,
+    Contestant,
+    Result,
+    Target,
+    at_least,
+    at_most,
+    hold,
+    new_folder,
+)
 from tests.benchmarks.synthetic import make_table
 from tests.support.requirements import MissingError, find_jar, find_jvm, find_pypaimon
 
@@ -89,7 +98,7 @@ _MANY_SCHEMAS: Final = 500
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     for case in CASES[scale]:
-        warehouse = folder / "warehouse"
+        warehouse = new_folder(folder) / "warehouse"
         make_warehouse(warehouse, case)
         contestants, absent = find_contestants(case)
         samples, wrong = hold(contestants, warehouse, rounds, expected(case))

@@ -23,21 +23,20 @@ Act = Callable[[int], object]
 def main() -> None:
     """Repeat one operation, and print the figures."""
     origin, operation, who = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as folder:
-        warehouse = Path(folder) / "warehouse"
-        shutil.copytree(origin, warehouse)
-        acts = _ours(warehouse) if who == OURS else _java(warehouse, who)
-        if operation in ("rename", "drop"):
-            for number in range(CALLS):
-                acts["create"](number)
-        # What was written so far would be charged to the first one that syncs.
-        os.sync()
-        times = []
+    warehouse = Path(tempfile.mkdtemp()) / "warehouse"
+    shutil.copytree(origin, warehouse)
+    acts = _ours(warehouse) if who == OURS else _java(warehouse, who)
+    if operation in ("rename", "drop"):
         for number in range(CALLS):
-            started = time.perf_counter()
-            acts[operation](number)
-            times.append(time.perf_counter() - started)
-        answer = _answer(warehouse, operation)
+            acts["create"](number)
+    # What was written so far would be charged to the first one that syncs.
+    os.sync()
+    times = []
+    for number in range(CALLS):
+        started = time.perf_counter()
+        acts[operation](number)
+        times.append(time.perf_counter() - started)
+    answer = _answer(warehouse, operation)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = {"cold": times[0], "warm": times[1:], "peak_rss_kib": peak, "answer": answer}
     sys.stdout.write(json.dumps(said) + "\n")

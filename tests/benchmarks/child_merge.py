@@ -24,21 +24,20 @@ from tests.benchmarks.synthetic import TABLE, open_table
 def main() -> None:
     """Merge one branch after the other, the last one twice, and print the figures."""
     origin, who = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as folder:
-        warehouse = Path(folder) / "warehouse"
-        shutil.copytree(origin, warehouse)
-        merge = _ours(warehouse) if who == OURS else _java(warehouse, who)
-        # What was written so far would be charged to the first one that syncs.
-        os.sync()
-        times = [_timed(merge, f"b{number}") for number in range(CALLS)]
-        again = _timed(merge, "b0")
-        table = open_table(warehouse)
-        head = table.head()
-        assert head is not None
-        answer = {
-            "files": table.live_files(head).num_rows,
-            "again_micros": round(again * 1_000_000),
-        }
+    warehouse = Path(tempfile.mkdtemp()) / "warehouse"
+    shutil.copytree(origin, warehouse)
+    merge = _ours(warehouse) if who == OURS else _java(warehouse, who)
+    # What was written so far would be charged to the first one that syncs.
+    os.sync()
+    times = [_timed(merge, f"b{number}") for number in range(CALLS)]
+    again = _timed(merge, "b0")
+    table = open_table(warehouse)
+    head = table.head()
+    assert head is not None
+    answer = {
+        "files": table.live_files(head).num_rows,
+        "again_micros": round(again * 1_000_000),
+    }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = {"cold": times[0], "warm": times[1:], "peak_rss_kib": peak, "answer": answer}
     sys.stdout.write(json.dumps(said) + "\n")

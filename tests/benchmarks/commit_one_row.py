@@ -11,7 +11,7 @@ from typing import Final
 
 from core.format.snapshot import Snapshot
 from tests.benchmarks.commit_figures import JAVA, PYPAIMON, find_contestants
-from tests.benchmarks.contest import OURS, Result, Target, at_least, hold
+from tests.benchmarks.contest import OURS, Result, Target, at_least, hold, new_folder
 from tests.benchmarks.synthetic import make_table
 
 CALLS: Final = 6
@@ -51,7 +51,7 @@ _DRIVER: Final = "tests.benchmarks.child_storm"
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     for size in CASES[scale]:
-        warehouse = folder / "warehouse"
+        warehouse = new_folder(folder) / "warehouse"
         make_warehouse(warehouse, size)
         contestants, absent = find_contestants(_DRIVER, *arguments(size))
         samples, wrong = hold(contestants, warehouse, rounds, EXPECTED)

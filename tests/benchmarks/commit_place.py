@@ -35,14 +35,14 @@ class Place:
 
 @contextlib.contextmanager
 def copy_of(origin: Path, line_millis: int | None) -> Iterator[Place]:
-    """A copy of a warehouse that goes in the end.
+    """A copy of a warehouse, which stays; see `contest.new_folder`.
 
     Args:
         origin: A folder.
         line_millis: How long a bucket takes to answer; None for a folder.
     """
     with contextlib.ExitStack() as open_now:
-        folder = Path(open_now.enter_context(tempfile.TemporaryDirectory()))
+        folder = Path(tempfile.mkdtemp())
         if line_millis is None:
             shutil.copytree(origin, folder / "warehouse")
             # What was written so far would be charged to the first one that syncs.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.commit_figures import JAVA, PYPAIMON, find_contestants
-from tests.benchmarks.contest import OURS, Result, Target, at_least, at_most, hold
+from tests.benchmarks.contest import OURS, Result, Target, at_least, at_most, hold, new_folder
 from tests.benchmarks.synthetic import make_table
 
 _ENTRIES: Final = 100
@@ -43,7 +43,7 @@ _DRIVER: Final = "tests.benchmarks.child_storm"
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     for storm in CASES[scale]:
-        warehouse = folder / "warehouse"
+        warehouse = new_folder(folder) / "warehouse"
         make_table(warehouse, _ENTRIES, 1)
         contestants, absent = find_contestants(_DRIVER, *arguments(storm))
         samples, wrong = hold(contestants, warehouse, rounds, expected(storm))

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
+from tests.benchmarks.contest import (
+    OURS,
+    Contestant,
+    Result,
+    Target,
+    at_least,
+    at_most,
+    hold,
+    new_folder,
+)
 from tests.benchmarks.synthetic import (
     BRANCH,
     FULL_MANIFESTS,
@@ -63,7 +72,7 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     flat: dict[int, float] = {}
     for case in CASES[scale]:
-        warehouse = folder / "warehouse"
+        warehouse = new_folder(folder) / "warehouse"
         made = make_warehouse(warehouse, case)
         contestants, absent = find_contestants()
         samples, wrong = hold(contestants, warehouse, rounds, {"files": made})
