@@ -438,7 +438,11 @@ def _read_local(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
-        parts = [os.read(descriptor, size + 1)]
+        data = os.read(descriptor, size + 1)
+        if len(data) == size:
+            return data
+        # It grew or shrank meanwhile, or is more than one call brings.
+        parts = [data]
         while parts[-1]:
             parts.append(os.read(descriptor, _READ_BYTES))
         return b"".join(parts)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pytest
 
+from core.storage import durable, file_system
 from tests.reliability import states
 from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
 from tests.reliability.worlds import TABLE, RowBench, copy_world
@@ -23,6 +24,32 @@ Examples: TypeAlias = Callable[[int], int]
 _SEEDS = 200
 # Merges of rows take ten times as long, and most of what they sync others sync as well.
 _SEEDS_OF_ROWS = 50
+_SEEDS_OF_COPIES = 50
+
+
+_COPIES = {"create from head", "fast-forward", "force", "drop", "replace main", "cut back"}
+
+
+@pytest.fixture
+def syncs_file_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are synced with their file system as soon as there are two, whatever it is."""
+    monkeypatch.setattr(durable, "MANY", 2)
+    monkeypatch.setattr(file_system, "suits_one_sync", lambda _: True)
+
+
+@pytest.mark.usefixtures("syncs_file_systems")
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.name in _COPIES], ids=attrgetter("name")
+)
+def test_what_is_synced_with_its_file_system_outlives_a_power_cut_too(
+    operation: Operation,
+    memory_path: Path,
+    repeatable: Repeatable,
+    examples: Examples,
+    rng: random.Random,
+) -> None:
+    seeds = [rng.randrange(1 << 30) for _ in range(examples(_SEEDS_OF_COPIES))]
+    _cut_and_recover(operation, memory_path, repeatable, seeds)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
@@ -32,6 +59,14 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
     repeatable: Repeatable,
     examples: Examples,
     rng: random.Random,
+) -> None:
+    number = _SEEDS if operation.rows is None else _SEEDS_OF_ROWS
+    seeds = [rng.randrange(1 << 30) for _ in range(examples(number))]
+    _cut_and_recover(operation, memory_path, repeatable, seeds)
+
+
+def _cut_and_recover(
+    operation: Operation, memory_path: Path, repeatable: Repeatable, seeds: list[int]
 ) -> None:
     origin = memory_path / "origin"
     shutil.rmtree(origin, ignore_errors=True)
@@ -45,8 +80,6 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
         operation.run(root, None)
         last = counter.syncs
 
-    number = _SEEDS if operation.rows is None else _SEEDS_OF_ROWS
-    seeds = [rng.randrange(1 << 30) for _ in range(examples(number))]
     # A quarter of the images are taken when the caller has the answer.
     due = {seed: random.Random(seed).choice((last + 1, *[0] * 3)) for seed in seeds}
     due = {seed: at or random.Random(seed).randint(before + 1, last) for seed, at in due.items()}

@@ -1,7 +1,8 @@
 """What is left of a folder when the machine loses power: the real file system, watched.
 
 Only what was synced is sure to be there. A `CrashClone` sees every `fsync` of this process and
-notes what it makes durable: the content of a file, or the names in a folder. An image of a crash
+notes what it makes durable: the content of a file, or the names in a folder; all of both where the
+file system is synced as a whole. An image of a crash
 then holds all, none or a random part of the rest: a name may be the old or the new one, a file that
 was never synced may be empty or cut short. A directory that got another name has exactly one of
 the two, as every journalling file system sees to.
@@ -18,6 +19,8 @@ from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Self, TypeAlias
+
+from core.storage import file_system
 
 Image: TypeAlias = dict[str, bytes | None]
 """What each file of a folder holds, by relative path; None for a folder, which comes first."""
@@ -57,6 +60,7 @@ class CrashClone:
         self._root = root
         self._on_sync = on_sync
         self._fsync = os.fsync
+        self._sync_file_system = file_system.sync_file_system
         self._lock = RLock()
         # An open descriptor keeps the number of a file that goes from being given away again.
         self._kept: list[int] = []
@@ -65,6 +69,7 @@ class CrashClone:
 
     def __enter__(self) -> Self:
         os.fsync = self._watched  # type: ignore[assignment]
+        file_system.sync_file_system = self._watched_whole
         return self
 
     def __exit__(
@@ -74,6 +79,7 @@ class CrashClone:
         trace: TracebackType | None,
     ) -> None:
         os.fsync = self._fsync
+        file_system.sync_file_system = self._sync_file_system
         for descriptor in self._kept:
             os.close(descriptor)
         self._kept.clear()
@@ -100,6 +106,19 @@ class CrashClone:
                 self._durable.contents[found.st_ino] = _content(f"/proc/self/fd/{descriptor}")
                 self._kept.append(os.dup(descriptor))
         self._fsync(descriptor)
+
+    def _watched_whole(self, descriptor: int) -> None:
+        with self._lock:
+            self.syncs += 1
+            self._on_sync(self.syncs)
+            for folder, _, names in os.walk(self._root):
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        self._kept.append(os.open(f"{folder}/{name}", os.O_RDONLY))
+            now = _scan(self._root)
+            self._durable.names |= now.names
+            self._durable.contents |= now.contents
+        self._sync_file_system(descriptor)
 
 
 def write_image(image: Image, to: Path) -> None:

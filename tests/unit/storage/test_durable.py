@@ -1,15 +1,18 @@
 """What was acknowledged outlives a crash of the machine: the file and its name are synced first."""
 
 import os
+import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from core.errors import StorageError
+from core.storage import file_system
 from core.storage.durable import write_all
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import LocalPublisher, Published, publisher_for
@@ -117,12 +120,61 @@ def test_a_manifest_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert store.read(path) == b"first"
 
 
-def test_many_files_are_synced_each_and_by_few_threads(tmp_path: Path, synced: list[str]) -> None:
+def test_many_files_are_synced_each_and_by_few_threads(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_system, "suits_one_sync", lambda _: False)
     files = [(tmp_path / f"file-{number}", b"%d" % number) for number in range(300)]
     write_all(files, [tmp_path])
     assert sorted(synced) == sorted([str(path) for path, _ in files] + [str(tmp_path)])
     assert [path.read_bytes() for path, _ in files] == [data for _, data in files]
     assert len([each for each in threading.enumerate() if each.name.startswith("sync")]) <= 16
+
+
+@pytest.mark.parametrize("count", [31, 32, 300])
+def test_many_files_are_synced_with_their_file_system_where_that_is_known_and_sooner(
+    count: int, tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    whole: list[set[str]] = []
+
+    def suits(folders: Iterable[str]) -> bool:
+        asked.append(sorted(folders))
+        return True
+
+    def sync(descriptor: int) -> None:
+        assert stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        whole.append({each.name for each in (tmp_path / "files").iterdir()})
+
+    monkeypatch.setattr(file_system, "suits_one_sync", suits)
+    monkeypatch.setattr(file_system, "sync_file_system", sync)
+    (tmp_path / "files").mkdir()
+    files = [(tmp_path / "files" / f"file-{number}", b"%d" % number) for number in range(count)]
+    write_all(files, [tmp_path])
+    assert [path.read_bytes() for path, _ in files] == [data for _, data in files]
+    if count < 32:
+        assert len(synced) == count + 1
+        assert not whole
+        return
+    # All that was written was there when the one sync began.
+    assert asked == [sorted([str(tmp_path), f"{tmp_path}/files"])]
+    assert whole == [{path.name for path, _ in files}]
+    assert synced == []
+
+
+def test_a_file_system_that_cannot_be_synced_fails_the_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError("input/output error")
+
+    monkeypatch.setattr(file_system, "suits_one_sync", lambda _: True)
+    monkeypatch.setattr(file_system, "sync_file_system", fail)
+    store = FileIO.for_url(str(tmp_path))
+    files = [(f"{store.root}/s/snapshot-{number}", b"1") for number in range(40)]
+    with pytest.raises(StorageError, match="Nothing was published"):
+        publisher_for(store).publish_in_order(files)
+    assert list((tmp_path / "s").iterdir()) == []
 
 
 def test_a_sync_that_fails_in_another_thread_fails_the_write(
