@@ -67,9 +67,14 @@ class Location:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Location":
-        """Read the location from the parameters of an address; others are left alone."""
+        """Read the location from the parameters of an address; others are left alone.
+
+        A table may bring its database along, as commands and statements have it: `table=db.t`.
+        """
         values = (query.get(name) or None for name in PARAMETERS)
         warehouse, database, table, branch, snap = values
+        if table is not None and database is None and "." in table:
+            database, _, table = table.partition(".")
         return cls(warehouse=warehouse, database=database, table=table, branch=branch, snap=snap)
 
     @property

@@ -22,6 +22,28 @@ def test_empty_parameters_count_as_left_out() -> None:
     assert Location().query() == {}
 
 
+@pytest.mark.parametrize(
+    ("query", "full_table"),
+    [
+        ({"table": "air.flights"}, "air.flights"),
+        ({"db": "air", "table": "flights"}, "air.flights"),
+        # A name with a dot is one only where the database is named as well.
+        ({"db": "air", "table": "v1.flights"}, "air.v1.flights"),
+        ({"table": "air.v1.flights"}, "air.v1.flights"),
+        ({"table": "flights"}, None),
+        ({"table": ".flights"}, None),
+        ({"table": "air."}, None),
+    ],
+    ids=str,
+)
+def test_a_table_may_bring_its_database_along(
+    query: dict[str, str], full_table: str | None
+) -> None:
+    place = Location.from_query(query)
+    assert place.full_table == full_table
+    assert full_table is None or Location.from_query(place.query()) == place
+
+
 def test_an_address_without_a_branch_means_main() -> None:
     assert Location(database="air", table="flights").branch_or_main == "main"
 
