@@ -21,6 +21,7 @@ from core.storage import file_system
 _PARALLEL_SYNCS: Final = 16
 _OPEN_AT_ONCE: Final = 128
 MANY: Final = 32
+"""So many new files are synced with their file system, where that suits them."""
 
 
 def write_synced(path: Path, data: bytes) -> None:

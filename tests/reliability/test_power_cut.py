@@ -25,8 +25,6 @@ _SEEDS = 200
 # Merges of rows take ten times as long, and most of what they sync others sync as well.
 _SEEDS_OF_ROWS = 50
 _SEEDS_OF_COPIES = 50
-
-
 _COPIES = {"create from head", "fast-forward", "force", "drop", "replace main", "cut back"}
 
 

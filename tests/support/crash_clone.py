@@ -2,10 +2,10 @@
 
 Only what was synced is sure to be there. A `CrashClone` sees every `fsync` of this process and
 notes what it makes durable: the content of a file, or the names in a folder; all of both where the
-file system is synced as a whole. An image of a crash
-then holds all, none or a random part of the rest: a name may be the old or the new one, a file that
-was never synced may be empty or cut short. A directory that got another name has exactly one of
-the two, as every journalling file system sees to.
+file system is synced as a whole. An image of a crash then holds all, none or a random part of the
+rest: a name may be the old or the new one, a file that was never synced may be empty or cut short.
+A directory that got another name has exactly one of the two, as every journalling file system sees
+to.
 """
 
 import os
