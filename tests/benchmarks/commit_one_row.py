@@ -1,9 +1,12 @@
 """B5, one row: a commit of one small file to a table of many files and snapshots.
 
-The clock takes the commit alone, for all contestants alike; see `commit_figures`.
+The clock takes the commit alone, for all contestants alike; see `commit_figures`. In a folder
+`disk alone` takes part: what a commit waits for that is on the disk when it is told, which the
+peers' are not.
 """
 
 import statistics
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Final
 
 from core.format.snapshot import Snapshot
 from tests.benchmarks.commit_figures import JAVA, PYPAIMON, find_contestants
-from tests.benchmarks.contest import OURS, Result, Target, at_least, hold, new_folder
+from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, hold, new_folder
 from tests.benchmarks.synthetic import make_table
 
 CALLS: Final = 6
@@ -46,6 +49,13 @@ CASES: Final = {
 }
 EXPECTED: Final = {"processes": 1, "failed": 0, "lost": 0, "snapshots": CALLS}
 _DRIVER: Final = "tests.benchmarks.child_storm"
+DISK_ALONE: Final = Contestant(
+    name="disk alone",
+    command=lambda folder: [
+        *(sys.executable, "-m", "tests.benchmarks.child_disk_floor"),
+        *(str(folder), str(CALLS)),
+    ],
+)
 
 
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
@@ -54,6 +64,8 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
         warehouse = new_folder(folder) / "warehouse"
         make_warehouse(warehouse, size)
         contestants, absent = find_contestants(_DRIVER, *arguments(size))
+        if size.line_millis is None:
+            contestants.append(DISK_ALONE)
         samples, wrong = hold(contestants, warehouse, rounds, EXPECTED)
         case: dict[str, int | str] = {"files": size.files, "snapshots": size.snapshots}
         if size.line_millis is None:

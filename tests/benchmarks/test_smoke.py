@@ -119,6 +119,18 @@ def test_one_row_is_committed_in_a_bucket_at_the_end_of_a_slow_line(
     assert min(sample.warm) > 2 * size.line_millis / 1_000
 
 
+def test_the_disk_alone_makes_its_files_durable(tmp_path: Path) -> None:
+    size = commit_one_row.CASES["tiny"][0]
+    commit_one_row.make_warehouse(tmp_path / "warehouse", size)
+    contestants = [commit_one_row.DISK_ALONE]
+    (sample,), wrong = hold(contestants, tmp_path / "warehouse", 1, commit_one_row.EXPECTED)
+    assert wrong == ()
+    assert len(sample.warm) == commit_one_row.CALLS - 1
+    (floor,) = (tmp_path / "scratch").glob("*/warehouse/db.db/t")
+    assert len(list(floor.glob("manifest/floor-*"))) == 3 * commit_one_row.CALLS
+    assert not list(floor.glob("snapshot/.*"))
+
+
 def _check_one_row(warehouse: Path, size: commit_one_row.Size, name: str) -> Sample:
     commit_one_row.make_warehouse(warehouse, size)
     chosen, _ = commit_figures.find_contestants(
