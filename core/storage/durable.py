@@ -20,7 +20,7 @@ from core.storage import file_system
 
 _PARALLEL_SYNCS: Final = 16
 _OPEN_AT_ONCE: Final = 128
-MANY: Final = 32
+MANY: Final = 8
 """So many new files are synced with their file system, where that suits them."""
 
 

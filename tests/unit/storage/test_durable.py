@@ -131,7 +131,7 @@ def test_many_files_are_synced_each_and_by_few_threads(
     assert len([each for each in threading.enumerate() if each.name.startswith("sync")]) <= 16
 
 
-@pytest.mark.parametrize("count", [31, 32, 300])
+@pytest.mark.parametrize("count", [7, 8, 300])
 def test_many_files_are_synced_with_their_file_system_where_that_is_known_and_sooner(
     count: int, tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +152,7 @@ def test_many_files_are_synced_with_their_file_system_where_that_is_known_and_so
     files = [(tmp_path / "files" / f"file-{number}", b"%d" % number) for number in range(count)]
     write_all(files, [tmp_path])
     assert [path.read_bytes() for path, _ in files] == [data for _, data in files]
-    if count < 32:
+    if count < 8:
         assert len(synced) == count + 1
         assert not whole
         return
