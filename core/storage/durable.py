@@ -2,8 +2,8 @@
 
 A file is durable once it is synced, its name once the folder that holds the name is. Every local
 change that a commit relies on goes through these few functions. A sync waits for the disk, and many
-at once are one wait: the file system writes its journal once for all of them. A great many are
-synced with all of their file system, where that is sooner.
+at once are one wait: the file system writes its journal once for all of them. From a few files on
+they are synced with all of their file system, where that is sooner.
 """
 
 from __future__ import annotations
