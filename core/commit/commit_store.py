@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from core.storage.directory_mover import DirectoryMover, mover_for
 from core.storage.file_io import FileIO, FileReader
-from core.storage.file_publisher import FilePublisher, publisher_for
+from core.storage.file_publisher import FilePublisher
 from core.storage.file_remover import FileRemover
 from core.storage.publish_claims import ClaimingPublisher, ClaimRegister
+from core.storage.publishers import publisher_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

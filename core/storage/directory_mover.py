@@ -56,7 +56,7 @@ class LocalDirectoryMover:
         self, file_io: FileIO, rename: Callable[[bytes, bytes], int] | None = None
     ) -> None:
         self._file_io = file_io
-        self._rename = rename or _rename_without_replacing
+        self._rename = rename or rename_without_replacing
 
     def move(self, from_path: str, to_path: str) -> Moved:
         """Return DONE, TAKEN (something has that name, be it an empty directory) or UNSUPPORTED."""
@@ -113,7 +113,7 @@ def _check_apart(from_path: str, to_path: str) -> None:
         )
 
 
-def _rename_without_replacing(source: bytes, target: bytes) -> int:
+def rename_without_replacing(source: bytes, target: bytes) -> int:
     """Rename unless the target exists; the error number, 0 if it worked."""
     if sys.platform != "linux":
         return errno.ENOSYS

@@ -11,8 +11,8 @@ from core.errors import NotAllowed, StorageError
 from core.procedures.warehouse import Warehouse
 from core.storage.directory_mover import Moved
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import publisher_for
 from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.storage.publishers import publisher_for
 from core.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench
 from tests.support.far_bench import FarBench, answers, history

@@ -9,7 +9,8 @@ import pytest
 from core.errors import StorageError
 from core.procedures.recover import FRESH_MILLIS
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, publisher_for
+from core.storage.file_publisher import Published
+from core.storage.publishers import publisher_for
 from tests.support.bad_line import bad_line
 from tests.support.branch_bench import NOW
 from tests.support.commit_tables import data_files, message

@@ -6,8 +6,9 @@ import pytest
 
 from core.errors import ErrorKind, InvalidInput, NotFound, StorageError
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, publisher_for
+from core.storage.file_publisher import Published
 from core.storage.file_remover import FileRemover
+from core.storage.publishers import publisher_for
 
 
 @pytest.fixture(params=["plain path", "file url", "Hadoop's file url", "memory"])

@@ -11,13 +11,9 @@ import pytest
 
 from core.errors import InvalidInput, NotAllowed, StorageError
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import (
-    ExclusiveCreatePublisher,
-    LocalPublisher,
-    Published,
-    RefusingPublisher,
-    publisher_for,
-)
+from core.storage.file_publisher import ExclusiveCreatePublisher, Published, RefusingPublisher
+from core.storage.local_publisher import LocalPublisher
+from core.storage.publishers import publisher_for
 from core.storage.store_probe import probe
 
 

@@ -14,8 +14,9 @@ from core.errors import InvalidInput, NotAllowed, StorageError
 from core.procedures.warehouse import Warehouse
 from core.storage.database_claims import DatabaseClaims
 from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, publisher_for
+from core.storage.file_publisher import Published
 from core.storage.publish_claims import CLAIMS_MARKER, ClaimingPublisher
+from core.storage.publishers import publisher_for
 from core.storage.store_probe import probe
 from tests.support.plain_store import SlowFileIO, Stopped
 from tests.support.publish_race import publish_all_under_claims
