@@ -125,6 +125,8 @@ def without_nulls(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _pretty(value: object, indent: str) -> str:
+    if type(value) is int:
+        return str(value)
     if value is None or isinstance(value, str | int | float):
         return _ENCODER.encode(value)
     if isinstance(value, Mapping):

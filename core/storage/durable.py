@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from core.errors import StorageError
 from core.storage import file_system
 
+_T = TypeVar("_T")
+
 _PARALLEL_SYNCS: Final = 16
+# Two threads make so many files a third sooner; more of them get in each other's way.
+_SIDE_BY_SIDE: Final = 40
 _OPEN_AT_ONCE: Final = 128
 MANY: Final = 8
 """So many new files are synced with their file system, where that suits them."""
@@ -33,7 +37,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Path]
     """Write new files, and bring them and the names in some folders down to the disk.
 
     Raises:
-        FileExistsError: One of the files is there already; those ahead of it are written.
+        FileExistsError: One of the files is there already; others are written.
         OSError: Some are written, perhaps in part.
     """
     folders = list(folders)
@@ -97,15 +101,22 @@ def make_directories(folders: Iterable[Path]) -> list[Path]:
 def _write_with_file_system(files: Sequence[tuple[str | Path, bytes]], holder: str) -> None:
     watched = os.open(holder, os.O_RDONLY)
     try:
-        for path, data in files:
-            descriptor = _create(path)
-            try:
-                _fill(descriptor, data)
-            finally:
-                os.close(descriptor)
+        if len(files) < _SIDE_BY_SIDE:
+            _write_share(files)
+        else:
+            _side_by_side(_write_share, [files[0::2], files[1::2]])
         file_system.sync_file_system(watched)
     finally:
         os.close(watched)
+
+
+def _write_share(files: Iterable[tuple[str | Path, bytes]]) -> None:
+    for path, data in files:
+        descriptor = _create(path)
+        try:
+            _fill(descriptor, data)
+        finally:
+            os.close(descriptor)
 
 
 def _create(path: str | Path) -> int:
@@ -126,18 +137,18 @@ def _write_some(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Pat
             descriptors.append(_create(path))
             _fill(descriptors[-1], data)
         descriptors.extend(os.open(folder, os.O_RDONLY) for folder in folders)
-        _sync_all(descriptors)
+        shares = [descriptors[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS)]
+        _side_by_side(_sync_share, [share for share in shares if share] or [[]])
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _sync_all(descriptors: list[int]) -> None:
-    shares = [descriptors[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS)]
-    own, *others = [share for share in shares if share] or [[]]
-    started = [_threads().submit(_sync_share, share) for share in others]
+def _side_by_side(call: Callable[[Sequence[_T]], None], shares: Sequence[Sequence[_T]]) -> None:
+    """Call for each share, the first one in this thread."""
+    started = [_threads().submit(call, share) for share in shares[1:]]
     try:
-        _sync_share(own)
+        call(shares[0])
     finally:
         wait(started)  # nothing may be closed before all of them are through
     for each in started:

@@ -452,8 +452,14 @@ def _read_local(path: str) -> bytes:
 
 def temporary_beside(path: str) -> str:
     """A path beside another that nobody else makes and every Paimon reader ignores."""
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
+    return temporaries_beside([path])[0]
+
+
+def temporaries_beside(paths: Iterable[str]) -> list[str]:
+    """The same for each of some different paths."""
+    mark = uuid.uuid4()
+    split = (path.rpartition("/") for path in paths)
+    return [f"{folder}/.{name}.{mark}.tmp" for folder, _, name in split]
 
 
 def _status(row: Mapping[str, Any]) -> FileStatus:

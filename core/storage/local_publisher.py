@@ -14,7 +14,7 @@ from pathlib import Path
 from core.errors import ErrorKind, StorageError
 from core.storage.directory_mover import rename_without_replacing
 from core.storage.durable import make_directories, sync_paths, write_all, write_synced
-from core.storage.file_io import FileIO, temporary_beside
+from core.storage.file_io import FileIO, temporaries_beside, temporary_beside
 from core.storage.file_publisher import Published, is_name_unique, write_hint
 
 _log = logging.getLogger(__name__)
@@ -151,7 +151,7 @@ class _Layout:
         draft = temporary_beside(folder) if count else None
         return cls(
             named=named,
-            linked=[(temporary_beside(target), target) for target in others[:alone]],
+            linked=list(zip(temporaries_beside(others[:alone]), others, strict=False)),
             drafted=[(f"{draft}{each[len(folder) :]}", each) for each in others[alone:]],
             draft=draft,
             folder=folder,

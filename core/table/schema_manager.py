@@ -13,6 +13,7 @@ from core.table.versioned_files import (
     decode_states,
     list_numbered,
     newest_numbered,
+    numbers,
     values_of,
 )
 
@@ -26,7 +27,7 @@ class SchemaManager:
 
     def ids(self) -> tuple[int, ...]:
         """The ids of all schemas, rising."""
-        return tuple(self._listing())
+        return numbers(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
 
     def find_latest(self) -> TableSchema | None:
         """The newest schema, or None where the branch has none.

@@ -43,6 +43,13 @@ def list_numbered(reader: MetadataReader, directory: str, prefix: str) -> dict[i
     return dict(sorted(numbers.items()))
 
 
+def numbers(reader: MetadataReader, directory: str, prefix: str) -> tuple[int, ...]:
+    """The numbers of `list_numbered`, where nothing is asked about each file."""
+    start = len(prefix)
+    texts = (name[start:] for name in reader.files.names(directory) if name.startswith(prefix))
+    return tuple(sorted(int(text) for text in texts if _is_number(text)))
+
+
 def newest_numbered(
     reader: MetadataReader, directory: str, prefix: str, *, least: int = 0
 ) -> FileStatus | None:
