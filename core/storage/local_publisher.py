@@ -175,7 +175,7 @@ def _new_folder(targets: list[str]) -> tuple[str, int]:
     inside = list(takewhile(lambda path: path.startswith(f"{missing}/"), reversed(targets)))
     if not missing or len(inside) < 2:
         return "", 0
-    return os.path.commonpath([_folder_of(each) for each in inside]), len(inside)
+    return os.path.commonpath(set(map(_folder_of, inside))), len(inside)
 
 
 def _write_down(layout: _Layout, contents: list[bytes]) -> None:
