@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
+from core.diff.row_groups import group_rows
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
@@ -164,6 +166,27 @@ def reversed_entries(entries: pa.Table) -> pa.Table:
     turned = _with(entries, "kind", kinds.cast(pa.int32()))
     # What was added last goes first, so that a file may come and go.
     return turned.take(pa.array(range(entries.num_rows - 1, -1, -1), pa.int64()))
+
+
+def entry_difference(before: pa.Table, after: pa.Table) -> pa.Table:
+    """What leads from one state to another.
+
+    Args:
+        before: Entries of the manifests that only one state lists, ADD and DELETE, with the columns
+            of MANIFEST_ENTRY. A DELETE may be of a file that a shared manifest adds.
+        after: The same of the other state.
+
+    Returns:
+        The files that go, then those that come, with the columns of MANIFEST_ENTRY.
+    """
+    both = pa.concat_tables([before, after])
+    files = group_rows([both["identity"]])
+    adds = np.where(np.asarray(both["kind"]) == int(FileKind.ADD), 1, -1)
+    balance = files.sums(np.where(np.arange(both.num_rows) < before.num_rows, -adds, adds))
+    return pa.concat_tables(
+        with_kind(both.take(pa.array(files.first[chosen])), kind)
+        for chosen, kind in ((balance < 0, FileKind.DELETE), (balance > 0, FileKind.ADD))
+    )
 
 
 def with_kind(files: pa.Table, kind: FileKind) -> pa.Table:

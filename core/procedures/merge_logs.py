@@ -1,6 +1,5 @@
 """The log of one side of a merge, read from the delta manifests of its snapshots."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,7 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey
-from core.diff.logical_log import LogicalLog, SnapshotDelta, fold_log, reversed_entries, with_kind
+from core.diff.logical_log import (
+    LogicalLog,
+    SnapshotDelta,
+    entry_difference,
+    fold_log,
+    reversed_entries,
+)
 from core.diff.masks import Mask, masks_of
 from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import FileKind, rows_without
@@ -36,7 +41,7 @@ def side_log(
     if [each.id for each in line] == list(range(root.id + 1, head.id + 1)):
         return fold_log(_deltas(table, root, line))
     differing = unshared_entries(table.scan, table.paths, (root, head))
-    entries = _difference(*differing.sides)
+    entries = entry_difference(*differing.sides)
     masks = changed_masks_of(table, root, head)
     # What the last commit was says nothing of those before it.
     told = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties=Options())
@@ -90,24 +95,6 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
         vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
         found |= {key: HiddenRows(vectors[masks[key].range.data_file]) for key in keys}
     return found
-
-
-def _difference(before: pa.Table, after: pa.Table) -> pa.Table:
-    """What leads from one state to another, from the entries that only one of them lists."""
-    counts: Counter[str] = Counter()
-    for entries, sign in ((before, -1), (after, 1)):
-        kinds = entries["kind"].to_pylist()
-        for identity, kind in zip(entries["identity"].to_pylist(), kinds, strict=True):
-            counts[identity] += sign if kind == FileKind.ADD else -sign
-    both = pa.concat_tables([before, after])
-    first: dict[str, int] = {}
-    for row, identity in enumerate(both["identity"].to_pylist()):
-        first.setdefault(identity, row)
-    parts = []
-    for count, kind in ((-1, FileKind.DELETE), (1, FileKind.ADD)):
-        rows = [row for identity, row in first.items() if counts[identity] == count]
-        parts.append(with_kind(both.take(pa.array(rows, pa.int64())), kind))
-    return pa.concat_tables(parts)
 
 
 def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:

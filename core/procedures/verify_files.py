@@ -1,13 +1,16 @@
 """Looking at the data files that a verb makes readable, before it does."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from core.diff.logical_log import entry_difference
 from core.errors import ErrorKind, Refused
-from core.format.manifest_entry import rows_without
+from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot
 from core.procedures.row_engine import FILES_TO_VERIFY, Progress, RowEngine
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
+from core.table.unshared_manifests import unshared_entries
 
 _SHOWN_PROBLEMS = 3
 
@@ -57,13 +60,11 @@ def arriving_files(
     Returns:
         Columns of FILES_TO_VERIFY.
     """
-    held = target.head()
     if wanted is None:
         return FILES_TO_VERIFY.empty_table()
-    files = incoming.live_files(wanted)
-    if held is not None:
-        # One after the other: most manifests are those of both, and are fetched once.
-        files = rows_without(files, target.live_files(held))
+    entries = unshared_entries(incoming.scan, incoming.paths, (target.head(), wanted))
+    changes = entry_difference(*entries.sides)
+    files = changes.filter(pc.equal(changes["kind"], int(FileKind.ADD)))
     return pa.table(
         [
             data_file_paths(incoming, files),

@@ -13,13 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import create_table, new_schema
-from core.format.data_types import BIGINT
-from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
-from core.format.snapshot import CommitKind, Snapshot
+from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
-from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from tests.benchmarks.contest import (
     OURS,
@@ -40,23 +35,24 @@ class Case:
     """One operation on a table of some size.
 
     Attributes:
+        files: Of the table.
         snapshots: How far `dev` is ahead, for a fast-forward.
-        files, schemas, branches: What the table holds, for the other operations.
+        schemas, branches: What the table holds, for the other operations.
     """
 
     operation: str
+    files: int
     snapshots: int = 0
-    files: int = 0
     schemas: int = 1
     branches: int = 0
 
     @property
     def facts(self) -> Mapping[str, int | str]:
         """What tells the case from others."""
-        facts: dict[str, int | str] = {"operation": self.operation}
+        facts: dict[str, int | str] = {"operation": self.operation, "files": self.files}
         if self.operation == FORWARD:
             return {**facts, "snapshots": self.snapshots}
-        return {**facts, "files": self.files, "schemas": self.schemas, "branches": self.branches}
+        return {**facts, "schemas": self.schemas, "branches": self.branches}
 
 
 FORWARD: Final = "fast-forward"
@@ -72,14 +68,14 @@ def _lifecycle(*sizes: tuple[int, int, int]) -> list[Case]:
 
 
 CASES = {
-    "tiny": [Case(operation=FORWARD, snapshots=5), *_lifecycle((100, 2, 1))],
+    "tiny": [Case(operation=FORWARD, files=100, snapshots=5), *_lifecycle((100, 2, 1))],
     "small": [
-        Case(operation=FORWARD, snapshots=200),
+        *(Case(operation=FORWARD, files=files, snapshots=200) for files in (1_000, 100_000)),
         *_lifecycle((1_000, 10, 1), (100_000, 10, 1), (1_000, 500, 1), (1_000, 10, 1_000)),
     ],
     "full": [
-        Case(operation=FORWARD, snapshots=200),
-        Case(operation=FORWARD, snapshots=1_000),
+        *(Case(operation=FORWARD, files=files, snapshots=200) for files in (1_000, 1_000_000)),
+        Case(operation=FORWARD, files=1_000, snapshots=1_000),
         *_lifecycle((1_000, 1, 1), (1_000, 10, 1), (100_000, 10, 1), (1_000_000, 10, 1)),
         *_lifecycle((1_000, 500, 1), (1_000, 10, 1_000), (1_000, 10, 10_000)),
     ],
@@ -111,7 +107,7 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
 def make_warehouse(folder: Path, case: Case) -> None:
     """Write the tables of a case; no data file exists."""
     if case.operation == FORWARD:
-        _make_ahead(folder, case.snapshots)
+        _make_ahead(folder, case)
     else:
         _make_sized(folder, case)
 
@@ -151,24 +147,22 @@ def find_contestants(case: Case) -> tuple[list[Contestant], dict[str, str]]:
     return found, absent
 
 
-def _make_ahead(folder: Path, snapshots: int) -> None:
-    """Tables whose branch `dev` is that many snapshots ahead of main."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    store = CommitStore.of(FileIO.for_url(str(folder)))
-    first = _empty_snapshot(folder)
+def _make_ahead(folder: Path, case: Case) -> None:
+    """Tables whose branch `dev` is that many snapshots ahead of main, and shares all its files."""
+    make_table(folder, case.files, 1)
+    origin = folder / "db.db" / "t"
+    main = TablePaths(table=str(origin))
+    head = Snapshot.from_json(Path(main.snapshot(1)).read_text())
+    # They name the same files, so only this tells them apart.
+    told_apart = [
+        replace(head, id=number + 1, uuid=str(uuid.uuid4())) for number in range(case.snapshots + 1)
+    ]
+    Path(main.snapshot(1)).write_text(told_apart[0].to_json())
+    for snapshot in told_apart:
+        Path(main.on("dev").snapshot(snapshot.id)).write_text(snapshot.to_json())
     for number in range(CALLS):
-        paths = TablePaths(table=f"{folder}/db.db/t{number}")
-        schema = new_schema([("id", BIGINT)])
-        for branch in (paths, paths.on("dev")):
-            create_table(store, branch, schema)
-            Path(branch.snapshot_dir).mkdir()
-            Path(branch.snapshot(1)).write_text(first.to_json())
-        for snapshot_id in range(2, snapshots + 2):
-            later = replace(first, id=snapshot_id, uuid=str(uuid.uuid4()))
-            Path(paths.on("dev").snapshot(snapshot_id)).write_text(later.to_json())
-        shutil.copytree(folder / "manifest", Path(paths.manifest_dir))
-    shutil.rmtree(folder / "manifest")
+        shutil.copytree(origin, origin.with_name(f"t{number}"))
+    shutil.rmtree(origin)
 
 
 def _make_sized(folder: Path, case: Case) -> None:
@@ -203,26 +197,3 @@ def _targets(case: Case, result: Result) -> list[Target]:
 
 def _module(name: str, *arguments: str) -> Callable[[Path], Sequence[str]]:
     return lambda folder: [sys.executable, "-m", name, str(folder), *arguments]
-
-
-def _empty_snapshot(folder: Path) -> Snapshot:
-    """A snapshot of no files, whose manifest list lies in a folder to be copied."""
-    (folder / "manifest").mkdir()
-    names = [f"manifest-list-{uuid.uuid4()}-{number}" for number in range(2)]
-    for name in names:
-        (folder / "manifest" / name).write_bytes(
-            encode_manifest_list(MANIFEST_FILE_META.empty_table())
-        )
-    return Snapshot(
-        uuid=str(uuid.uuid4()),
-        id=1,
-        schema_id=0,
-        base_manifest_list=names[0],
-        delta_manifest_list=names[1],
-        commit_user="benchmark",
-        commit_identifier=1,
-        commit_kind=CommitKind.APPEND,
-        time_millis=1_700_000_000_000,
-        total_record_count=0,
-        delta_record_count=0,
-    )

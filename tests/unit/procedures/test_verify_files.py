@@ -1,0 +1,65 @@
+"""Which data files arrive follows from the manifests that not both sides list."""
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from core.format.manifest_entry import rows_without
+from core.format.snapshot import Snapshot
+from core.procedures.verify_files import arriving_files
+from tests.support.branch_bench import BranchBench, TrustingRows
+from tests.support.commit_tables import data_files, message
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    return BranchBench(tmp_path)
+
+
+def _head(bench: BranchBench, branch: str) -> Snapshot:
+    head = bench.table(branch).head()
+    assert head is not None
+    return head
+
+
+def test_what_arrives_are_the_live_files_that_the_target_lacks(
+    bench: BranchBench, rng: random.Random
+) -> None:
+    bench.append("a", "b", "c", "d")
+    bench.branch("dev")
+    names = iter(f"f{number}" for number in range(1_000))
+    seen = [("main", _head(bench, "main"))]
+    for _ in range(12):
+        branch = rng.choice(["main", "dev"])
+        live = sorted(bench.live_names(branch))
+        gone = rng.sample(live, min(len(live), rng.randint(0, 2)))
+        files = bench.table(branch).live_files(_head(bench, branch))
+        deleted = files.filter(pc.is_in(files["file_name"], value_set=pa.array(gone, pa.string())))
+        bench.committer(branch).commit(
+            [message(new_files=data_files([next(names)]), deleted_files=deleted)], user="etl"
+        )
+        seen.append((branch, _head(bench, branch)))
+    for (branch, wanted), target in [(each, target) for each in seen for target in ("main", "dev")]:
+        incoming, held = bench.table(branch), bench.table(target)
+        expected = rows_without(incoming.live_files(wanted), held.live_files(_head(bench, target)))
+        found = arriving_files(incoming, wanted, held)
+        assert sorted(Path(path).name for path in found["path"].to_pylist()) == sorted(
+            expected["file_name"].to_pylist()
+        )
+        assert sorted(found["row_count"].to_pylist()) == sorted(expected["row_count"].to_pylist())
+
+
+def test_a_fast_forward_opens_no_manifest_that_both_branches_list(bench: BranchBench) -> None:
+    bench.append("a")
+    bench.append("b")
+    shared = bench.table().manifests(_head(bench, "main"))["file_name"].to_pylist()
+    bench.branch("dev")
+    bench.append("c", branch="dev")
+    for name in shared:
+        Path(bench.table().paths.manifest(name)).write_bytes(b"broken")
+    rows = TrustingRows()
+    bench.call("fast_forward", branch="dev", rows=rows)
+    assert [Path(path).name for path in rows.verified] == ["data-c.parquet"]
