@@ -140,10 +140,9 @@ def _check_source(
             branch=source.branch,
         )
     _check_head(source, move)
-    foreign = set(_relative_files(store.files, target.paths.root)) - set(
-        _relative_files(store.files, source.paths.root)
-    )
-    if foreign:
+    # Mostly there is nothing yet, and then a branch of many files need not be listed.
+    there = set(_relative_files(store.files, target.paths.root))
+    if there and not there.issubset(_relative_files(store.files, source.paths.root)):
         raise _name_taken(target)
 
 
