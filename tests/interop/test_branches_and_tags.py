@@ -1,20 +1,29 @@
 """Branches and tags that we make Java reads, writes on and drops."""
 
+import os
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from core.procedures.branches import create_branch
 from core.procedures.call import ProcedureCall
+from core.procedures.recover import recover
 from core.procedures.row_engine import NoRowEngine
 from core.procedures.stages import InlineStages
 from core.procedures.tags import create_tag
 from core.procedures.warehouse import Warehouse
+from core.storage import local_publisher
+from core.storage.directory_mover import rename_without_replacing
+from core.storage.local_publisher import LocalPublisher
 from tests.support.comparison import differences
+from tests.support.faulty_store import Killed
 from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.pypaimon_peer import Pypaimon
 from tests.support.warehouses import FixtureWarehouse
 
 
@@ -85,6 +94,40 @@ def test_java_branches_from_our_branch_and_drops_it(
     table.drop_branch("dev")
     assert table.branches() == ["nested"]
     assert _differences(own_copy, table) == {}
+
+
+def test_what_a_killed_creation_leaves_is_a_branch_to_nobody(
+    own_copy: FixtureWarehouse,
+    open_java: Callable[[Path], JavaPaimon],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = open_java(own_copy.path).table("fixtures.append")
+    with monkeypatch.context() as killed:
+        # Nothing tidies up behind a process that dies before the folder has its name.
+        killed.setattr(LocalPublisher.__init__, "__defaults__", (os.link, _die_at_dev))
+        killed.setattr(local_publisher, "shutil", SimpleNamespace(rmtree=lambda *_, **__: None))
+        with pytest.raises(Killed):
+            _call(own_copy, "create_branch", table=table.name, branch="dev")
+    warehouse = Warehouse.open(str(own_copy.path), clock=lambda: time.time_ns() // 10**6 + 10**9)
+    folder = Path(warehouse.table(table.name).paths.table) / "branch"
+    (left,) = folder.iterdir()
+    assert len(list(left.rglob("s*-*"))) > 1
+    assert warehouse.table(table.name).branches.names() == ()
+    assert table.branches() == []
+    with Pypaimon(own_copy.path) as peer:
+        assert peer.branches(table.name) == []
+
+    call = ProcedureCall(name="recover", arguments={}, actor="tester", operation_id="again")
+    recover(warehouse, NoRowEngine(), call, InlineStages())
+    assert table.branches() == ["dev"]
+    assert table.on("dev").rows() == table.rows()
+    assert _differences(own_copy, table) == {}
+
+
+def _die_at_dev(source: bytes, target: bytes) -> int:
+    if target.endswith(b"/branch-dev"):
+        raise Killed
+    return rename_without_replacing(source, target)
 
 
 def test_java_reads_branches_from_and_deletes_our_tags(

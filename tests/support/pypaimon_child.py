@@ -69,6 +69,10 @@ class Child:
         """Make a branch from a tag, or an empty one."""
         self.catalog.get_table(table).branch_manager().create_branch(branch, tag)
 
+    def branches(self, table: str) -> list[str]:
+        """All branches but main."""
+        return sorted(self.catalog.get_table(table).branch_manager().branches())
+
 
 def _arrow_schema(fields: dict[str, str], primary_keys: list[str]) -> pa.Schema:
     return pa.schema(

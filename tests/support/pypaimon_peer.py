@@ -85,6 +85,11 @@ class Pypaimon:
         """Make a branch from a tag, or an empty one."""
         self._ask("create_branch", table=table, branch=branch, tag=tag)
 
+    def branches(self, table: str) -> list[str]:
+        """All branches but main."""
+        found: list[str] = self._ask("branches", table=table)
+        return found
+
     def _ask(self, request: str, **arguments: Any) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
