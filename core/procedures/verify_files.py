@@ -63,6 +63,8 @@ def arriving_files(
     if wanted is None:
         return FILES_TO_VERIFY.empty_table()
     entries = unshared_entries(incoming.scan, incoming.paths, (target.head(), wanted))
+    if not entries.manifests_read:
+        return FILES_TO_VERIFY.empty_table()
     changes = entry_difference(*entries.sides)
     files = changes.filter(pc.equal(changes["kind"], int(FileKind.ADD)))
     return pa.table(
