@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from core.errors import StorageError
-from core.storage import file_system
+from core.storage import durable, file_system
 from core.storage.durable import write_all
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import Published
@@ -177,6 +177,28 @@ def test_a_file_system_that_cannot_be_synced_fails_the_write(
     with pytest.raises(StorageError, match="Nothing was published"):
         publisher_for(store).publish_in_order(files)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_another_thread_cannot_make_fail_the_write_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, whole = durable._create, []
+
+    def fail_elsewhere(path: str | Path) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("no space left on device")
+        return make(path)
+
+    monkeypatch.setattr(durable, "_create", fail_elsewhere)
+    monkeypatch.setattr(file_system, "suits_one_sync", lambda _: True)
+    monkeypatch.setattr(file_system, "sync_file_system", whole.append)
+    store = FileIO.for_url(str(tmp_path))
+    (tmp_path / "s").mkdir()
+    files = [(f"{store.root}/s/snapshot-{number}", b"1") for number in range(60)]
+    with pytest.raises(StorageError, match=r"no space left.*Nothing was published"):
+        publisher_for(store).publish_in_order(files)
+    assert list((tmp_path / "s").iterdir()) == []
+    assert not whole
 
 
 def test_a_sync_that_fails_in_another_thread_fails_the_write(
