@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
-from core.diff.row_groups import group_rows
+from core.diff.row_groups import Ints, group_rows
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
@@ -181,12 +181,22 @@ def entry_difference(before: pa.Table, after: pa.Table) -> pa.Table:
     """
     both = pa.concat_tables([before, after])
     files = group_rows([both["identity"]])
-    adds = np.where(np.asarray(both["kind"]) == int(FileKind.ADD), 1, -1)
-    balance = files.sums(np.where(np.arange(both.num_rows) < before.num_rows, -adds, adds))
+    balance = files.sums(change_counts(both, before.num_rows))
     return pa.concat_tables(
         with_kind(both.take(pa.array(files.first[chosen])), kind)
         for chosen, kind in ((balance < 0, FileKind.DELETE), (balance > 0, FileKind.ADD))
     )
+
+
+def change_counts(entries: pa.Table, first: int) -> Ints:
+    """What an entry adds to the count of its file on the second state, less that on the first.
+
+    Args:
+        entries: Those of the first state, then those of the second, with the column `kind`.
+        first: How many are of the first state.
+    """
+    is_add = entries["kind"].to_numpy() == int(FileKind.ADD)
+    return np.where(is_add == (np.arange(entries.num_rows) >= first), 1, -1).astype(np.int64)
 
 
 def with_kind(files: pa.Table, kind: FileKind) -> pa.Table:

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import MaskKey
-from core.diff.logical_log import original_names
+from core.diff.logical_log import change_counts, original_names
 from core.diff.masks import MaskChange
 from core.diff.row_bounds import Bounds, Counting, PlaceRows, RowDifference, RowReason, rows_between
 from core.diff.row_groups import Ints, group_rows
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_name import StateName
 from core.format import options as table_options
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource
+from core.format.manifest_entry import MANIFEST_ENTRY, FileSource
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 
@@ -174,8 +174,7 @@ def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSc
     """
     # Statistics are most of an entry, and nothing here asks for them.
     both = pa.concat_tables([before, after]).select(["kind", *_KEPT])
-    is_after = np.arange(both.num_rows) >= before.num_rows
-    counts = _counts(both, is_after)
+    counts = change_counts(both, before.num_rows)
     is_read = _is_read(both, schemas)
     names = original_names(both["file_name"])
     groups = group_rows([both["partition"], both["bucket"], names, pa.array(is_read)])
@@ -327,12 +326,6 @@ def _deletes(files: pa.Table) -> Bounds:
     return Bounds(
         low=_sum(pc.fill_null(known, 0)), high=_sum(pc.coalesce(known, files["row_count"]))
     )
-
-
-def _counts(entries: pa.Table, is_after: npt.NDArray[np.bool_]) -> Ints:
-    """What an entry adds to the count of its file on the second state, less that on the first."""
-    is_add = entries["kind"].to_numpy() == int(FileKind.ADD)
-    return np.where(is_add == is_after, 1, -1).astype(np.int64)
 
 
 def _is_read(entries: pa.Table, schemas: Sequence[TableSchema]) -> npt.NDArray[np.bool_]:
