@@ -126,7 +126,7 @@ def without_nulls(values: Mapping[str, object]) -> dict[str, object]:
 
 def _pretty(value: object, indent: str) -> str:
     if type(value) is int:
-        return str(value)
+        return str(value)  # a journal may hold hundreds, and the encoder takes many times as long
     if value is None or isinstance(value, str | int | float):
         return _ENCODER.encode(value)
     if isinstance(value, Mapping):

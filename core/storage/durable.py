@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 _PARALLEL_SYNCS: Final = 16
 # Two threads make so many files a third sooner; more of them get in each other's way.
-_SIDE_BY_SIDE: Final = 40
+_ENOUGH_FOR_TWO: Final = 40
 _OPEN_AT_ONCE: Final = 128
 MANY: Final = 8
 """So many new files are synced with their file system, where that suits them."""
@@ -42,9 +42,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Path]
     """
     folders = list(folders)
     if len(files) >= MANY:
-        holders = dict.fromkeys(
-            [*map(str, folders), *(str(path).rpartition("/")[0] for path, _ in files)]
-        )
+        holders = dict.fromkeys(map(str, [*folders, *folders_of(path for path, _ in files)]))
         if file_system.suits_one_sync(holders):
             _write_with_file_system(files, next(iter(holders)))
             return
@@ -61,6 +59,13 @@ def sync_path(path: Path) -> None:
 def sync_paths(paths: Iterable[Path]) -> None:
     """Bring what was written to files, or the names in folders, down to the disk."""
     write_all((), paths)
+
+
+def folders_of(paths: Iterable[str | Path]) -> list[Path]:
+    """The folders that hold some paths, each once."""
+    return [
+        Path(folder) for folder in dict.fromkeys(str(path).rpartition("/")[0] for path in paths)
+    ]
 
 
 def make_directory(folder: Path) -> None:
@@ -101,7 +106,7 @@ def make_directories(folders: Iterable[Path]) -> list[Path]:
 def _write_with_file_system(files: Sequence[tuple[str | Path, bytes]], holder: str) -> None:
     watched = os.open(holder, os.O_RDONLY)
     try:
-        if len(files) < _SIDE_BY_SIDE:
+        if len(files) < _ENOUGH_FOR_TWO:
             _write_share(files)
         else:
             _side_by_side(_write_share, [files[0::2], files[1::2]])

@@ -13,7 +13,13 @@ from pathlib import Path
 
 from core.errors import ErrorKind, StorageError
 from core.storage.directory_mover import rename_without_replacing
-from core.storage.durable import make_directories, sync_paths, write_all, write_synced
+from core.storage.durable import (
+    folders_of,
+    make_directories,
+    sync_paths,
+    write_all,
+    write_synced,
+)
 from core.storage.file_io import FileIO, temporaries_beside, temporary_beside
 from core.storage.file_publisher import Published, is_name_unique, write_hint
 
@@ -99,7 +105,7 @@ class LocalPublisher:
             if not self._rename(os.fsencode(layout.draft), os.fsencode(layout.folder)):
                 outcomes += [Published.WON] * len(layout.drafted)
                 return outcomes, [*new_names, layout.folder]
-            sync_paths(make_directories(_folders(target for _, target in layout.drafted)))
+            sync_paths(make_directories(folders_of(target for _, target in layout.drafted)))
             outcomes += self._link_all(layout.drafted)
             new_names += [target for _, target in layout.drafted]
         return outcomes, new_names[: outcomes.count(Published.WON)]
@@ -147,12 +153,13 @@ class _Layout:
         named = list(takewhile(_is_ours_alone, targets))
         others = targets[len(named) :]
         folder, count = _new_folder(others)
-        alone = len(others) - count
-        draft = temporary_beside(folder) if count else None
+        cut = len(others) - count
+        alone, together = others[:cut], others[cut:]
+        draft = temporary_beside(folder) if together else None
         return cls(
             named=named,
-            linked=list(zip(temporaries_beside(others[:alone]), others, strict=False)),
-            drafted=[(f"{draft}{each[len(folder) :]}", each) for each in others[alone:]],
+            linked=list(zip(temporaries_beside(alone), alone, strict=True)),
+            drafted=[(f"{draft}{each[len(folder) :]}", each) for each in together],
             draft=draft,
             folder=folder,
         )
@@ -169,29 +176,30 @@ def _is_ours_alone(path: str) -> bool:
 
 def _new_folder(targets: list[str]) -> tuple[str, int]:
     """The missing folder that holds the last files, and how many; none for a single file."""
-    missing, above = "", _folder_of(targets[-1]) if targets else ""
-    while above and not os.path.exists(above):  # noqa: PTH110
-        missing, above = above, _folder_of(above)
-    inside = list(takewhile(lambda path: path.startswith(f"{missing}/"), reversed(targets)))
-    if not missing or len(inside) < 2:
+    if len(targets) < 2:
         return "", 0
-    return os.path.commonpath(set(map(_folder_of, inside))), len(inside)
+    missing = list(takewhile(lambda above: not above.exists(), Path(targets[-1]).parents))
+    if not missing:
+        return "", 0
+    begins = f"{missing[-1]}/"
+    inside = list(takewhile(lambda path: path.startswith(begins), reversed(targets)))
+    return (os.path.commonpath(folders_of(inside)), len(inside)) if len(inside) > 1 else ("", 0)
 
 
 def _write_down(layout: _Layout, contents: list[bytes]) -> None:
     """Write files down to the disk, with all names that they and their folders have so far."""
     places = layout.places
-    holders = make_directories(_folders(places))
+    holders = make_directories(folders_of(places))
     new_names = [*layout.named, *(place for place, _ in layout.drafted)]
     try:
         write_all(
             list(zip(places, contents, strict=True)),
-            dict.fromkeys([*holders, *_folders(new_names)]),
+            dict.fromkeys([*holders, *folders_of(new_names)]),
         )
     except OSError as error:
         # A file that could not be synced may look whole to who reads it later.
         _unlink(layout.named)
-        folder = str(_folders(places)[0])
+        folder = str(folders_of(places)[0])
         raise StorageError(
             f"{folder} cannot be written: {error}. Nothing was published.", path=folder
         ) from error
@@ -218,20 +226,11 @@ def _after_failed_link(target: str, error: OSError) -> Published:
 def _synced(outcomes: list[Published], new_names: list[str]) -> list[Published]:
     """The outcomes, once the folders of new names are synced; unknown where they cannot be."""
     try:
-        sync_paths(_folders(new_names))
+        sync_paths(folders_of(new_names))
     except OSError as error:
         _log.warning("sync of the folder of %s failed: %s", new_names[0], error)
         return [Published.UNKNOWN if each is Published.WON else each for each in outcomes]
     return outcomes
-
-
-def _folders(paths: Iterable[str]) -> list[Path]:
-    """The folders of paths, each once."""
-    return [Path(folder) for folder in dict.fromkeys(map(_folder_of, paths))]
-
-
-def _folder_of(path: str) -> str:
-    return path.rpartition("/")[0]
 
 
 def _unlink(places: Iterable[str]) -> None:

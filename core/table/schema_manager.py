@@ -12,8 +12,8 @@ from core.table.versioned_files import (
     decode,
     decode_states,
     list_numbered,
+    list_numbers,
     newest_numbered,
-    numbers,
     values_of,
 )
 
@@ -27,7 +27,7 @@ class SchemaManager:
 
     def ids(self) -> tuple[int, ...]:
         """The ids of all schemas, rising."""
-        return numbers(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
+        return list_numbers(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
 
     def find_latest(self) -> TableSchema | None:
         """The newest schema, or None where the branch has none.

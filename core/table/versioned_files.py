@@ -43,11 +43,9 @@ def list_numbered(reader: MetadataReader, directory: str, prefix: str) -> dict[i
     return dict(sorted(numbers.items()))
 
 
-def numbers(reader: MetadataReader, directory: str, prefix: str) -> tuple[int, ...]:
-    """The numbers of `list_numbered`, where nothing is asked about each file."""
-    start = len(prefix)
-    texts = (name[start:] for name in reader.files.names(directory) if name.startswith(prefix))
-    return tuple(sorted(int(text) for text in texts if _is_number(text)))
+def list_numbers(reader: MetadataReader, directory: str, prefix: str) -> tuple[int, ...]:
+    """The numbers alone, rising; nothing is asked about each file, so a folder counts as one."""
+    return tuple(sorted(map(int, filter(_is_number, _list_rests(reader, directory, prefix)))))
 
 
 def newest_numbered(
@@ -57,9 +55,8 @@ def newest_numbered(
     if not reader.files.is_local:
         # What a store far away lists it tells all about.
         return _newest_listed(reader, directory, prefix, least)
-    start = len(prefix)
-    texts = [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
-    newest = max(filter(str.isdecimal, texts), key=int, default="")
+    rests = _list_rests(reader, directory, prefix)
+    newest = max(filter(str.isdecimal, rests), key=int, default="")
     if not newest:
         return None
     if _is_number(newest) and int(newest) >= least:
@@ -68,6 +65,12 @@ def newest_numbered(
             return status
     # Gone since, a folder, or no number as Paimon writes it: a whole listing settles it.
     return _newest_listed(reader, directory, prefix, least)
+
+
+def _list_rests(reader: MetadataReader, directory: str, prefix: str) -> list[str]:
+    """What follows the prefix in the names of a directory, in any order."""
+    start = len(prefix)
+    return [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
 
 
 def _newest_listed(
