@@ -1,11 +1,11 @@
 """Branches and tags that we make Java reads, writes on and drops."""
 
-import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from core.procedures.row_engine import NoRowEngine
 from core.procedures.stages import InlineStages
 from core.procedures.tags import create_tag
 from core.procedures.warehouse import Warehouse
-from core.storage import local_publisher
 from core.storage.directory_mover import rename_without_replacing
 from core.storage.local_publisher import LocalPublisher
 from tests.support.comparison import differences
@@ -102,13 +101,15 @@ def test_what_a_killed_creation_leaves_is_a_branch_to_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = open_java(own_copy.path).table("fixtures.append")
+    warehouse = Warehouse.open(str(own_copy.path))
+    dying = LocalPublisher(warehouse.file_io, rename=_die_at_dev)
     with monkeypatch.context() as killed:
         # Nothing tidies up behind a process that dies before the folder has its name.
-        killed.setattr(LocalPublisher.__init__, "__defaults__", (os.link, _die_at_dev))
-        killed.setattr(local_publisher, "shutil", SimpleNamespace(rmtree=lambda *_, **__: None))
+        killed.setattr(shutil, "rmtree", lambda *_, **__: None)
+        store = replace(warehouse.store, publisher=dying)
+        call = _call_of("create_branch", table=table.name, branch="dev")
         with pytest.raises(Killed):
-            _call(own_copy, "create_branch", table=table.name, branch="dev")
-    warehouse = Warehouse.open(str(own_copy.path), clock=lambda: time.time_ns() // 10**6 + 10**9)
+            create_branch(replace(warehouse, store=store), NoRowEngine(), call, InlineStages())
     folder = Path(warehouse.table(table.name).paths.table) / "branch"
     (left,) = folder.iterdir()
     assert len(list(left.rglob("s*-*"))) > 1
@@ -117,8 +118,8 @@ def test_what_a_killed_creation_leaves_is_a_branch_to_nobody(
     with Pypaimon(own_copy.path) as peer:
         assert peer.branches(table.name) == []
 
-    call = ProcedureCall(name="recover", arguments={}, actor="tester", operation_id="again")
-    recover(warehouse, NoRowEngine(), call, InlineStages())
+    later = replace(warehouse, clock=lambda: time.time_ns() // 10**6 + 10**9)
+    recover(later, NoRowEngine(), _call_of("recover"), InlineStages())
     assert table.branches() == ["dev"]
     assert table.on("dev").rows() == table.rows()
     assert _differences(own_copy, table) == {}
@@ -146,10 +147,13 @@ def test_java_reads_branches_from_and_deletes_our_tags(
 
 def _call(warehouse: FixtureWarehouse, name: str, **arguments: str | int | bool | None) -> None:
     procedure = {"create_branch": create_branch, "create_tag": create_tag}[name]
-    call = ProcedureCall(
-        name=name, arguments=arguments, actor="tester", operation_id=str(uuid.uuid4())
-    )
-    procedure(Warehouse.open(str(warehouse.path)), NoRowEngine(), call, InlineStages())
+    opened = Warehouse.open(str(warehouse.path))
+    procedure(opened, NoRowEngine(), _call_of(name, **arguments), InlineStages())
+
+
+def _call_of(name: str, **arguments: str | int | bool | None) -> ProcedureCall:
+    operation_id = str(uuid.uuid4())
+    return ProcedureCall(name=name, arguments=arguments, actor="tester", operation_id=operation_id)
 
 
 def _differences(warehouse: FixtureWarehouse, theirs: JavaTable) -> dict[str, Any]:
