@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.commit.commit_changes import Changes, combined_index, count_rows
-from core.commit.commit_message import NO_INDEX_FILES
 from core.commit.commit_store import CommitStore
 from core.commit.manifest_file_merger import ManifestFileMerger, MergePolicy
 from core.commit.manifest_write import NewFiles
@@ -23,7 +22,8 @@ from core.commit.row_tracking import grouped_by_partition, track_rows
 from core.errors import ErrorKind, PaimonError, StorageError
 from core.format import options as table_options
 from core.format.avro_frames import join_files, read_frame
-from core.format.manifest_list import MANIFEST_FILE_META
+from core.format.index_manifest import NO_INDEX_FILES
+from core.format.manifest_list import NO_MANIFESTS
 from core.format.options import Options
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
@@ -279,7 +279,7 @@ class CommitAttempts:
         schema: TableSchema,
         files: NewFiles,
     ) -> tuple[_Merge, pa.Table]:
-        base = MANIFEST_FILE_META.empty_table()
+        base = NO_MANIFESTS
         if head is not None:
             # Lists that grew by a line a commit are of as many chunks, each of which costs time.
             base = self._table.manifests(head).combine_chunks()

@@ -8,9 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_FILES, NO_INDEX_FILES, CommitMessage
-from core.format.index_manifest import IndexType
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity, rows_without
+from core.commit.commit_message import CommitMessage
+from core.format.index_manifest import NO_INDEX_FILES, IndexType
+from core.format.manifest_entry import (
+    MANIFEST_ENTRY,
+    NO_FILES,
+    FileKind,
+    file_identity,
+    rows_without,
+)
 from core.format.snapshot import CommitKind, Snapshot
 
 _FILLED: Final = ("kind", "identity", "manifest", "position")

@@ -3,7 +3,6 @@
 import pyarrow as pa
 
 from core.commit.commit_changes import Changes
-from core.commit.commit_message import NO_FILES, NO_INDEX_FILES
 from core.commit.conflict_detection import (
     Problem,
     find_conflict,
@@ -16,6 +15,8 @@ from core.commit.read_check import ReadAt, find_changed_rows
 from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
+from core.format.index_manifest import NO_INDEX_FILES
+from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.table.file_store_table import FileStoreTable

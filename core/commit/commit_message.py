@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 import pyarrow as pa
 
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
-from core.format.manifest_entry import MANIFEST_ENTRY
-
-# Tables never change, and making an empty one of many columns takes its time.
-NO_FILES: Final = MANIFEST_ENTRY.empty_table()
-NO_INDEX_FILES: Final = INDEX_MANIFEST_ENTRY.empty_table()
+from core.format.index_manifest import NO_INDEX_FILES
+from core.format.manifest_entry import NO_FILES
 
 
 def _no_files() -> pa.Table:

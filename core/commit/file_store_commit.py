@@ -20,7 +20,7 @@ from core.commit.commit_changes import (
     replacing,
     restoring,
 )
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.commit.commit_queue import CommitQueue, queue_of
 from core.commit.commit_store import CommitStore
 from core.commit.landing import Landing, Request
@@ -30,6 +30,7 @@ from core.commit.own_commit import CommitId
 from core.commit.read_check import ReadAt
 from core.errors import InvalidInput
 from core.format import options as table_options
+from core.format.index_manifest import NO_INDEX_FILES
 from core.format.snapshot import (
     BATCH_COMMIT_IDENTIFIER,
     CommitKind,

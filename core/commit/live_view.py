@@ -5,7 +5,7 @@ After a lost try only the manifests of the commits in between are read (C11, C12
 
 import pyarrow as pa
 
-from core.commit.commit_message import NO_FILES
+from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import live_files

@@ -14,14 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_FILES
 from core.commit.manifest_write import NewFiles, manifest_line
 from core.errors import FormatError
 from core.format import options as table_options
 from core.format.avro_encoding import whole
 from core.format.avro_frames import AvroFrame, join_files, read_frame
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
-from core.format.manifest_entry import FileKind
+from core.format.manifest_entry import NO_FILES, FileKind
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.options import Options
 from core.format.table_schema import TableSchema

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.commit.commit_changes import Changes
-from core.commit.commit_message import NO_FILES
 from core.commit.conflict_detection import Problem, Rule, meets_keys
 from core.commit.own_commit import snapshots_since
 from core.errors import NotFound
 from core.format.json_text import JsonObject
-from core.format.manifest_entry import rows_without
+from core.format.manifest_entry import NO_FILES, rows_without
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema

@@ -20,7 +20,7 @@ from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
 from core.diff.row_groups import Ints, group_rows
 from core.diff.table_operation import TableOperation
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
+from core.format.manifest_entry import MANIFEST_ENTRY, NO_FILES, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
 
 Place = tuple[bytes, int]
@@ -312,7 +312,7 @@ class _Fold:
         )
 
     def result(self, commits: frozenset[str]) -> LogicalLog:
-        whole = pa.concat_tables([MANIFEST_ENTRY.empty_table(), *self.parts])
+        whole = pa.concat_tables([NO_FILES, *self.parts])
         return LogicalLog(
             entries=_first_of_each(whole),
             added=frozenset(self.added),

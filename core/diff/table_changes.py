@@ -12,7 +12,7 @@ import pyarrow as pa
 from core.diff.file_masks import MaskKey, Masks, joined_masks, masks_since
 from core.diff.logical_log import Compaction, LogicalLog, Place, Step, keys_of
 from core.diff.table_operation import TableOperation
-from core.format.manifest_entry import MANIFEST_ENTRY
+from core.format.manifest_entry import NO_FILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +63,7 @@ def files_in(identities: Iterable[str], *logs: LogicalLog) -> pa.Table:
     A file that was there from the root on is mentioned only by a side that let go of it.
     """
     wanted = set(identities)
-    parts = [MANIFEST_ENTRY.empty_table()]
+    parts = [NO_FILES]
     for log in logs:
         parts.append(log.files(wanted))
         wanted.difference_update(parts[-1]["identity"].to_pylist())

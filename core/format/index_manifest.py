@@ -69,6 +69,7 @@ INDEX_MANIFEST_ENTRY: Final = pa.schema(
         pa.field("global_index", pa.struct(list(_GLOBAL_INDEX))),
     ]
 )
+NO_INDEX_FILES: Final = INDEX_MANIFEST_ENTRY.empty_table()
 _PAIMON_RANGE: Final = [
     pa.field(name, field.type, field.nullable)
     for name, field in zip(("f0", "f1", "f2", "_CARDINALITY"), _RANGE, strict=True)

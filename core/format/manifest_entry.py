@@ -99,6 +99,8 @@ MANIFEST_ENTRY: Final = pa.schema(
         required("position", pa.int32()),
     ]
 )
+# Tables never change, and to make one of so many columns takes as long as to read a small file.
+NO_FILES: Final = MANIFEST_ENTRY.empty_table()
 
 
 _FILE_STRUCT: Final = pa.struct(paimon_fields(_FILE))

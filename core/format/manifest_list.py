@@ -41,6 +41,7 @@ MANIFEST_FILE_META: Final = pa.schema(
         pa.field("max_row_id", pa.int64()),
     ]
 )
+NO_MANIFESTS: Final = MANIFEST_FILE_META.empty_table()
 _LAYOUT: Final = pa.schema([VERSION_FIELD, *paimon_fields(MANIFEST_FILE_META)])
 
 _WRITTEN: Final = AvroLayout(_LAYOUT)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import copy_name, original_name
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
+from core.format.index_manifest import INDEX_MANIFEST_ENTRY, NO_INDEX_FILES
 from core.format.snapshot import Snapshot
 from core.merge.file_moves import FileMoves
 from core.table.file_store_table import FileStoreTable

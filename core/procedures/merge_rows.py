@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, by_place
 from core.diff.virtual_base import Base, all_bases, each_base, simple_base
-from core.format.index_manifest import deletion_vector_entries
+from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import HeldState, MergePlan, MergeSides

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.commit.overwrite_upgrade import top_level
 from core.commit.row_commit import PreparedRows
 from core.format import options as table_options
 from core.format.binary_rows import encode_rows
+from core.format.index_manifest import NO_INDEX_FILES
 from core.format.manifest_entry import MANIFEST_ENTRY, FileSource
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_INDEX_FILES
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.data_types import DataType
 from core.format.deletion_vector import DeletionVectorRange
-from core.format.index_manifest import deletion_vector_entries
+from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.predicate import Condition

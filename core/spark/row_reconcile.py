@@ -13,9 +13,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import NO_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.diff.three_way import ThreeWay
 from core.errors import ErrorKind, InvalidInput
+from core.format.manifest_entry import NO_FILES
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.engine_rules import EngineRules

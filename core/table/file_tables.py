@@ -14,7 +14,7 @@ from core.format import options as table_options
 from core.format.avro_encoding import one_array, whole
 from core.format.binary_row import EMPTY_ROW, decode_row
 from core.format.data_types import RowType
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource
+from core.format.manifest_entry import NO_FILES, FileKind, FileSource
 from core.format.partition_path import partition_path, value_text
 from core.format.simple_stats import value_stats
 from core.format.snapshot import Snapshot
@@ -242,7 +242,7 @@ def _vector_range(found: dict[str, Any]) -> dict[str, Any]:
 def _readable_files(table: FileStoreTable) -> pa.Table:
     head = table.head()
     if head is None:
-        return MANIFEST_ENTRY.empty_table()
+        return NO_FILES
     files = table.live_files(head)
     # Files in the postpone bucket are invisible to batch readers until a compaction moves them.
     return files.filter(pc.greater_equal(files["bucket"], 0))
@@ -383,7 +383,7 @@ def _without(partitions: pa.Table, known: pa.ChunkedArray) -> pa.Table:
 
 def _all_entries(table: FileStoreTable, head: Snapshot | None) -> pa.Table:
     if head is None:
-        return MANIFEST_ENTRY.empty_table()
+        return NO_FILES
     return table.read_manifests(table.manifests(head))
 
 

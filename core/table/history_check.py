@@ -13,8 +13,8 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, rows_without
-from core.format.manifest_list import MANIFEST_FILE_META
+from core.format.manifest_entry import NO_FILES, FileKind, rows_without
+from core.format.manifest_list import NO_MANIFESTS
 from core.format.snapshot import CommitKind, Snapshot
 from core.storage.table_paths import CHANGELOG_PREFIX
 from core.table.file_store_table import FileStoreTable
@@ -86,9 +86,7 @@ def _never_named(table: FileStoreTable, made_before_millis: int) -> Iterator[Los
         unknown = rows_without(
             table.scan.read_list(table.paths, status.name), manifests, key="file_name"
         )
-        entries = (
-            table.read_manifests(unknown) if unknown.num_rows else MANIFEST_ENTRY.empty_table()
-        )
+        entries = table.read_manifests(unknown) if unknown.num_rows else NO_FILES
         added = entries.filter(pc.equal(entries["kind"], int(FileKind.ADD)))
         if added.num_rows:
             yield LostCommit(
@@ -122,4 +120,4 @@ def _named_anywhere(table: FileStoreTable) -> tuple[set[str], pa.Table]:
             )
             lists.update(name for name in names if name is not None)
     listed = [table.scan.read_list(table.paths, name) for name in sorted(lists)]
-    return lists, pa.concat_tables([MANIFEST_FILE_META.empty_table(), *listed])
+    return lists, pa.concat_tables([NO_MANIFESTS, *listed])

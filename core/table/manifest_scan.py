@@ -22,8 +22,8 @@ from core.format.avro_encoding import whole
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
 from core.format.data_types import RowType
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY, decode_index_manifest
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, decode_manifest
+from core.format.index_manifest import NO_INDEX_FILES, decode_index_manifest
+from core.format.manifest_entry import MANIFEST_ENTRY, NO_FILES, FileKind, decode_manifest
 from core.format.manifest_list import decode_manifest_list
 from core.format.snapshot import Snapshot
 from core.storage.metadata_cache import MetadataReader
@@ -116,7 +116,7 @@ class ManifestScan:
         decoded = dict(zip(unknown, self._decode_all(unknown), strict=True))
         self._tables.put_slices({(path,): table for (path, _), table in decoded.items()})
         tables = [decoded[item] if item in decoded else self._read_one(*item) for item in wanted]
-        return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *tables])
+        return pa.concat_tables([NO_FILES, *tables])
 
     def live_files(
         self,
@@ -158,7 +158,7 @@ class ManifestScan:
             FormatError: The index manifest is missing or broken.
         """
         if snapshot.index_manifest is None:
-            return INDEX_MANIFEST_ENTRY.empty_table()
+            return NO_INDEX_FILES
         path = paths.manifest(snapshot.index_manifest)
         return self._tables.get((path,), lambda: self._decode_file(path, decode_index_manifest))
 

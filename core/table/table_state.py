@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
-from core.format.manifest_entry import MANIFEST_ENTRY
+from core.format.index_manifest import NO_INDEX_FILES
+from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
@@ -54,12 +54,8 @@ class StagedState:
         """Return a state that was committed as one that is staged; None has no files."""
         return cls(
             table=table,
-            files=MANIFEST_ENTRY.empty_table() if snapshot is None else table.live_files(snapshot),
-            index_files=(
-                INDEX_MANIFEST_ENTRY.empty_table()
-                if snapshot is None
-                else table.index_entries(snapshot)
-            ),
+            files=NO_FILES if snapshot is None else table.live_files(snapshot),
+            index_files=(NO_INDEX_FILES if snapshot is None else table.index_entries(snapshot)),
             schema=schema,
             schemas={each.id: each for each in table.schemas.all()},
             columns=(),

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.manifest_list import MANIFEST_FILE_META
+from core.format.manifest_entry import NO_FILES
+from core.format.manifest_list import NO_MANIFESTS
 from core.format.snapshot import Snapshot
 from core.storage.table_paths import TablePaths
 from core.table.manifest_scan import ManifestScan, entry_counts
@@ -54,7 +54,7 @@ def unshared_entries(
         FormatError: A manifest list, or a manifest that is needed, is missing or broken.
     """
     found = iter(scan.manifests_of(paths, [each for each in snapshots if each is not None]))
-    nothing = MANIFEST_FILE_META.empty_table()
+    nothing = NO_MANIFESTS
     listed = [nothing if each is None else next(found) for each in snapshots]
     unshared = unshared_manifests(listed)
     needed = _distinct(pa.concat_tables([nothing, *unshared]))
@@ -102,4 +102,4 @@ def _by_manifest(manifests: pa.Table, entries: pa.Table) -> dict[str, pa.Table]:
 
 def _joined(manifests: pa.Table, entries: Mapping[str, pa.Table]) -> pa.Table:
     parts = (entries[name] for name in manifests["file_name"].to_pylist())
-    return pa.concat_tables([MANIFEST_ENTRY.empty_table(), *parts])
+    return pa.concat_tables([NO_FILES, *parts])

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.commit.commit_message import NO_INDEX_FILES
 from core.diff.three_way import ThreeWay, Unresolved, settle
 from core.format.binary_row import EMPTY_ROW
+from core.format.index_manifest import NO_INDEX_FILES
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.policy import Policy
 from core.merge.row_work import BucketFiles, RowScope, RowWork

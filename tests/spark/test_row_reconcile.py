@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from core.commit.branch_commit import BranchCreation, make_branch
-from core.commit.commit_message import NO_INDEX_FILES, CommitMessage
+from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
@@ -19,6 +19,7 @@ from core.diff.three_way import ThreeWay, Unresolved, settle
 from core.errors import FormatError, InvalidInput
 from core.format.data_types import STRING, parse_data_type
 from core.format.identifier import Identifier
+from core.format.index_manifest import NO_INDEX_FILES
 from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind
 from core.merge.policy import Policy
