@@ -156,10 +156,11 @@ class DatabaseClaims:
     def _find_id(self) -> str:
         for table in _METADATA.sorted_tables:
             try:
-                with self._transaction() as connection:
-                    connection.execute(CreateTable(table, if_not_exists=True))
-            except IntegrityError:
-                pass  # PostgreSQL says so to the second of two who make a table at once
+                self._make(table)
+            except (IntegrityError, StorageError):
+                # PostgreSQL fails the second of two who make a table at once, by one error or
+                # another; by then the table is there.
+                self._make(table)
         try:
             with self._transaction() as connection:
                 connection.execute(sa.insert(_REGISTER).values(number=1, id=str(uuid.uuid4())))
@@ -167,6 +168,10 @@ class DatabaseClaims:
             pass  # not the first who opens it
         with self._transaction() as connection:
             return str(connection.execute(sa.select(_REGISTER.c.id)).scalar_one())
+
+    def _make(self, table: sa.Table) -> None:
+        with self._transaction() as connection:
+            connection.execute(CreateTable(table, if_not_exists=True))
 
     def _digest(self, path: str) -> str:
         return hashlib.sha256(f"{self._warehouse}\0{path}".encode()).hexdigest()

@@ -204,6 +204,20 @@ def test_two_warehouses_share_a_database(tmp_path: Path, database: str) -> None:
         assert publisher.publish(f"{store.root}/snapshot-1", name.encode()) is Published.WON
 
 
+def test_many_who_open_an_empty_database_at_once_find_one_register(database: str) -> None:
+    start = threading.Barrier(6)
+
+    def race(_: int) -> str:
+        start.wait()
+        return DatabaseClaims(database, "w").id
+
+    with ThreadPool(6) as pool:
+        for _ in range(5):
+            assert len(set(pool.map(race, range(6)))) == 1
+            for table in ("claims", "claim_writers", "claim_register"):
+                execute(database, f"DROP TABLE branch_console_{table}")
+
+
 def test_a_database_that_cannot_be_is_refused_and_one_that_is_away_is_named(
     tmp_path: Path,
 ) -> None:
