@@ -70,8 +70,10 @@ def open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any
         of_url = fsspec.get_filesystem_class(scheme)._get_kwargs_from_urls(url)
         # A cached listing would hide what other writers published.
         found = fsspec.filesystem(scheme, use_listings_cache=False, **{**of_url, **options})
-        if scheme in _S3:
-            _send_at_once(found)
+        if scheme in _S3 and found.session is None:
+            from core.storage.s3_session import new_session  # noqa: PLC0415  # needs the extra
+
+            found.session = new_session(found.kwargs)
     except ImportError as error:
         remedy = f'pip install "paimon-branch-console[{extra}]"' if extra else str(error)
         raise InvalidInput(
@@ -89,15 +91,3 @@ def open_filesystem(scheme: str, url: str, options: Mapping[str, object]) -> Any
     except Exception as error:
         raise no_answer(url, error) from error
     return found
-
-
-def _send_at_once(filesystem: Any) -> None:
-    """Have uploads not ask whether they may come, which is a second wait for each small file."""
-    if filesystem.session is not None:
-        return
-    from aiobotocore.session import AioSession  # noqa: PLC0415  # comes with the extra of S3
-    from botocore.handlers import add_expect_header  # noqa: PLC0415
-
-    session = AioSession(**filesystem.kwargs)
-    session.unregister("before-call.s3", add_expect_header)
-    filesystem.session = session

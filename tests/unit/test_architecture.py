@@ -21,8 +21,8 @@ HOMES = {
     "numpy": ("core",),
     "fsspec": ("core.storage",),
     # The two below fsspec's package for S3.
-    "aiobotocore": ("core.storage.store_urls",),
-    "botocore": ("core.storage.store_urls",),
+    "aiobotocore": ("core.storage.s3_session",),
+    "botocore": ("core.storage.s3_session",),
     "pyspark": ("core.spark",),
     "py4j": ("core.spark",),
     "datafusion": ("core.table",),
