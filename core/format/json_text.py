@@ -138,5 +138,5 @@ def _pretty(value: object, indent: str) -> str:
     if isinstance(value, Sequence):
         if not value:
             return "[ ]"
-        return "[ " + ", ".join(_pretty(item, indent) for item in value) + " ]"
+        return "[ " + ", ".join([_pretty(item, indent) for item in value]) + " ]"
     return _ENCODER.encode(value)

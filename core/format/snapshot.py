@@ -164,14 +164,13 @@ class Snapshot:
         return SnapshotIdentity(uuid=self.uuid, manifest_lists=lists)
 
 
-def _file_name(raw: JsonObject, key: str) -> str:
-    raw.get(key, str)
-    return _find_file_name(raw, key) or ""
-
-
 def _find_file_name(raw: JsonObject, key: str) -> str | None:
-    name = raw.find(key, str)
+    return None if raw.find(key, str) is None else _file_name(raw, key)
+
+
+def _file_name(raw: JsonObject, key: str) -> str:
+    name = raw.get(key, str)
     # The name is joined to a path; a separator in it would leave the folder.
-    if name is not None and (not name or "/" in name or "\\" in name):
+    if not name or "/" in name or "\\" in name:
         raise FormatError(f"The {raw.what} has a {key!r} that is not a file name: {name!r}.")
     return name
