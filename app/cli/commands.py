@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final
+from importlib.metadata import version
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -67,8 +68,21 @@ for commands in (
 program.add_typer(jobs, name="jobs")
 
 
+def _tell_version(is_wanted: bool) -> None:
+    if is_wanted:
+        sys.stdout.write(f"branch-console {version('paimon-branch-console')}\n")
+        raise typer.Exit
+
+
 @program.callback()
-def _branch_console() -> None:
+def _branch_console(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
     """See, compare and move the branches of Apache Paimon tables."""
 
 

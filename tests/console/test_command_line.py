@@ -1,5 +1,6 @@
 """Every command, on everything that the fixture warehouses hold."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -303,6 +304,11 @@ def test_every_command_has_help_and_takes_the_shared_options(
         text = done(console.bare(name, "--help")).out
         assert "--json" in text, name
         assert "--warehouse" in text or name == "open", name
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = done(CommandLine("unused", capsys).bare("--version"))
+    assert answer.out == f"branch-console {importlib.metadata.version('paimon-branch-console')}\n"
 
 
 def test_a_defect_is_one_line_too(console: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
