@@ -58,9 +58,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Delta:
-    """The part of an attempt that depends on the changes alone."""
+    """The part of an attempt that depends on the changes and the schema alone."""
 
     changes: Changes
+    schema: TableSchema
     delta_list: tuple[str, int]
     changelog_list: tuple[str, int] | None
     contents: tuple[tuple[str, bytes], ...]
@@ -121,7 +122,7 @@ class CommitAttempts:
         """
         if not schema.options.read(table_options.ROW_TRACKING_ENABLED):
             files = NewFiles(self._new_uuid, schema)
-            self._delta = self._encode_delta(changes, files)
+            self._delta = self._encode_delta(changes, schema, files)
             self._remember(files)
 
     def prepare(
@@ -141,7 +142,7 @@ class CommitAttempts:
             tracked = track_rows(delta, snapshot_id=snapshot_id, next_row_id=next_row_id)
             changes, next_row_id = replace(changes, delta=tracked.delta), tracked.next_row_id
         files = NewFiles(self._new_uuid, schema)
-        delta_files = self._delta = self._encode_delta(changes, files)
+        delta_files = self._delta = self._encode_delta(changes, schema, files)
         merge, base = self._merged_base(changes, note, head, schema, files)
         self._merge = merge
         start = len(files.contents)
@@ -255,9 +256,9 @@ class CommitAttempts:
             return True
         return found is None or found.identity.same_as(attempt.snapshot.identity)
 
-    def _encode_delta(self, changes: Changes, files: NewFiles) -> _Delta:
+    def _encode_delta(self, changes: Changes, schema: TableSchema, files: NewFiles) -> _Delta:
         known = self._delta
-        if known is not None and known.changes is changes:
+        if known is not None and known.changes is changes and known.schema == schema:
             return known
         before = len(files.contents)
         delta_list = files.add_list(files.add_manifests(changes.delta))
@@ -266,6 +267,7 @@ class CommitAttempts:
             changelog_list = files.add_list(files.add_manifests(changes.changelog))
         return _Delta(
             changes=changes,
+            schema=schema,
             delta_list=delta_list,
             changelog_list=changelog_list,
             contents=self._contents(files, before),

@@ -5,6 +5,7 @@ manifests and publishes. What is already published is never replaced.
 Source: Paimon FileStoreCommitImpl.tryCommit; statements C01-C06, C10-C18, C24, C28.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.read_check import ReadAt
 from core.commit.retry_policy import RetryPolicy
 from core.commit.snapshot_commit import move_hints, was_replaced
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -103,12 +104,13 @@ class Landing:
     def _try_all(self, request: Request, attempts: CommitAttempts) -> Snapshot:
         check = CommitCheck(self._table, request.commit_id, request.read_at)
         live = LiveView(self._table, request.partitions)
-        schema = self._table.schema()
+        schema = self._table.schemas.last_seen()
         policy = RetryPolicy.of(schema.options)
         if isinstance(request.changes, Changes):
-            # Others can have their turn meanwhile.
-            check_features(self._table, schema)
-            attempts.encode_ahead(request.changes, schema)
+            # Others can have their turn meanwhile. What the newest schema does not allow is told
+            # once that is read.
+            with contextlib.suppress(NotAllowed):
+                attempts.encode_ahead(request.changes, schema)
         seen_id = request.since_id if request.seen_id is None else request.seen_id
         failure, was_sent = None, request.seen_id is not None
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):

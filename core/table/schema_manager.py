@@ -24,6 +24,7 @@ class SchemaManager:
     def __init__(self, reader: MetadataReader, paths: TablePaths) -> None:
         self._reader = reader
         self._paths = paths
+        self._seen: TableSchema | None = None
 
     def ids(self) -> tuple[int, ...]:
         """The ids of all schemas, rising."""
@@ -36,7 +37,17 @@ class SchemaManager:
             FormatError: It cannot be decoded.
         """
         newest = newest_numbered(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
-        return None if newest is None else decode(self._reader, newest, TableSchema.from_json)
+        if newest is None:
+            return None
+        self._seen = decode(self._reader, newest, TableSchema.from_json)
+        return self._seen
+
+    def last_seen(self) -> TableSchema:
+        """The newest schema when it was last read here; there may be a newer one by now.
+
+        For what is prepared before the newest one must be known. Raises as `latest` does.
+        """
+        return self._seen or self.latest()
 
     def latest(self) -> TableSchema:
         """The newest schema.

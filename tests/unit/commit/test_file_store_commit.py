@@ -7,10 +7,11 @@ from core.commit.commit_queue import NoQueue
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.retry_policy import RetryPolicy
+from core.commit.schema_commit import change_schema, set_options
 from core.errors import CommitConflict, NotAllowed, NotFound
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
-from core.format.snapshot import CommitKind
+from core.format.snapshot import CommitKind, Snapshot
 from core.storage.file_publisher import FilePublisher, Published, in_order
 from tests.support.commit_tables import CommitBench, data_files, message
 
@@ -424,3 +425,35 @@ def test_what_only_paimon_can_do_is_refused_by_name(
     assert caught.value.kind == "UNSUPPORTED"
     assert bench.table().snapshots.ids() == ()
     assert bench.manifest_names() == set()
+
+
+def test_a_writer_that_knew_an_older_schema_writes_by_the_newest(tmp_path: Path) -> None:
+    bench = CommitBench(tmp_path)
+    table = bench.table()
+    committer = FileStoreCommit(table, bench.store)
+
+    def append(number: int) -> Snapshot:
+        new = message(new_files=data_files([f"f{number}"]))
+        landed = committer.commit([new], user="alice", identifier=number)
+        assert landed is not None
+        return landed
+
+    append(0)
+    change_schema(
+        bench.table(), bench.store, [set_options({"manifest.compression": "null"})], now_millis=5
+    )
+    landed = append(1)
+    [line] = table.scan.read_list(table.paths, landed.delta_manifest_list).to_pylist()
+    assert (landed.schema_id, line["schema_id"]) == (1, 1)
+    data = bench.file_io.read(table.paths.manifest(line["file_name"]))
+    assert b"avro.codec\x08null" in data
+    change_schema(
+        bench.table(), bench.store, [set_options({"manifest.compression": "xz"})], now_millis=6
+    )
+    with pytest.raises(NotAllowed, match=r"manifest\.compression"):
+        append(2)
+    change_schema(
+        bench.table(), bench.store, [set_options({"manifest.compression": "zstd"})], now_millis=7
+    )
+    assert append(2).id == 3
+    assert bench.live_names() == {"data-f0.parquet", "data-f1.parquet", "data-f2.parquet"}
