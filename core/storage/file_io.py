@@ -43,10 +43,6 @@ _CREATES_EXCLUSIVELY: Final = frozenset(
 # HDFS renames a file in one step of the name node, which refuses a taken name. Its other client,
 # Arrow's behind hdfs://, removes what is in the way and tries again, and so is of no use here.
 _RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
-# s3fs asks for the size first, to fetch what is large in parts; of small files that is half.
-_WHOLE: Final[dict[str, dict[str, int]]] = {
-    scheme: {"max_concurrency": 1} for scheme in ("s3", "s3a")
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +135,7 @@ class FileIO:
             return LocalFileIO(fsspec.filesystem("file"), "file", root)
         filesystem = open_filesystem(scheme, url, options or {})
         root = str(filesystem._strip_protocol(url)).rstrip("/")
-        kind = MemoryFileIO if scheme == "memory" else FileIO
-        return kind(filesystem, scheme, root, host_of(url))
+        return _KINDS.get(scheme, FileIO)(filesystem, scheme, root, host_of(url))
 
     @property
     def scheme(self) -> str:
@@ -176,8 +171,7 @@ class FileIO:
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        how = _WHOLE.get(self._scheme, {})
-        return self._ask(path, lambda: bytes(self._filesystem.cat_file(checked_path(path), **how)))
+        return self._ask(path, lambda: self._whole(checked_path(path)))
 
     def find(self, path: str) -> bytes | None:
         """The whole file, None if there is none."""
@@ -213,7 +207,7 @@ class FileIO:
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
         try:
-            rows = self._ask(path, lambda: self._filesystem.ls(checked_path(path), detail=True))
+            rows = self._ask(path, lambda: self._rows(checked_path(path)))
         except NotFound:
             return []
         own = path.rstrip("/")
@@ -297,6 +291,14 @@ class FileIO:
         except Exception:  # a store's package raises its own classes
             return True
 
+    def _whole(self, path: str) -> bytes:
+        return bytes(self._filesystem.cat_file(path))
+
+    def _rows(self, path: str) -> Iterable[Mapping[str, Any]]:
+        """What the store tells of the direct children; perhaps a line of its own of the folder."""
+        rows: list[dict[str, Any]] = self._filesystem.ls(path, detail=True)
+        return rows
+
     def _ask(self, path: str, call: Callable[[], _T]) -> _T:
         try:
             return call()
@@ -318,6 +320,21 @@ class MemoryFileIO(FileIO):
         """Make a file that must not exist yet; raises FileExistsError."""
         with self._creating:
             super().create(path, data)
+
+
+class S3FileIO(FileIO):
+    """A bucket that speaks S3, asked once where its package would ask twice."""
+
+    def _whole(self, path: str) -> bytes:
+        # Else the size is asked for first, to fetch what is large in parts.
+        return bytes(self._filesystem.cat_file(path, max_concurrency=1))
+
+    def _rows(self, path: str) -> Iterable[Mapping[str, Any]]:
+        # Else what lies beside a folder that is not there is listed, which may be a file: of a
+        # table all its partitions.
+        found = fsspec.asyn.sync(self._filesystem.loop, self._filesystem._lsdir, path)
+        rows: list[dict[str, Any]] = found
+        return rows
 
 
 class LocalFileIO(FileIO):
@@ -431,6 +448,9 @@ class LocalFileIO(FileIO):
         """Make a directory and those above it."""
         self.check_inside(path)
         self._ask(path, lambda: Path(path).mkdir(parents=True, exist_ok=True))
+
+
+_KINDS: Final = {"memory": MemoryFileIO, "s3": S3FileIO, "s3a": S3FileIO}
 
 
 def _read_local(path: str) -> bytes:

@@ -103,6 +103,21 @@ def test_a_commit_asks_little_and_what_it_sends_does_not_ask_whether_it_may_come
     assert not any("expect:" in each.lower() for each in line.heads)
 
 
+def test_a_folder_that_is_not_there_is_asked_for_once_whatever_lies_beside_it(
+    server: S3Server, store: FileIO
+) -> None:
+    for name in ("pt=1/data", "pt=2/data", "schema/schema-0"):
+        assert publisher_for(store).publish(f"{store.root}/t/{name}", b"{}") is Published.WON
+    with bad_line(server.options) as line:
+        far = FileIO.for_url(store.url(store.root), line.options)
+        far.names(f"{far.root}/t")
+        line.heads.clear()
+        assert far.list(f"{far.root}/t/consumer") == []
+        assert len(line.heads) == 1
+        assert far.list(f"{far.root}/t/schema/schema-0") == []
+        assert [each.name for each in far.list(f"{far.root}/t/schema")] == ["schema-0"]
+
+
 def test_a_server_that_went_away_leaves_a_publish_unknown_and_a_read_failed(
     tmp_path: Path,
 ) -> None:
