@@ -26,6 +26,7 @@ from core.table.versioned_files import (
 _FIRST: Final = 1  # Paimon's
 # A listing is not cheaper than so many questions.
 _STEPS: Final = 16
+_MOST_AHEAD: Final = 16
 
 
 class SnapshotManager:
@@ -94,16 +95,25 @@ class SnapshotManager:
         return snapshot
 
     def walk(self) -> Iterator[Snapshot]:
-        """The snapshots from the newest back, each read when it is asked for.
+        """The snapshots from the newest back, read as they are asked for.
+
+        From a store far away the more come at once, the further the walk goes.
 
         Raises:
             FormatError: A snapshot on the way cannot be decoded.
         """
-        for status in reversed(self._listing().values()):
-            try:
-                yield decode(self._reader, status, Snapshot.from_json)
-            except NotFound:
-                return  # expired since the listing, and with it what is older
+        left, count = list(reversed(self._listing().values())), 1
+        while left:
+            ahead, left = left[:count], left[count:]
+            listing = {status.name: status for status in ahead}
+            states = decode_states(self._reader, listing, Snapshot.from_json)
+            found = {state.name: state for state in states}
+            for name in listing:
+                if name not in found:
+                    return  # expired since the listing, and with it what is older
+                yield from values_of((found[name],))
+            if not self._reader.files.is_local:
+                count = min(2 * count, _MOST_AHEAD)
 
     def all(self) -> tuple[Snapshot, ...]:
         """All snapshots by rising id; raises FormatError at the first broken one."""

@@ -75,6 +75,21 @@ def test_a_branch_before_its_first_commit_has_no_head(files: TableFiles) -> None
 
 def test_walking_goes_from_the_newest_back(files: TableFiles) -> None:
     assert [each.id for each in files.table().snapshots.walk()] == [5, 4, 3, 2]
+    files.snapshots(*(a_snapshot(number) for number in range(6, 60)))
+    assert [each.id for each in files.table().snapshots.walk()] == list(range(59, 1, -1))
+
+
+def test_a_walk_ends_where_a_snapshot_expires_meanwhile_or_is_broken(files: TableFiles) -> None:
+    files.snapshots(*(a_snapshot(number) for number in range(6, 60)))
+    walk = files.table().snapshots.walk()
+    assert next(walk).id == 59
+    FileRemover(files.file_io).remove([files.paths.snapshot(20)])
+    assert [each.id for each in walk] == list(range(58, 20, -1))
+    files.write(files.paths.snapshot(20), "{")
+    walk = files.table().snapshots.walk()
+    assert [next(walk).id for _ in range(39)] == list(range(59, 20, -1))
+    with pytest.raises(FormatError, match="snapshot-20 is broken"):
+        next(walk)
 
 
 @pytest.mark.parametrize(
