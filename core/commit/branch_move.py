@@ -5,8 +5,10 @@ the head last, and only then the old ones go, the head first: whatever a crash l
 two names has the whole branch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
 from core.commit.branch_commit import check_head, remove_kept
 from core.commit.commit_store import CommitStore
@@ -18,10 +20,12 @@ from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import SnapshotIdentity
 from core.storage.directory_mover import Moved
 from core.storage.file_io import FileReader
+from core.storage.side_by_side import each
 from core.storage.table_paths import EARLIEST, LATEST, SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
 from core.table.file_store_table import FileStoreTable
 
-_COPIED = "copied"
+_COPIED: Final = "copied"
+_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,17 +170,39 @@ def _name_taken(target: FileStoreTable) -> CommitConflict:
 
 
 def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStoreTable) -> None:
-    """Remove what the new name holds byte for byte, the head first."""
-    for name in reversed(_in_order(_relative_files(store.files, source.paths.root))):
-        folder, _, file_name = name.partition("/")
-        if file_name in (LATEST, EARLIEST):
-            store.remover.remove([f"{source.paths.root}/{name}"])
-            continue
-        allowed = _number(file_name, SNAPSHOT_PREFIX) if folder == "snapshot" else 0
-        _check_newest(source, allowed)
-        remove_kept(store, f"{source.paths.root}/{name}", f"{target.paths.root}/{name}")
+    """Remove what the new name holds byte for byte, the head first and alone."""
+    names = _in_order(_relative_files(store.files, source.paths.root))
+    hints = [name for name in names if _is_hint(name)]
+    store.remover.remove([f"{source.paths.root}/{name}" for name in reversed(hints)])
+    for together in _removals([name for name in reversed(names) if not _is_hint(name)]):
+        _check_newest(source, _snapshot_id(together[0]))
+        _remove_all_kept(store, source, target, together)
     _check_newest(source, 0)
     _remove_folders(store, source.paths.root)
+
+
+def _removals(names: list[str]) -> Iterator[list[str]]:
+    """What is removed at once, given in the order of removal: the head, then many of one kind.
+
+    A commit in between is found out before the next lot, or at the end; all of it is kept.
+    """
+    head, others = names[:1], names[1:]
+    if head:
+        yield head
+    for _, kind in groupby(others, key=lambda name: _snapshot_id(name) > 0):
+        alike = list(kind)
+        yield from (alike[at : at + _AT_ONCE] for at in range(0, len(alike), _AT_ONCE))
+
+
+def _remove_all_kept(
+    store: CommitStore, source: FileStoreTable, kept: FileStoreTable, names: Sequence[str]
+) -> None:
+    """Remove files of a branch that another one keeps, side by side where the store is far away."""
+
+    def remove(name: str) -> None:
+        remove_kept(store, f"{source.paths.root}/{name}", f"{kept.paths.root}/{name}")
+
+    each(store.files, remove, names)
 
 
 def _check_newest(source: FileStoreTable, allowed: int) -> None:
@@ -203,8 +229,8 @@ def _taken_back(
             kind=error.kind,
             branch=source.branch,
         )
-    for name in reversed(_in_order(_relative_files(store.files, target.paths.root))):
-        remove_kept(store, f"{target.paths.root}/{name}", f"{source.paths.root}/{name}")
+    names = _in_order(_relative_files(store.files, target.paths.root))
+    _remove_all_kept(store, target, source, names[::-1])
     _remove_folders(store, target.paths.root)
     return CommitConflict(
         f"{error.message} It keeps its name and all it holds; plan again.",
@@ -228,13 +254,14 @@ def _relative_files(files: FileReader, root: str) -> list[str]:
 def _all_files(files: FileReader, root: str) -> list[str]:
     found, folders = [], [""]
     while folders:
-        folder = folders.pop()
-        for status in files.list(f"{root}/{folder}".rstrip("/")):
-            name = f"{folder}{status.name}"
-            if status.is_directory:
-                folders.append(f"{name}/")
-            else:
-                found.append(name)
+        listed = each(files, lambda folder: files.list(f"{root}/{folder}".rstrip("/")), folders)
+        inside = [
+            (f"{folder}{status.name}", status.is_directory)
+            for folder, statuses in zip(folders, listed, strict=True)
+            for status in statuses
+        ]
+        found += [name for name, is_directory in inside if not is_directory]
+        folders = [f"{name}/" for name, is_directory in inside if is_directory]
     return found
 
 
@@ -259,11 +286,20 @@ def _in_order(names: list[str]) -> list[str]:
         if folder == "schema":
             return 0, _number(file_name, SCHEMA_PREFIX), name
         if folder == "snapshot":
-            is_hint = file_name in (LATEST, EARLIEST)
-            return 3 if is_hint else 2, _number(file_name, SNAPSHOT_PREFIX), name
+            return 3 if _is_hint(name) else 2, _snapshot_id(name), name
         return 1, 0, name
 
     return sorted(names, key=rank)
+
+
+def _is_hint(name: str) -> bool:
+    return name in (f"snapshot/{LATEST}", f"snapshot/{EARLIEST}")
+
+
+def _snapshot_id(name: str) -> int:
+    """The id of a snapshot by the path of its file in a branch; 0 for any other file."""
+    folder, _, file_name = name.partition("/")
+    return _number(file_name, SNAPSHOT_PREFIX) if folder == "snapshot" else 0
 
 
 def _number(file_name: str, prefix: str) -> int:

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,11 @@ def bench(tmp_path: Path, store_kind: StoreOf) -> BranchBench:
 def item(bench: BranchBench, name: str) -> BranchItem:
     found = {each.name: each for each in list_branches(bench.warehouse(), bench.identifier)}
     return found[name]
+
+
+def snapshots_of(bench: BranchBench, branch: str) -> dict[str, bytes]:
+    folder = Path(bench.table(branch).paths.snapshot_dir)
+    return {each.name: each.read_bytes() for each in folder.glob("snapshot-*")}
 
 
 def moved(files: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
@@ -221,6 +227,46 @@ def test_a_commit_in_between_stops_it_and_nothing_is_lost(
     with pytest.raises(CommitConflict):
         run(bench, name, branch="dev", **more)
     run(bench, name, "again", branch="dev", **more)
+
+
+@pytest.mark.parametrize(("name", "more"), [("drop_branch", {}), ("rename_branch", {"to": "fix"})])
+def test_a_commit_at_any_removal_of_a_long_branch_is_kept_with_all_that_was(
+    tmp_path: Path, name: str, more: dict[str, str]
+) -> None:
+    origin = BranchBench(tmp_path / "origin", store=without_renames(tmp_path / "origin"))
+    origin.append("a")
+    origin.branch("dev")
+    for number in range(20):
+        origin.append(f"b{number}", branch="dev")
+    before = snapshots_of(origin, "dev")
+    clean = FaultyStore(inner=origin.store)
+    run(origin, name, "count", store=clean.store, branch="dev", **more)
+    run(origin, "undo", "uncount", operation="count")
+    removals = [
+        number
+        for number, change in enumerate(clean.changes, 1)
+        if change.startswith("remove") and "/branch-dev/snapshot/snapshot-" in change
+    ]
+    assert len(removals) == len(before)
+    for number in removals:
+        root = tmp_path / f"at-{number}"
+        shutil.copytree(tmp_path / "origin", root)
+        bench = BranchBench(root, store=without_renames(root))
+
+        def commit(bench: BranchBench = bench) -> None:
+            committer = bench.committer("dev")
+            committer.commit([message(new_files=data_files(["etl"]))], user="etl", identifier=7)
+
+        faulty = FaultyStore(inner=bench.store, meanwhile={number: commit})
+        with pytest.raises(CommitConflict):
+            run(bench, name, store=faulty.store, branch="dev", **more)
+        # Where the commit took a number that was free by then, both are there to be looked at.
+        branches = bench.table().branches.names()
+        kept = [snapshots_of(bench, each) for each in branches]
+        assert before in [{key: each[key] for key in before.keys() & each.keys()} for each in kept]
+        heads = (bench.table("dev").head(), *bench.table("dev").snapshots.all())
+        assert "etl" in {each.commit_user for each in heads if each is not None}
+        assert Journal(bench.store, bench.table().paths).unfinished() == ()
 
 
 def test_a_broken_branch_can_be_dropped(bench: BranchBench) -> None:
