@@ -225,6 +225,10 @@ class CommitAttempts:
         for attempt in self._doubtful:
             self._spared |= attempt.files
 
+    def forget(self, attempt: Attempt) -> None:
+        """Know that the snapshot of an attempt was taken back: nothing of it may appear."""
+        self._doubtful.remove(attempt)
+
     def close(self, landed: Snapshot | None) -> None:
         """Remove what is not needed: all but the files of what landed or may still appear.
 

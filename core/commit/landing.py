@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,12 @@ from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.read_check import ReadAt
 from core.commit.retry_policy import RetryPolicy
-from core.commit.snapshot_commit import move_hints, was_replaced
+from core.commit.snapshot_commit import (
+    has_lost_its_base,
+    move_hints,
+    take_back,
+    was_replaced,
+)
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
@@ -58,6 +64,14 @@ class Request:
     def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
         """What changes on top of a head."""
         return self.changes if isinstance(self.changes, Changes) else self.changes(head, live)
+
+
+class _Fate(Enum):
+    """What became of a snapshot since it was published."""
+
+    STANDS = auto()
+    REPLACED = auto()
+    LOST_ITS_BASE = auto()
 
 
 class Landing:
@@ -135,13 +149,22 @@ class Landing:
                 # LOST and UNKNOWN both go round: only the search above tells whether we are in the
                 # history, and until then nothing of the attempt may be removed (C18).
                 _log.info("snapshot %d: %s", attempt.snapshot.id, outcome)
-            elif self._was_replaced(standing, is_new=is_new):
-                _log.warning("snapshot %d was replaced by another writer", standing.id)
-                attempts.spare_sent()
-            else:
+            elif is_new:
+                match self._fate_of(standing, head):
+                    case _Fate.STANDS:
+                        return standing
+                    case _Fate.REPLACED:
+                        _log.warning("snapshot %d was replaced by another writer", standing.id)
+                        attempts.spare_sent()
+                    case _Fate.LOST_ITS_BASE:
+                        if not take_back(self._store, self._table, standing):
+                            return standing
+                        attempts.forget(attempt)
+                        self._check_branch()
+            elif not was_replaced(self._table, standing, self._sleep):
                 return standing
         landed = self._find_own(request.commit_id, seen_id, self._table.head())
-        if landed is not None and not self._was_replaced(landed, is_new=False):
+        if landed is not None and not was_replaced(self._table, landed, self._sleep):
             return landed
         if failure is not None:
             raise failure
@@ -151,15 +174,27 @@ class Landing:
             kind=ErrorKind.COMMIT_CONFLICT,
         )
 
-    def _was_replaced(self, standing: Snapshot, *, is_new: bool) -> bool:
-        def point_hints() -> None:
-            if is_new:
-                move_hints(self._store, self._table.paths, standing)
+    def _fate_of(self, standing: Snapshot, base: Snapshot | None) -> "_Fate":
+        """Point the hints at a snapshot that was just published, and look what became of it."""
+        table = self._table
+        with table.reader.asking() as ask:
+            hints = ask(lambda: move_hints(self._store, table.paths, standing))
+            is_replaced = ask(lambda: was_replaced(table, standing, self._sleep))
+            is_lost = ask(lambda: has_lost_its_base(table, base))
+        hints.result()
+        if is_replaced.result():
+            return _Fate.REPLACED
+        return _Fate.LOST_ITS_BASE if is_lost.result() else _Fate.STANDS
 
-        _, is_replaced = self._table.reader.both(
-            point_hints, lambda: was_replaced(self._table, standing, self._sleep)
-        )
-        return is_replaced
+    def _check_branch(self) -> None:
+        if self._table.schemas.find_latest() is None:
+            raise CommitConflict(
+                f"Branch {self._table.branch!r} of {self._table.identifier.table_name} was dropped "
+                "or renamed while this commit was made. Nothing was published; look at the "
+                "branches, then write again.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=self._table.branch,
+            )
 
     def _prepare(
         self,

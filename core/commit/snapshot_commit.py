@@ -1,11 +1,11 @@
-"""What follows the publishing of a snapshot: hints, and a look whether it stayed."""
+"""What follows the publishing of a snapshot: hints, and a look whether it and its base stayed."""
 
 import logging
 import time
 from collections.abc import Callable
 
 from core.commit.commit_store import CommitStore
-from core.errors import FormatError, NotFound, StorageError
+from core.errors import FormatError, NotFound, PaimonError, StorageError
 from core.format.snapshot import Snapshot
 from core.storage.foreign_renames import wait_for_renames
 from core.storage.table_paths import TablePaths
@@ -47,3 +47,34 @@ def was_replaced(
         return False
     # Rolled back or expired since: that was somebody's decision.
     return found is not None and not found.identity.same_as(snapshot.identity)
+
+
+def has_lost_its_base(table: FileStoreTable, base: Snapshot | None) -> bool:
+    """Whether a branch was cut back, dropped or renamed since this head of it was read.
+
+    What was published on that head stands behind a hole then, or under a name that is no branch's
+    any more. A base that has expired is no such case: nothing older than it is left either.
+    """
+    try:
+        if base is not None and table.snapshots.find(base.id) is not None:
+            return False
+        if table.schemas.find_latest() is None:
+            return True
+        earliest = table.snapshots.earliest_id()
+    except PaimonError as error:
+        _log.warning("what %s stands on was not looked at: %s", table.identifier, error)
+        return False
+    return base is not None and earliest is not None and earliest < base.id
+
+
+def take_back(store: CommitStore, table: FileStoreTable, snapshot: Snapshot) -> bool:
+    """Remove a snapshot that lost its base; False if somebody has built on it, and it stays."""
+    if table.snapshots.find(snapshot.id + 1) is not None:
+        return False
+    paths = table.paths
+    # A hint past the head misleads Paimon; without one it lists.
+    store.remover.remove([paths.latest_hint, paths.snapshot(snapshot.id)])
+    if table.schemas.find_latest() is None:
+        store.remover.remove([paths.earliest_hint])
+        store.remover.remove_empty_directories([paths.snapshot_dir, paths.root])
+    return True

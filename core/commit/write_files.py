@@ -6,6 +6,7 @@ from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.format import options as table_options
 from core.format.binary_row import decode_row
+from core.format.identifier import MAIN_BRANCH
 from core.format.partition_path import partition_path
 from core.format.table_schema import TableSchema
 from core.storage.table_paths import TablePaths
@@ -76,8 +77,13 @@ def _index_folder(paths: TablePaths, schema: TableSchema) -> Iterator[str]:
         yield paths.index("").rstrip("/")
 
 
+def _schema_of(table: FileStoreTable) -> TableSchema:
+    """A schema that tells where data files lie; a write may outlive its branch."""
+    return table.schemas.find_latest() or table.on(MAIN_BRANCH).schema()
+
+
 def _all_folders(table: FileStoreTable, store: CommitStore) -> Iterator[str]:
-    schema = table.schema()
+    schema = _schema_of(table)
     paths = table.data_paths(schema)
     yield from _index_folder(paths, schema)
     directory = paths.data_directory.strip("/")
@@ -86,7 +92,7 @@ def _all_folders(table: FileStoreTable, store: CommitStore) -> Iterator[str]:
 
 
 def _folders_of(table: FileStoreTable, messages: Iterable[CommitMessage]) -> Iterator[str]:
-    schema = table.schema()
+    schema = _schema_of(table)
     paths = table.data_paths(schema)
     yield from _index_folder(paths, schema)
     for partition, bucket in sorted({(each.partition, each.bucket) for each in messages}):

@@ -1,10 +1,7 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.commit.commit_queue import NoQueue
-from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.retry_policy import RetryPolicy
 from core.commit.schema_commit import change_schema, set_options
@@ -12,8 +9,9 @@ from core.errors import CommitConflict, NotAllowed, NotFound
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.snapshot import CommitKind, Snapshot
-from core.storage.file_publisher import FilePublisher, Published, in_order
+from core.storage.file_publisher import Published
 from tests.support.commit_tables import CommitBench, data_files, message
+from tests.support.meddler import meddled
 
 
 def test_c01_the_first_snapshot_is_1_and_each_commit_adds_1(tmp_path: Path) -> None:
@@ -220,42 +218,6 @@ def test_watermark_and_properties_are_carried(tmp_path: Path) -> None:
     assert last is not None
     assert [each.watermark for each in bench.table().snapshots.all()] == [50, 50, 50]
     assert dict(last.properties) == {"k": "v"}
-
-
-class Meddler:
-    """A publisher that does something to the first publishes of a snapshot."""
-
-    def __init__(
-        self, inner: FilePublisher, answers: list[Callable[[str, bytes], Published]]
-    ) -> None:
-        self.inner = inner
-        self.answers = answers
-
-    def publish(self, path: str, data: bytes) -> Published:
-        if "/snapshot/snapshot-" in path and self.answers:
-            return self.answers.pop(0)(path, data)
-        return self.inner.publish(path, data)
-
-    def publish_in_order(
-        self, files: list[tuple[str, bytes]], _when_named: object = None
-    ) -> list[Published]:
-        return in_order(self.publish, files)
-
-    def replace_hint(self, path: str, data: bytes) -> bool:
-        return self.inner.replace_hint(path, data)
-
-    def replace(self, path: str, data: bytes) -> bool:
-        return self.inner.replace(path, data)
-
-
-def meddled(bench: CommitBench, *answers: Callable[[str, bytes], Published]) -> FileStoreCommit:
-    store = CommitStore(
-        files=bench.store.files,
-        publisher=Meddler(bench.store.publisher, list(answers)),
-        remover=bench.store.remover,
-        mover=bench.store.mover,
-    )
-    return FileStoreCommit(bench.table(), store, sleep=lambda _: None, queue=NoQueue())
 
 
 def test_c11_the_check_is_repeated_when_the_head_moved(tmp_path: Path) -> None:
