@@ -1,11 +1,12 @@
 """What every procedure that changes a table does around its work: journal, event, receipt."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.commit.journal import End, Ending, Intent, Journal
-from core.errors import ErrorKind, NotFound
+from core.errors import ErrorKind, NotFound, StorageError
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.receipt import Receipt
@@ -72,6 +73,27 @@ class Operation:
         """A number that no other commit of the actor has, the same one for a repeated try."""
         digest = hashlib.sha256(self.intent.operation_id.encode()).digest()
         return int.from_bytes(digest[:7])
+
+    @contextmanager
+    def carried_out(self) -> Iterator[None]:
+        """Say of a store that fails in the middle what then holds, whatever call it was.
+
+        Raises:
+            StorageError: The store failed; recovery goes on from there.
+        """
+        try:
+            yield
+        except StorageError as error:
+            # A call that failed says that it changed nothing, which holds for that call alone.
+            cause = error.__cause__
+            reason = cause if isinstance(cause, OSError) else error.message.rstrip(".")
+            raise StorageError(
+                f"{self.intent.procedure} of {self.table.identifier.table_name} was cut off: "
+                f"{reason}. Some or all of it may be done. Once that is mended, run: "
+                "branch-console recover.",
+                kind=error.kind,
+                **{**error.facts, "operation_id": self.intent.operation_id},
+            ) from error
 
     def receipt(self) -> Receipt | None:
         """Return the receipt where the operation is done."""

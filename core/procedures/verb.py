@@ -96,7 +96,8 @@ def finish_verb(verb: Verb, operation: Operation) -> Receipt:
             operation.end(Ending.DONE)
         return done
     try:
-        return verb.finish(operation)
+        with operation.carried_out():
+            return verb.finish(operation)
     except CommitConflict as error:
         operation.end(Ending.STOPPED, error.message)
         raise

@@ -14,7 +14,7 @@ from core.commit.conflict_detection import Rule
 from core.commit.row_commit import PreparedRows, RowCommit
 from core.commit.row_write import RowWrite
 from core.diff.lineage import ROW_OPERATION
-from core.errors import CommitConflict, ErrorKind, InvalidInput
+from core.errors import CommitConflict, ErrorKind, InvalidInput, StorageError
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
 from core.format.data_types import to_arrow
@@ -396,7 +396,13 @@ def _run_once(
     if commit.overwrites:
         figures["files_removed"] = _replaced_files(table, snapshot)
     found = {"snapshot_id": None if snapshot is None else snapshot.id, **figures}
-    write.finish(found)
+    try:
+        write.finish(found)
+    except StorageError as error:
+        # The rows stand; whoever was told otherwise would write them twice.
+        _log.warning(
+            "recovery has to end write %s of %s: %s", write.write_id, table.identifier, error
+        )
     return _written(found)
 
 

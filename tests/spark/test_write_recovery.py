@@ -14,7 +14,7 @@ import pytest
 
 from core.commit.journal import Ending, Journal
 from core.commit.row_commit import PreparedRows
-from core.errors import CommitConflict, ErrorKind, PaimonError
+from core.errors import CommitConflict, ErrorKind, PaimonError, StorageError
 from core.format.snapshot import CommitKind
 from core.procedures.browse_tables import read_receipt
 from core.procedures.recover import recover_table
@@ -271,3 +271,27 @@ def test_of_changes_of_one_row_at_once_none_is_lost(
         ends = list(pool.map(write, range(2)))
     assert all(each["landed"] + each["told"] == 3 for each in ends)
     assert counted(bench) == sum(each["landed"] for each in ends) > 0
+
+
+def test_rows_that_stand_are_told_so_though_that_cannot_be_noted(
+    bench: WriteBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
+    mark, call = Journal.mark, bench.call(operation_id="once")
+
+    def insert() -> Written:
+        table = bench.open("t")
+        rows = bench.typed(table, _ROWS)
+        return insert_rows(bench.warehouse, bench.writer, table, rows, call)
+
+    def full(self: Journal, operation_id: str, step: str, content: bytes = b"{}") -> bytes:
+        if step == "result":
+            raise StorageError("The disk is full. Nothing was published.")
+        return mark(self, operation_id, step, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "mark", full)
+        first = insert()
+    again = insert()
+    assert (first.snapshot_id, again.snapshot_id, again.rows) == (1, 1, len(_ROWS))
+    bench.expect("t", _ROWS)
