@@ -17,6 +17,7 @@ from core.format.json_text import without_nulls
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
+from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
 from core.procedures.dependents import readable_tags, standing_on
@@ -68,21 +69,22 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             tag=name,
             snapshot_id=old.snapshot.id,
         )
-    data = snapshot_bytes(table, snapshot)
+    if is_same and not call.flag("replace"):
+        # The tag stays as it is.
+        seconds, data = None, table.reader.files.read(table.paths.tag(name))
+    else:
+        data = snapshot_bytes(table, snapshot)
     if seconds is not None:
         # As Paimon writes it: the wall clock of who writes, without a zone.
         made = datetime.fromtimestamp(warehouse.clock() / 1000, UTC).astimezone()
         data = with_retention(data, made.replace(tzinfo=None), seconds)
-    if is_same and not call.flag("replace"):
-        data = table.reader.files.read(table.paths.tag(name))
     consequences: tuple[Consequence, ...] = (
         changes(f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id}."),
     )
-    if old is not None and not is_same:
-        consequences += (
-            changes(f"It names snapshot {old.snapshot.id} until then."),
-            *vital_blocks(table, name, "moved"),
-        )
+    if old is not None:
+        if not is_same:
+            consequences += (changes(f"It names snapshot {old.snapshot.id} until then."),)
+        consequences += replacement_blocks(table, old, Tag.from_json(name, data))
     if seconds is not None:
         consequences += (
             changes(f"It expires by itself {retained} after it was made, at a commit to main."),
@@ -234,6 +236,21 @@ def retention_seconds(text: str) -> float:
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     return float(seconds)
+
+
+def replacement_blocks(table: FileStoreTable, old: Tag, new: Tag) -> tuple[Consequence, ...]:
+    """Refuse to turn a tag that something stands on into one that does not keep its files for good.
+
+    Args:
+        table: The table on the branch of the tag.
+        old: The tag.
+        new: What it would become.
+    """
+    if not old.snapshot.identity.same_as(new.snapshot.identity):
+        return vital_blocks(table, old.name, "moved")
+    if new.time_retained_seconds in (None, old.time_retained_seconds):
+        return ()
+    return vital_blocks(table, old.name, "given a retention time")
 
 
 def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:

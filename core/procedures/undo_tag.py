@@ -7,7 +7,7 @@ from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes
 from core.procedures.records import text_of
-from core.procedures.tags import vital_blocks
+from core.procedures.tags import replacement_blocks, vital_blocks
 from core.procedures.undo_plan import planned_undo
 from core.procedures.verb import Planned
 from core.procedures.warehouse import Warehouse
@@ -47,9 +47,10 @@ def plan_tag_back(
         told.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
         journal: dict[str, object] = {"way": "delete tag", "tag": name, "content": content}
     else:
-        number = Tag.from_json(name, before).snapshot.id
+        old = Tag.from_json(name, before)
+        number = old.snapshot.id
         if after is not None:
-            told += vital_blocks(branch, name, "moved")
+            told += replacement_blocks(branch, Tag.from_json(name, after), old)
         told.append(changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again."))
         journal = {
             "way": "tag",

@@ -7,6 +7,7 @@ from core.errors import AlreadyExists, InvalidInput, NotFound, Refused
 from core.format.lineage_event import LineageKind
 from core.procedures.tags import retention_seconds
 from tests.support.branch_bench import BranchBench, tree
+from tests.support.lifecycle import preview, run
 
 
 @pytest.fixture
@@ -15,6 +16,18 @@ def bench(tmp_path: Path) -> BranchBench:
     bench.append("a")
     bench.append("b")
     return bench
+
+
+def foreign_branch(bench: BranchBench, name: str, *, tag: str) -> None:
+    """Make a branch as Paimon does: no ledger, and copies of tag, snapshot and schema."""
+    main, made = bench.table().paths, bench.table(name).paths
+    number = bench.table().tags.get(tag).snapshot.id
+    for source, target in (
+        (main.schema(0), made.schema(0)),
+        (main.tag(tag), made.tag(tag)),
+        (main.snapshot(number), made.snapshot(number)),
+    ):
+        bench.store.publisher.publish(target, Path(source).read_bytes())
 
 
 def test_a_tag_and_its_end_are_in_the_ledger(bench: BranchBench) -> None:
@@ -90,15 +103,8 @@ def test_a_base_tag_stays_while_its_branch_lives(bench: BranchBench, name: str) 
 
 
 def test_the_last_tag_at_the_fork_of_a_foreign_branch_stays(bench: BranchBench) -> None:
-    # A branch as Paimon makes it: no ledger, and copies of tag, snapshot and schema.
     bench.tag("v2")
-    main, dev = bench.table().paths, bench.table("dev").paths
-    for source, target in (
-        (main.schema(0), dev.schema(0)),
-        (main.tag("v2"), dev.tag("v2")),
-        (main.snapshot(2), dev.snapshot(2)),
-    ):
-        bench.store.publisher.publish(target, Path(source).read_bytes())
+    foreign_branch(bench, "dev", tag="v2")
     with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
         bench.call("delete_tag", tag="v2")
     bench.tag("v2-again")
@@ -123,3 +129,49 @@ def test_a_repeated_click_makes_and_deletes_once(bench: BranchBench) -> None:
     assert bench.call("create_tag", operation="make", tag="v1", snapshot=1) == made
     assert bench.call("delete_tag", operation="gone", tag="v1") == gone
     assert bench.table().tags.get("v1").snapshot.id == 2
+
+
+def test_a_base_tag_never_gets_a_retention_time(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=1)
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match="cannot be given a retention time: it is the base tag"):
+        bench.call(
+            "create_tag", tag="branch-base-dev", snapshot=1, replace=True, time_retained="PT1S"
+        )
+    assert tree(Path(bench.file_io.root)) == before
+    bench.call("create_tag", operation="same", tag="branch-base-dev", snapshot=1, replace=True)
+    assert bench.table().tags.get("branch-base-dev").time_retained_seconds is None
+
+
+def test_a_tag_that_nothing_stands_on_gets_a_retention_time_and_loses_it(
+    bench: BranchBench,
+) -> None:
+    bench.tag("v2")
+    bench.call("create_tag", operation="end", tag="v2", replace=True, time_retained="P7D")
+    assert bench.table().tags.get("v2").time_retained_seconds == 604_800
+    bench.call("create_tag", operation="keep", tag="v2", replace=True)
+    assert bench.table().tags.get("v2").time_retained_seconds is None
+
+
+def test_a_retention_time_that_is_not_to_be_set_is_not_told(bench: BranchBench) -> None:
+    bench.tag("v2")
+    found = preview(bench, "create_tag", tag="v2", time_retained="P7D")
+    assert not any("expires by itself" in each.text for each in found.consequences)
+    bench.call("create_tag", tag="v2", time_retained="P7D")
+    assert bench.table().tags.get("v2").time_retained_seconds is None
+
+
+def test_undo_gives_no_retention_time_to_what_a_branch_stands_on(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="week", tag="v2", time_retained="P7D")
+    bench.call("create_tag", operation="keep", tag="v2", replace=True)
+    foreign_branch(bench, "dev", tag="v2")
+    with pytest.raises(Refused, match="cannot be given a retention time: nothing else keeps"):
+        run(bench, "undo", "back", operation="keep")
+
+
+def test_undo_takes_a_retention_time_away_from_what_a_branch_stands_on(bench: BranchBench) -> None:
+    bench.tag("v2")
+    bench.call("create_tag", operation="week", tag="v2", replace=True, time_retained="P7D")
+    foreign_branch(bench, "dev", tag="v2")
+    run(bench, "undo", "back", operation="week")
+    assert bench.table().tags.get("v2").time_retained_seconds is None
