@@ -30,14 +30,12 @@ from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of, rule_text
 from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of
+from core.procedures.rollback_pins import PIN_PREFIX, rollback_pins
 from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
-
-PIN_PREFIX = "rollback-"
-"""Of the tags that keep what a rollback brought back."""
 
 
 def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -192,13 +190,15 @@ def _cut(
         raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
     if found is not None and not found.identity.same_as(then.identity):
         raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
-    tags = readable_tags(table)
-    standing = standing_on(table, table.ledger.events(), tags)
+    tags, events = readable_tags(table), table.ledger.events()
+    standing = standing_on(table, events, tags)
+    pins = {pin.tag for pin in rollback_pins(events, table.branch) if pin.snapshot_id <= then.id}
     leaving = [
         each.name
         for each in tags
         if each.snapshot.id > then.id
         and each is not tag
+        and each.name not in pins
         and not any(one.is_vital for one in standing.get(each.name, ()))
     ]
     copy = HistoryCopy(
@@ -256,7 +256,7 @@ def _cut_told(
         if tag.snapshot.id > then.id and tag.name not in copy.remove_tags
     ]
     if kept:
-        told.append(keeps("Tags stay that other branches stand on.", tuple(kept)))
+        told.append(keeps("Tags stay that other branches or rollbacks stand on.", tuple(kept)))
     if expired:
         told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
     told.append(keeps("The schema stays the newest one."))

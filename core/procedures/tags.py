@@ -24,6 +24,7 @@ from core.procedures.dependents import readable_tags, standing_on
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.records import event_of, receipt_of, text_of
+from core.procedures.rollback_pins import needed_pin
 from core.procedures.row_engine import RowEngine
 from core.procedures.run_verb import run_verb
 from core.procedures.stages import Stages
@@ -254,32 +255,46 @@ def replacement_blocks(table: FileStoreTable, old: Tag, new: Tag) -> tuple[Conse
 
 
 def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:
-    """Refuse to take a tag from under a branch.
+    """Refuse to take a tag from under a branch, or from under a head that was rolled back.
 
     Args:
         table: The table on the branch of the tag.
         name: The tag.
         what: What is not done to it, such as `deleted`.
     """
-    standing = standing_on(table, table.ledger.events(), readable_tags(table)).get(name, ())
-    needing = [each for each in standing if each.is_vital]
-    if not needing:
-        return ()
-    shown = ", ".join(repr(each.branch) for each in needing)
-    whose = (
-        f"it is the base tag of branch {shown}"
-        if all(each.is_base_tag for each in needing)
-        else f"nothing else keeps the snapshot that branch {shown} began at"
-    )
+    events = table.ledger.events()
     where = "" if table.branch == MAIN_BRANCH else f" of {table.branch!r}"
-    return (
-        blocks(
-            f"Tag {name!r}{where} cannot be {what}: {whose}, and expiry elsewhere would delete "
-            "files that the branch needs. Drop the branch first.",
-            ErrorKind.FILES_IN_USE,
-            tuple(each.branch for each in needing),
-        ),
-    )
+    refused = f"Tag {name!r}{where} cannot be {what}:"
+    standing = standing_on(table, events, readable_tags(table)).get(name, ())
+    needing = [each for each in standing if each.is_vital]
+    pin = needed_pin(table, events, name)
+    found = []
+    if needing:
+        shown = ", ".join(repr(each.branch) for each in needing)
+        whose = (
+            f"it is the base tag of branch {shown}"
+            if all(each.is_base_tag for each in needing)
+            else f"nothing else keeps the snapshot that branch {shown} began at"
+        )
+        found.append(
+            blocks(
+                f"{refused} {whose}, and expiry elsewhere would delete files that the branch "
+                "needs. Drop the branch first.",
+                ErrorKind.FILES_IN_USE,
+                tuple(each.branch for each in needing),
+            )
+        )
+    if pin is not None:
+        found.append(
+            blocks(
+                f"{refused} rollback {pin.operation_id} made snapshot {pin.snapshot_id} of what it "
+                "keeps, and the expiry of older snapshots elsewhere would delete those files. Try "
+                f"again once snapshot {pin.snapshot_id} is the oldest of {table.branch!r}, or undo "
+                "the rollback.",
+                ErrorKind.FILES_IN_USE,
+            )
+        )
+    return tuple(found)
 
 
 def _event(operation: Operation, kind: LineageKind, receipt: Receipt) -> LineageEvent:

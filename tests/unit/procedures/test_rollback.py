@@ -144,3 +144,67 @@ def test_a_commit_since_the_preview_stops_it(bench: BranchBench) -> None:
     with pytest.raises(Refused, match="preview is out of date"):
         run(bench, "rollback", snapshot=1, plan_id=found.plan_id)
     assert metadata(bench) == before
+
+
+def test_the_pin_of_a_rollback_stays_while_older_snapshots_can_expire(bench: BranchBench) -> None:
+    run(bench, "rollback", snapshot=1)
+    before = metadata(bench)
+    match = r"rollback op made snapshot 4 .* once snapshot 4 is the oldest of 'main', or undo"
+    with pytest.raises(Refused, match=match) as caught:
+        run(bench, "delete_tag", "away", tag="rollback-op")
+    assert caught.value.kind == "FILES_IN_USE"
+    with pytest.raises(Refused, match="cannot be moved: rollback op"):
+        run(bench, "create_tag", "move", tag="rollback-op", replace=True)
+    with pytest.raises(Refused, match="cannot be given a retention time: rollback op"):
+        run(
+            bench,
+            "create_tag",
+            "end",
+            tag="rollback-op",
+            snapshot=1,
+            replace=True,
+            time_retained="P1D",
+        )
+    assert metadata(bench) == before
+    bench.append("d")
+    with pytest.raises(Refused, match="rollback op made snapshot 4"):
+        run(bench, "delete_tag", "still", tag="rollback-op")
+
+
+def test_the_pin_of_a_rollback_may_go_once_what_is_older_has_expired(bench: BranchBench) -> None:
+    run(bench, "rollback", snapshot=1)
+    paths = bench.table().paths
+    bench.store.remover.remove([paths.snapshot(each) for each in (1, 2)])
+    with pytest.raises(Refused, match="rollback op made snapshot 4"):
+        run(bench, "delete_tag", "early", tag="rollback-op")
+    bench.store.remover.remove([paths.snapshot(3)])
+    run(bench, "delete_tag", "away", tag="rollback-op")
+    assert "rollback-op" not in bench.table().tags.names()
+
+
+def test_the_pin_of_a_rollback_follows_a_renamed_branch(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=2)
+    bench.append("x", branch="dev")
+    run(bench, "rollback", table="db.t$branch_dev", snapshot=2)
+    run(bench, "rename_branch", "name", branch="dev", to="test")
+    with pytest.raises(Refused, match="Tag 'rollback-op' of 'test' cannot be deleted: rollback op"):
+        run(bench, "delete_tag", "away", table="db.t$branch_test", tag="rollback-op")
+
+
+def test_a_name_like_that_of_a_pin_is_not_one(bench: BranchBench) -> None:
+    bench.tag("rollback-plan")
+    run(bench, "delete_tag", "away", tag="rollback-plan")
+    run(bench, "rollback", snapshot=1)
+    run(bench, "undo", "back", operation="op")
+    bench.tag("rollback-op")
+    run(bench, "delete_tag", "gone", tag="rollback-op")
+
+
+def test_cutting_keeps_the_pin_of_a_rollback_that_stays(bench: BranchBench) -> None:
+    bench.branch("dev")
+    run(bench, "rollback", "cut", snapshot=1, cut=True)
+    # The tag names what was snapshot 3, so its id is above that of the rollback.
+    run(bench, "rollback", tag="branch-base-dev")
+    bench.append("d")
+    run(bench, "rollback", "again", snapshot=2, cut=True)
+    assert bench.table().tags.get("rollback-op").snapshot.id == 3
