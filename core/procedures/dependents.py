@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from core.commit.rescue import RESCUE_PREFIX
-from core.errors import PaimonError
+from core.errors import FormatError, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from core.format.options import BRANCH_OPTIONS
@@ -86,22 +86,29 @@ def standing_on(
         if (event := born(events, branch)) is None or event.kind is not LineageKind.RESCUED
     }
     births.pop(table.branch, None)
-    forks = table.reader.each(
-        lambda birth: fork_of(table.on(birth[0]), birth[1]), list(births.items())
+    beginnings = table.reader.each(
+        lambda birth: _beginnings(table.on(birth[0]), birth[1]), list(births.items())
     )
-    for branch, fork in zip(births, forks, strict=True):
+    for (branch, birth), begun in zip(births.items(), beginnings, strict=True):
         base_tag = base_tag_of(events, branch)
-        if fork is None:
-            continue
-        same = [tag for tag in wanted if tag.snapshot.identity.same_as(fork)]
-        lasting = [tag.name for tag in same if tag.time_retained_seconds is None]
-        for tag in same:
-            standing = Standing(
-                branch=branch,
-                is_base_tag=tag.name == base_tag,
-                others=tuple(name for name in lasting if name != tag.name),
-            )
-            found.setdefault(tag.name, []).append(standing)
+        recorded = None if birth is None else birth.after
+        for tag in wanted:
+            identity = tag.snapshot.identity
+            # A name alone tells where other software made the branch, and we pinned it.
+            is_base_tag = tag.name == base_tag and (recorded is None or identity.same_as(recorded))
+            if is_base_tag or any(identity.same_as(each) for each in begun):
+                standing = Standing(
+                    branch=branch,
+                    is_base_tag=is_base_tag,
+                    others=tuple(
+                        other.name
+                        for other in wanted
+                        if other.name != tag.name
+                        and other.time_retained_seconds is None
+                        and other.snapshot.identity.same_as(identity)
+                    ),
+                )
+                found.setdefault(tag.name, []).append(standing)
     return {name: tuple(each) for name, each in found.items()}
 
 
@@ -170,12 +177,44 @@ def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:
 
 
 def fork_of(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdentity | None:
-    """The snapshot that a branch began at: as recorded, else its oldest one."""
+    """The snapshot that a branch began at: as recorded, else the oldest that it holds."""
     if event is not None:
         return event.after
+    oldest = min(_held(branch), key=lambda snapshot: snapshot.id, default=None)
+    return None if oldest is None else oldest.identity
+
+
+def _beginnings(branch: FileStoreTable, event: LineageEvent | None) -> tuple[SnapshotIdentity, ...]:
+    """The snapshots that a branch may have begun at, more than one where nothing tells for sure.
+
+    The ledger knows nothing of a branch that other software dropped and made again: what it records
+    is the whole truth only of a branch that holds it still.
+    """
+    recorded = None if event is None else event.after
+    if event is not None and recorded is not None and _has_copy(branch, event.base_tag, recorded):
+        return (recorded,)
+    held = tuple(snapshot.identity for snapshot in _held(branch))
+    if recorded is None:
+        return held
+    if any(each.same_as(recorded) for each in held):
+        return (recorded,)
+    return (recorded, *held)
+
+
+def _has_copy(branch: FileStoreTable, name: str | None, fork: SnapshotIdentity) -> bool:
+    try:
+        tag = None if name is None else branch.tags.find(name)
+    except FormatError:
+        return False
+    return tag is not None and tag.snapshot.identity.same_as(fork)
+
+
+def _held(branch: FileStoreTable) -> tuple[Snapshot, ...]:
+    """What the tags of a branch name, and its oldest snapshot; a branch is made with both."""
+    tagged = [tag.snapshot for tag in readable_tags(branch)]
     try:
         earliest = branch.snapshots.earliest_id()
-        first = None if earliest is None else branch.snapshots.find(earliest)
-    except PaimonError:
-        return None
-    return None if first is None else first.identity
+        oldest = None if earliest is None else branch.snapshots.find(earliest)
+    except FormatError:
+        oldest = None
+    return tuple(tagged) if oldest is None else (*tagged, oldest)

@@ -70,6 +70,21 @@ def test_a_branch_made_elsewhere_is_pinned_where_it_began(bench: BranchBench) ->
     assert bench.table().tags.get("branch-base-other").snapshot.id == 1
 
 
+def test_a_branch_made_elsewhere_is_pinned_at_the_oldest_that_it_holds(bench: BranchBench) -> None:
+    bench.tag("v1")
+    main, other = bench.table().paths, bench.table("other").paths
+    for source, target in (
+        (main.schema(0), other.schema(0)),
+        (main.tag("v1"), other.tag("v1")),
+        (main.snapshot(1), other.snapshot(1)),
+    ):
+        bench.store.publisher.publish(target, Path(source).read_bytes())
+    bench.append("x", branch="other")
+    bench.store.remover.remove([other.snapshot(1), main.tag("branch-base-dev")])
+    run(bench, "pin_branch", branch="other")
+    assert bench.table().tags.get("branch-base-other").snapshot.id == 1
+
+
 def test_what_cannot_be_pinned(bench: BranchBench) -> None:
     run(bench, "create_branch", "bare", branch="bare", empty=True)
     with pytest.raises(Refused, match="began empty"):

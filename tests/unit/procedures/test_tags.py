@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,73 @@ def test_the_last_tag_at_the_fork_of_a_foreign_branch_stays(bench: BranchBench) 
     bench.call("delete_tag", operation="now", tag="v2")
     with pytest.raises(Refused):
         bench.call("delete_tag", operation="then", tag="v2-again")
+
+
+def test_a_tag_that_a_foreign_branch_holds_as_well_stays(bench: BranchBench) -> None:
+    bench.tag("v2")
+    bench.append("c")
+    foreign_branch(bench, "dev", tag="v2")
+    bench.append("x", branch="dev")
+    # Its early history expired, so that its oldest snapshot is one of its own.
+    bench.store.remover.remove([bench.table("dev").paths.snapshot(2)])
+    with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
+        bench.call("delete_tag", tag="v2")
+    bench.call("create_tag", operation="again", tag="v2-again", snapshot=2)
+    bench.call("delete_tag", operation="now", tag="v2")
+
+
+def test_the_fork_of_an_older_branch_of_that_name_does_not_count(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=1)
+    bench.tag("v2")
+    # Paimon drops it, and makes another one, of which the ledger knows nothing.
+    shutil.rmtree(bench.table("dev").paths.root)
+    foreign_branch(bench, "dev", tag="v2")
+    with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
+        bench.call("delete_tag", tag="v2")
+    bench.append("x", branch="dev")
+    bench.store.remover.remove([bench.table("dev").paths.snapshot(2)])
+    with pytest.raises(Refused, match="nothing else keeps"):
+        bench.call("delete_tag", operation="late", tag="v2")
+
+
+def test_the_fork_of_a_dropped_branch_of_that_name_does_not_count(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=1)
+    bench.tag("v2")
+    run(bench, "drop_branch", "drop", branch="dev")
+    foreign_branch(bench, "dev", tag="v2")
+    with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
+        bench.call("delete_tag", tag="v2")
+
+
+def test_a_base_tag_stays_though_the_branch_lost_its_own_copy(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=2)
+    bench.append("x", branch="dev")
+    paths = bench.table("dev").paths
+    bench.store.remover.remove([paths.snapshot(2), paths.tag("branch-base-dev")])
+    with pytest.raises(Refused, match="it is the base tag of branch 'dev'"):
+        bench.call("delete_tag", tag="branch-base-dev")
+
+
+def test_the_tag_of_a_pinned_foreign_branch_stays_once_its_early_history_expired(
+    bench: BranchBench,
+) -> None:
+    bench.tag("v2")
+    foreign_branch(bench, "dev", tag="v2")
+    run(bench, "pin_branch", "pin", branch="dev")
+    bench.append("x", branch="dev")
+    paths = bench.table("dev").paths
+    bench.store.remover.remove([paths.snapshot(2), paths.tag("v2")])
+    with pytest.raises(Refused, match="it is the base tag of branch 'dev'"):
+        bench.call("delete_tag", operation="gone", tag="branch-base-dev")
+
+
+def test_tags_at_what_a_branch_of_ours_shares_may_go(bench: BranchBench) -> None:
+    bench.branch("dev")
+    bench.append("x", branch="dev")
+    bench.tag("v3", branch="dev")
+    run(bench, "fast_forward", "on", branch="dev")
+    assert "v3" in bench.table().tags.names()
+    bench.call("delete_tag", operation="gone", tag="v3")
 
 
 def test_a_tag_of_a_branch_is_another_one(bench: BranchBench) -> None:
