@@ -104,6 +104,26 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenIntent:
+    """The intent of an operation without an end, of which nothing but its file is known.
+
+    Attributes:
+        error: Why it cannot be read, which file that is, and what to do.
+    """
+
+    operation_id: str
+    error: FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIntents:
+    """The intents without an end: what can be read, oldest first, and what cannot."""
+
+    readable: tuple[Intent, ...]
+    broken: tuple[BrokenIntent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """The end of an operation, with a sentence where it was not carried out."""
 
@@ -120,7 +140,7 @@ class Journal:
         self._paths = paths
 
     def begin(self, intent: Intent) -> Intent:
-        """Write the intent, or return the one that this operation wrote before.
+        """Write the intent, or return the one that this operation wrote before; raises FormatError.
 
         Whatever else the operation does waits until the intent is durable, and only its claim goes
         along: one that outlived its intent is nobody's.
@@ -131,12 +151,13 @@ class Journal:
             files.append((self._claim_path(intent.claims), intent.operation_id.encode()))
         if self._store.publisher.publish_in_order(files)[0] is not Published.WON:
             _, data = publish_once(self._store, path, data)
-        return Intent.from_json(data)
+        return _intent_from(path, data)
 
     def find(self, operation_id: str) -> Intent | None:
-        """Return the intent of an operation, None if it has not begun."""
-        data = self._find("intent", operation_id)
-        return None if data is None else Intent.from_json(data)
+        """Return the intent of an operation, None if it has not begun; raises FormatError."""
+        path = self._path("intent", operation_id)
+        data = self._store.files.find(path)
+        return None if data is None else _intent_from(path, data)
 
     def find_event(self, intent: Intent) -> LineageEvent | None:
         """Return the event that an operation is recorded by, None where it is not done."""
@@ -204,17 +225,31 @@ class Journal:
         data = self._find("done", operation_id)
         return None if data is None else _end_from(data)
 
-    def unfinished(self) -> tuple[Intent, ...]:
-        """Return the intents without an end, oldest first; broken ones raise FormatError."""
+    def open_intents(self) -> OpenIntents:
+        """Return the intents without an end; a broken one spoils itself only."""
         names = sorted(self._store.files.names(self._paths.lineage_dir))
         ended = {_operation_of(name, "done") for name in names}
         open_ids = [each for each in (_operation_of(n, "intent") for n in names) if each]
-        paths = [self._path("intent", each) for each in open_ids if each not in ended]
-        intents = [Intent.from_json(data) for data in self._store.files.read_many(paths)]
-        return tuple(sorted(intents, key=lambda each: (each.time_millis, each.operation_id)))
+        paths = {each: self._path("intent", each) for each in open_ids if each not in ended}
+        found = self._store.files.read_many(list(paths.values()))
+        readable, broken = [], []
+        for (operation_id, path), data in zip(paths.items(), found, strict=True):
+            try:
+                readable.append(_intent_from(path, data))
+            except FormatError as error:
+                broken.append(BrokenIntent(operation_id=operation_id, error=error))
+        readable.sort(key=lambda each: (each.time_millis, each.operation_id))
+        return OpenIntents(readable=tuple(readable), broken=tuple(broken))
+
+    def unfinished(self) -> tuple[Intent, ...]:
+        """Return the intents without an end that can be read, oldest first."""
+        return self.open_intents().readable
 
     def being_made(self) -> frozenset[str]:
-        """Return the branches that open operations make: nobody should be shown them yet."""
+        """Return the branches that open operations make: nobody should be shown them yet.
+
+        What an operation makes whose intent cannot be read is not known, and so not among them.
+        """
         return frozenset(name for intent in self.unfinished() for name in intent.makes)
 
     def claim(self, branch: str, operation_id: str) -> str:
@@ -278,6 +313,19 @@ def _operation_of(file_name: str, kind: str) -> str | None:
     if not (file_name.startswith(f"{kind}-") and file_name.endswith(".json")):
         return None
     return file_name.removeprefix(f"{kind}-").removesuffix(".json")
+
+
+def _intent_from(path: str, data: bytes) -> Intent:
+    try:
+        return Intent.from_json(data)
+    except FormatError as error:
+        raise FormatError(
+            f"{path} is broken: {error.message} What its operation was at is not known. Put the "
+            "file back from a copy, then run: branch-console recover. Where there is no copy, look "
+            "whether the branches of the table are as they should be, then remove the file.",
+            kind=error.kind,
+            **{**error.facts, "path": path},
+        ) from error
 
 
 def _end_from(data: bytes) -> End:

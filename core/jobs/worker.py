@@ -184,7 +184,10 @@ def _recover(warehouse: Warehouse) -> None:
     try:
         for table in tables_of(warehouse, None):
             for each in recover_table(warehouse, table, running=own):
-                _log.info("recovered %s: %s", each.operation_id, each.message)
+                if each.error is None:
+                    _log.info("recovered %s: %s", each.operation_id, each.message)
+                else:
+                    _log.warning("%s of %s: %s", each.operation_id, each.table, each.message)
     except PaimonError as error:
         _log.warning("recovery stopped: %s", error.message)
 

@@ -188,10 +188,14 @@ def move_of_branch(branch: FileStoreTable, to: str) -> BranchMove:
 
 
 def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Consequence, ...]:
-    """Refuse a branch that an operation is at work on, or was cut off at."""
+    """Refuse a branch that an operation is at work on, or was cut off at.
+
+    An intent that cannot be read may be of any branch.
+    """
+    found = Journal(warehouse.store, branch.paths).open_intents()
     busy = [
         intent
-        for intent in Journal(warehouse.store, branch.paths).unfinished()
+        for intent in found.readable
         # Rows that are staged change no branch before somebody publishes them.
         if intent.procedure != staged_rows.PROCEDURE
         and branch.branch
@@ -200,13 +204,23 @@ def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Conse
             *(intent.plan.get("source"), intent.plan.get("target")),
         )
     ]
-    return tuple(
-        blocks(
-            f"Operation {intent.operation_id} ({intent.procedure}) is at work on branch "
-            f"{branch.branch!r}, or was cut off. Wait for it, or run: branch-console recover.",
-            ErrorKind.BRANCH_IN_USE,
-        )
-        for intent in busy
+    return (
+        *(
+            blocks(
+                f"Operation {each.operation_id} may be at work on branch {branch.branch!r}: "
+                f"{each.error.message}",
+                each.error.kind,
+            )
+            for each in found.broken
+        ),
+        *(
+            blocks(
+                f"Operation {intent.operation_id} ({intent.procedure}) is at work on branch "
+                f"{branch.branch!r}, or was cut off. Wait for it, or run: branch-console recover.",
+                ErrorKind.BRANCH_IN_USE,
+            )
+            for intent in busy
+        ),
     )
 
 

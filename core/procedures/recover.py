@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from core.commit import row_write, staged_rows
-from core.commit.journal import End, Ending, Intent, Journal
+from core.commit.journal import BrokenIntent, End, Ending, Intent, Journal
 from core.errors import ErrorKind, NotFound, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
@@ -57,6 +57,8 @@ def recover_table(
 ) -> tuple[Recovery, ...]:
     """Finish or take back the operations of one table, and forget what nobody published in time.
 
+    One whose intent cannot be read is left alone and told with its error.
+
     Args:
         warehouse: The warehouse.
         table: The table.
@@ -64,8 +66,9 @@ def recover_table(
     """
     forget_old_results(warehouse, table)
     journal = Journal(warehouse.store, table.paths)
-    done = []
-    for intent in journal.unfinished():
+    found = journal.open_intents()
+    done = [_unreadable(table, each) for each in found.broken]
+    for intent in found.readable:
         if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
             continue
         operation = Operation(
@@ -73,6 +76,17 @@ def recover_table(
         )
         done.append(_recover(operation))
     return tuple(done)
+
+
+def _unreadable(table: FileStoreTable, broken: BrokenIntent) -> Recovery:
+    return Recovery(
+        table=table.identifier,
+        operation_id=broken.operation_id,
+        statement=f"operation {broken.operation_id}",
+        ending=None,
+        message=broken.error.message,
+        error=broken.error,
+    )
 
 
 def _is_running(intent: Intent, running: Collection[str]) -> bool:

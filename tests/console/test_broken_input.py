@@ -84,6 +84,12 @@ def branch_with_slash(table: Path) -> Path:
     return table / "branch" / "branch-a"
 
 
+def intent_cut_short(table: Path) -> Path:
+    folder = table / "branch-lineage"
+    folder.mkdir(exist_ok=True)
+    return replace(folder / "intent-torn.json", b'{"operationId": "to')
+
+
 ON_MAIN = ("files", TABLE)
 ON_BRANCH = (TABLE, "-b", BRANCH)
 
@@ -207,6 +213,12 @@ DAMAGES = [
         fails=(("show", TABLE, "-b", "hollow"),),
         lists=(("branches", TABLE),),
         works=(("show", TABLE), ("files", *ON_BRANCH)),
+    ),
+    Damage(
+        name="intent of an operation that is cut short",
+        spoil=intent_cut_short,
+        kind="",
+        works=(("branches", TABLE), ("show", TABLE), ("tables",), ("files", *ON_BRANCH)),
     ),
     Damage(
         name="branch whose name holds a slash",
