@@ -30,7 +30,7 @@ from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of, rule_text
 from core.procedures.records import event_of, move_of, number_of, receipt_of, text_of
-from core.procedures.rollback_pins import PIN_PREFIX, rollback_pins
+from core.procedures.rollback_pins import PIN_PREFIX, pin_names, rollback_pins
 from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
@@ -73,7 +73,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "snapshotId": then.id,
             "then": identity_to(then.identity),
             "tag": None if tag is None else tag.name,
-            "pin": f"{PIN_PREFIX}{call.operation_id}",
+            **dict(zip(("pin", "pinMade"), pin_names(call.operation_id), strict=True)),
             "expectedHead": None if head is None else identity_to(head.identity),
             "expectedHeadId": None if head is None else head.id,
         }
@@ -154,8 +154,9 @@ def _restore_told(
         ),
         keeps(f"The history stays: every snapshot up to {number - 1} can be read as before."),
         keeps(
-            f"A new tag {PIN_PREFIX}… on snapshot {then.id} stays: without it the expiry of other "
-            "engines deletes the files that come back."
+            f"New tags {PIN_PREFIX}… on snapshots {then.id} and {number} stay: without them the "
+            "expiry of other engines deletes the files that come back, then or when they leave "
+            "again."
         ),
     ]
     if table.branch != MAIN_BRANCH:
@@ -269,7 +270,7 @@ def _finish_restore(operation: Operation) -> Receipt:
     table = operation.table.on(operation.intent.branch)
     raw = JsonObject(plan, "journal of a rollback")
     then = _journalled(table, raw)
-    _pin(operation, table, then, raw)
+    _pin(operation, table, then, raw.get("pin", str))
     landed = FileStoreCommit(table, operation.warehouse.store).restore(
         then,
         user=operation.intent.actor,
@@ -281,6 +282,9 @@ def _finish_restore(operation: Operation) -> Receipt:
         },
         seen_id=number_of(plan, "expectedHeadId"),
     )
+    made = raw.find("pinMade", str)
+    if made is not None:
+        _pin(operation, table, landed, made)
     ids = table.snapshots.ids()
     if ids[-1] == landed.id:
         # One that landed before it was cut off has not moved the hint.
@@ -309,7 +313,7 @@ def _finish_restore(operation: Operation) -> Receipt:
     )
 
 
-def _pin(operation: Operation, table: FileStoreTable, then: Snapshot, raw: JsonObject) -> None:
+def _pin(operation: Operation, table: FileStoreTable, snapshot: Snapshot, name: str) -> None:
     """Keep what comes back from expiry, which judges by the snapshot that had taken it away.
 
     Paimon spares what the last tag before that snapshot holds; it looks at main's tags, newer
@@ -317,8 +321,8 @@ def _pin(operation: Operation, table: FileStoreTable, then: Snapshot, raw: JsonO
     and, by its id, take the place of main's own tags there (hazard H6).
     Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
     """
-    data = without_retention(snapshot_bytes(table, then))
-    put_tag(table, operation.warehouse.store, raw.get("pin", str), data, replaces=None)
+    data = without_retention(snapshot_bytes(table, snapshot))
+    put_tag(table, operation.warehouse.store, name, data, replaces=None)
 
 
 def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:

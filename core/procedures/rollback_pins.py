@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.format.lineage_event import LineageEvent, LineageKind
+from core.procedures.dependents import readable_tags
 from core.table.file_store_table import FileStoreTable
 
 PIN_PREFIX: Final = "rollback-"
 """Of the tags that keep what a rollback brought back."""
+_MADE: Final = "-made"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +19,24 @@ class RollbackPin:
 
     Attributes:
         snapshot_id: The snapshot that the rollback made.
+        is_on_it: Whether the tag names that snapshot, or the one that was gone back to.
     """
 
     tag: str
     operation_id: str
     snapshot_id: int
+    is_on_it: bool
+
+
+def pin_names(operation_id: str) -> tuple[str, str]:
+    """The tags of a rollback: on the snapshot that it goes back to, and on the one that it makes.
+
+    The second one is for the day when the files that came back leave again: expiry then spares
+    only what the newest older tag holds, which may be one from between, and would delete them from
+    under every tag before that.
+    """
+    pin = f"{PIN_PREFIX}{operation_id}"
+    return pin, f"{pin}{_MADE}"
 
 
 def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[RollbackPin, ...]:
@@ -35,9 +50,10 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
     undone = {event.undoes for event in known}
     return tuple(
         RollbackPin(
-            tag=f"{PIN_PREFIX}{event.operation_id}",
+            tag=name,
             operation_id=event.operation_id,
             snapshot_id=move.after_id,
+            is_on_it=bool(is_on_it),
         )
         for event in known
         if event.kind is LineageKind.ROLLED_BACK
@@ -46,6 +62,7 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
         and event.receipt is not None
         for move in event.receipt.moves
         if move.after_id is not None
+        for is_on_it, name in enumerate(pin_names(event.operation_id))
     )
 
 
@@ -56,10 +73,20 @@ def needed_pin(
 
     Files that came back were deleted by a snapshot before that of the rollback, and go for good
     when that one expires. Whether the head still reads them does not matter: an older snapshot, a
-    branch or a tag may.
+    branch or a tag may. The tag on the rollback's own snapshot is needed as long as there is an
+    older tag that may hold them.
     """
-    pin = next((each for each in rollback_pins(events, table.branch) if each.tag == tag), None)
+    pins = rollback_pins(events, table.branch)
+    pin = next((each for each in pins if each.tag == tag), None)
     if pin is None:
         return None
+    if pin.is_on_it:
+        own = {each.tag for each in pins}
+        older = (
+            each.name
+            for each in readable_tags(table)
+            if each.snapshot.id < pin.snapshot_id and each.name not in own
+        )
+        return pin if any(older) else None
     earliest = table.snapshots.earliest_id()
     return pin if earliest is not None and earliest < pin.snapshot_id else None

@@ -24,7 +24,7 @@ from core.procedures.dependents import readable_tags, standing_on
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.records import event_of, receipt_of, text_of
-from core.procedures.rollback_pins import needed_pin
+from core.procedures.rollback_pins import RollbackPin, needed_pin
 from core.procedures.row_engine import RowEngine
 from core.procedures.run_verb import run_verb
 from core.procedures.stages import Stages
@@ -286,15 +286,23 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
         )
     if pin is not None:
         found.append(
-            blocks(
-                f"{refused} rollback {pin.operation_id} made snapshot {pin.snapshot_id} of what it "
-                "keeps, and the expiry of older snapshots elsewhere would delete those files. Try "
-                f"again once snapshot {pin.snapshot_id} is the oldest of {table.branch!r}, or undo "
-                "the rollback.",
-                ErrorKind.FILES_IN_USE,
-            )
+            blocks(f"{refused} {_pin_text(pin, table.branch)}", ErrorKind.FILES_IN_USE),
         )
     return tuple(found)
+
+
+def _pin_text(pin: RollbackPin, branch: str) -> str:
+    made = f"rollback {pin.operation_id} made snapshot {pin.snapshot_id}"
+    if pin.is_on_it:
+        return (
+            f"{made}, whose files older tags hold too, and expiry elsewhere looks only at the "
+            "newest tag before they leave. Delete the older tags first, or undo the rollback."
+        )
+    return (
+        f"{made} of what it keeps, and the expiry of older snapshots elsewhere would delete those "
+        f"files. Try again once snapshot {pin.snapshot_id} is the oldest of {branch!r}, or undo "
+        "the rollback."
+    )
 
 
 def _event(operation: Operation, kind: LineageKind, receipt: Receipt) -> LineageEvent:

@@ -82,7 +82,7 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
     """Turn what an operation did around."""
     adds_one = intent.procedure == "rollback" and intent.plan.get("way") != "cut"
     if adds_one or intent.plan.get("way") == "three-way":
-        pin = text_of(intent.plan, "pin")
+        pins = (text_of(intent.plan, key) for key in ("pin", "pinMade"))
         return HistoryCopy(
             source=move.branch,
             target=move.branch,
@@ -98,7 +98,7 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
             remove_schema_ids=tuple(
                 TableSchema.from_json(text).id for text in texts_of(intent.plan, "schemas")
             ),
-            remove_tags=() if pin is None else (pin,),
+            remove_tags=tuple(pin for pin in pins if pin is not None),
             rescue_branch=rescue_branch,
         )
     done = HistoryCopy.from_object(intent.plan)

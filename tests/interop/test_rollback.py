@@ -47,6 +47,27 @@ def test_java_expires_all_before_the_rollback_and_its_rows_stay(
     assert sorted(table.rows()) == sorted([*expected, (5, "five")])
 
 
+def test_what_came_back_may_leave_again_and_older_tags_and_branches_stay(
+    java: JavaPaimon, tmp_path: Path
+) -> None:
+    # Java spares only what the newest tag below the second removal holds, here the one between.
+    java.create_table("db.t", {"id": "INT"}, options=_KEPT)
+    table = java.table("db.t")
+    table.write([(1,)])
+    table.create_tag("first")
+    table.create_branch("dev", "first")
+    table.write([(2,)], overwrite={})
+    table.create_tag("between")
+    warehouse = Warehouse.open(str(tmp_path / "java"))
+
+    _run(warehouse, "rollback", tag="first")
+    table.write([(3,)], overwrite={})
+    table.expire_snapshots(1)
+    assert (table.rows(), table.rows(tag="between")) == ([(3,)], [(2,)])
+    assert table.rows(tag="first") == table.on("dev").rows() == [(1,)]
+    assert table.rows(tag="rollback-op-rollback") == [(1,)]
+
+
 def test_a_rollback_of_a_branch_leaves_main_as_it_was(java: JavaPaimon, tmp_path: Path) -> None:
     # Java spares what the last tag of main before a snapshot holds, whichever history it is of.
     java.create_table("db.t", {"id": "INT"}, options=_KEPT)
@@ -82,7 +103,7 @@ def test_undo_takes_the_tag_of_the_rollback_along(java: JavaPaimon, tmp_path: Pa
     before = table.rows()
     warehouse = Warehouse.open(str(tmp_path / "java"))
     operation = _run(warehouse, "rollback", snapshot=1)
-    assert list(table.tags()) == ["rollback-op-rollback"]
+    assert sorted(table.tags()) == ["rollback-op-rollback", "rollback-op-rollback-made"]
     _run(warehouse, "undo", operation=operation)
     assert table.tags() == {}
     assert table.rows() == before

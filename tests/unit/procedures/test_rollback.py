@@ -182,6 +182,19 @@ def test_the_pin_of_a_rollback_may_go_once_what_is_older_has_expired(bench: Bran
     assert "rollback-op" not in bench.table().tags.names()
 
 
+def test_the_tag_on_what_a_rollback_made_stays_while_there_are_older_tags(
+    bench: BranchBench,
+) -> None:
+    bench.call("create_tag", operation="old", tag="old", snapshot=1)
+    run(bench, "rollback", snapshot=1)
+    assert bench.table().tags.get("rollback-op-made").snapshot.id == 4
+    with pytest.raises(Refused, match=r"rollback op made snapshot 4, .* Delete the older tags"):
+        run(bench, "delete_tag", "away", tag="rollback-op-made")
+    for name in set(bench.table().tags.names()) - {"rollback-op", "rollback-op-made"}:
+        run(bench, "delete_tag", f"delete-{name}", tag=name)
+    run(bench, "delete_tag", "both", tag="rollback-op-made")
+
+
 def test_the_pin_of_a_rollback_follows_a_renamed_branch(bench: BranchBench) -> None:
     bench.branch("dev", snapshot=2)
     bench.append("x", branch="dev")
