@@ -6,7 +6,7 @@ so that whatever it reached is a shorter fast-forward.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.commit.commit_store import CommitStore
@@ -198,13 +198,14 @@ def copy_history(
 
     Raises:
         CommitConflict: The target moved; what was copied before is a shorter fast-forward.
+        NotFound: The source lost some of it; as above.
     """
-    source, target = table.on(copy.source).paths, table.on(copy.target).paths
-    pairs = [
-        *((source.schema(each), target.schema(each)) for each in copy.schema_ids),
-        *((source.tag(each), target.tag(each)) for each in copy.tags),
-        *((source.snapshot(each), target.snapshot(each)) for each in copy.snapshot_ids),
-    ]
+    target = table.on(copy.target).paths
+    pairs = list(
+        zip(
+            copied_files(table.on(copy.source).paths, copy), copied_files(target, copy), strict=True
+        )
+    )
     earliest = table.on(copy.target).snapshots.earliest_id()
     ahead = len(pairs) - len(copy.snapshot_ids)
     written = copy_files(store, pairs, lambda done: progress(done, len(pairs)), together=ahead)
@@ -212,6 +213,15 @@ def copy_history(
         ids = [each for each in (earliest, *copy.snapshot_ids) if each is not None]
         write_hints(store, target, copy.new_head_id, min(ids, default=copy.new_head_id))
     return written
+
+
+def copied_files(paths: TablePaths, copy: HistoryCopy) -> list[str]:
+    """Where the files of a copy lie on a branch, in the order in which they are copied."""
+    return [
+        *(paths.schema(each) for each in copy.schema_ids),
+        *(paths.tag(each) for each in copy.tags),
+        *(paths.snapshot(each) for each in copy.snapshot_ids),
+    ]
 
 
 def remove_history(
@@ -246,7 +256,7 @@ def remove_history(
         # A commit on a head that was just about to leave would stand behind a hole.
         _check_newest(target, newest)
     except CommitConflict:
-        _put_back(target, store, copy, rescue)
+        put_back(target, store, copy, rescue)
         raise
 
 
@@ -260,24 +270,35 @@ def _check_newest(target: FileStoreTable, expected: int) -> None:
         )
 
 
-def _put_back(
+def put_back(
     target: FileStoreTable, store: CommitStore, copy: HistoryCopy, rescue: FileStoreTable
-) -> None:
-    """Give the target back what has left it, up to where somebody else went on."""
-    kept, paths = rescue.paths, target.paths
-    pairs = [
-        *((kept.schema(each), paths.schema(each)) for each in sorted(copy.remove_schema_ids)),
-        *((kept.tag(each), paths.tag(each)) for each in copy.remove_tags),
-        *((kept.snapshot(each), paths.snapshot(each)) for each in sorted(copy.remove_snapshot_ids)),
-    ]
-    for source, path in pairs:
-        [data] = read_files(store, [source])
-        _, found = publish_once(store, path, data)
-        if found != data:
-            break
+) -> bool:
+    """Give the target back what has left it, up to where somebody else went on.
+
+    What expired on the target meanwhile stays away: a snapshot behind a hole could not be read.
+
+    Returns:
+        Whether all of it is back.
+    """
+    earliest = target.snapshots.earliest_id() or 0
+    back = replace(
+        copy,
+        schema_ids=tuple(sorted(copy.remove_schema_ids)),
+        tags=copy.remove_tags,
+        snapshot_ids=tuple(sorted(each for each in copy.remove_snapshot_ids if each > earliest)),
+    )
+    pairs = zip(copied_files(rescue.paths, back), copied_files(target.paths, back), strict=True)
+    is_back = all(_is_put(store, path, kept) for kept, path in pairs)
     ids = target.snapshots.ids()
     if ids:
-        write_hints(store, paths, ids[-1], ids[0])
+        write_hints(store, target.paths, ids[-1], ids[0])
+    return is_back
+
+
+def _is_put(store: CommitStore, path: str, kept: str) -> bool:
+    """Copy a file to where it was; whether it is there then, and nothing else."""
+    data = store.files.find(kept)
+    return data is not None and publish_once(store, path, data)[1] == data
 
 
 def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:

@@ -3,12 +3,19 @@
 Fast-forward, replacing, cutting back and the undo of all of them end here.
 """
 
-from core.commit.branch_commit import HistoryCopy, check_head, copy_history, remove_history
+from core.commit.branch_commit import (
+    HistoryCopy,
+    check_head,
+    copy_history,
+    put_back,
+    remove_history,
+)
 from core.commit.journal import End, Ending
 from core.commit.metadata_copy import publish_files
 from core.commit.rescue import keep_state
+from core.commit.stopped_copy import has_come_in_part, has_come_whole
 from core.commit.tag_commit import without_retention
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.procedures.operation import Operation
@@ -22,31 +29,108 @@ def finish_take_over(
     """Carry out the journalled plan of an operation, from wherever it was cut off.
 
     Raises:
-        CommitConflict: Another writer came in between.
+        CommitConflict: Another writer came in between, or what was to come is gone. The operation
+            is over, and the message says where everything is.
     """
     done = operation.receipt()
     if done is not None:
         operation.end(Ending.DONE)
         return done
+    _check_open(operation)
     copy = HistoryCopy.from_object(operation.intent.plan)
     store, table = operation.warehouse.store, operation.table
     try:
-        if copy.rescue_branch is not None:
-            _replace(operation, copy, copy.rescue_branch)
-        elif not set(copy.snapshot_ids) & set(table.on(copy.target).snapshots.ids()):
-            check_head(table.on(copy.target), copy.expected_head)
-        copy_history(table, store, copy, progress)
+        _carry_out(operation, copy, progress)
+    except _Gone as error:
+        if not has_come_whole(table, store, copy):
+            raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
     except CommitConflict as error:
-        raise _stopped(operation, copy, error) from error
+        raise _stopped(operation, copy, _with_rescue(operation, copy, error.message)) from error
     return operation.complete(*_events(operation, copy))
 
 
-def _stopped(operation: Operation, copy: HistoryCopy, error: CommitConflict) -> CommitConflict:
-    """End an operation that somebody came in between of, and say where everything is."""
-    message, events = error.message, []
+class _Gone(CommitConflict):
+    """What the target was to become is not there any more."""
+
+
+def _check_open(operation: Operation) -> None:
+    """Raise CommitConflict for an operation that ended without being done."""
+    if not operation.is_resumed:
+        return
+    ended = operation.journal.end_of(operation.intent.operation_id)
+    if ended is not None and ended.ending is not Ending.DONE:
+        raise CommitConflict(
+            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+
+
+def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> None:
+    store, table = operation.warehouse.store, operation.table
+    if copy.rescue_branch is not None:
+        _replace(operation, copy, copy.rescue_branch)
+    elif not set(copy.snapshot_ids) & set(table.on(copy.target).snapshots.ids()):
+        check_head(table.on(copy.target), copy.expected_head)
+    if operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
+        _check_new_head(operation, copy)
+    try:
+        copy_history(table, store, copy, progress)
+    except NotFound as error:
+        raise _Gone(
+            f"Branch {copy.source!r} lost some of what {copy.target!r} was to get. {error.message}"
+        ) from error
+
+
+def _check_new_head(operation: Operation, copy: HistoryCopy) -> None:
+    """Raise _Gone where the snapshot that the target is to end at is not there as planned."""
+    if copy.new_head is None or copy.new_head_id is None:
+        return
+    found = operation.table.on(copy.source).snapshots.find(copy.new_head_id)
+    if found is None or not found.identity.same_as(copy.new_head):
+        raise _Gone(
+            f"Snapshot {copy.new_head_id} of branch {copy.source!r}, which {copy.target!r} was to "
+            "become, is gone: it has expired, or somebody dropped, renamed or changed the branch."
+        )
+
+
+def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
+    """Put back what had left the target, where nothing came yet, and say where everything is."""
+    store, table = operation.warehouse.store, operation.table
+    target, rescue = table.on(copy.target), copy.rescue_branch
+    came = has_come_in_part(table, store, copy)
+    if rescue is None and not came:
+        return f"{gone} Nothing was changed; plan again."
+    if rescue is None:
+        return (
+            f"{gone} Branch {copy.target!r} is at snapshot {target.snapshots.latest_id()}: what "
+            "was copied to it before stays and is valid. Look at it, then plan again."
+        )
+    if not came and put_back(target, store, copy, table.on(rescue)):
+        return (
+            f"{gone} What had left {copy.target!r} is back, and branch {rescue!r}, which keeps "
+            "the same, can be dropped. Plan again."
+        )
+    return _with_rescue(operation, copy, gone)
+
+
+def _with_rescue(operation: Operation, copy: HistoryCopy, message: str) -> str:
     rescue = copy.rescue_branch
-    if rescue is not None and operation.table.branches.exists(rescue):
-        message = f"{message} What {copy.target!r} was is on branch {rescue!r}; look at both."
+    if rescue is None or not _is_kept(operation, rescue):
+        return message
+    return f"{message} What {copy.target!r} was is on branch {rescue!r}; look at both."
+
+
+def _is_kept(operation: Operation, rescue_branch: str) -> bool:
+    """Whether the rescue branch is there and whole."""
+    return operation.table.branches.exists(rescue_branch) and operation.journal.has_reached(
+        operation.intent.operation_id, "rescued"
+    )
+
+
+def _stopped(operation: Operation, copy: HistoryCopy, message: str) -> CommitConflict:
+    """End an operation that somebody came in between of."""
+    rescue, events = copy.rescue_branch, []
+    if rescue is not None and _is_kept(operation, rescue):
         events.append(_rescued(operation, copy, rescue))
     end = End(ending=Ending.STOPPED, time_millis=operation.warehouse.clock(), message=message)
     operation.journal.conclude(operation.intent.operation_id, events, end)

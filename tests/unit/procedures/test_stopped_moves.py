@@ -1,0 +1,228 @@
+"""A move of history that was cut off and can go on no more ends, and says where everything is."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.commit.journal import End, Ending, Journal
+from core.errors import CommitConflict
+from core.format.receipt import Receipt
+from tests.support.branch_bench import NOW, BranchBench
+from tests.support.faulty_store import At, FaultyStore, Killed
+from tests.support.lifecycle import metadata, run
+
+LATER = NOW + 120_000
+
+Verb = Callable[[BranchBench], Receipt]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main at 2, dev two commits, a schema and a tag ahead."""
+    bench = BranchBench(tmp_path / "origin")
+    bench.append("a")
+    bench.append("b")
+    bench.branch("dev")
+    bench.append("c", branch="dev")
+    bench.alter("dev")
+    bench.append("d", branch="dev")
+    bench.tag("v4", "dev")
+    return bench
+
+
+def diverge(bench: BranchBench) -> None:
+    """Main gets commits, a schema and a tag that mean something else on dev."""
+    bench.append("x", user="etl")
+    bench.alter("main", "other")
+    bench.tag("v4")
+    bench.append("y", user="etl")
+
+
+def fast_forward(bench: BranchBench) -> Receipt:
+    return run(bench, "fast_forward", branch="dev")
+
+
+def force(bench: BranchBench) -> Receipt:
+    return run(bench, "fast_forward", branch="dev", force=True)
+
+
+def replace_main(bench: BranchBench) -> Receipt:
+    return run(bench, "replace_main", branch="dev")
+
+
+def drop(bench: BranchBench) -> None:
+    shutil.rmtree(bench.table("dev").paths.root)
+
+
+def rename(bench: BranchBench) -> None:
+    root = Path(bench.table("dev").paths.root)
+    root.rename(root.with_name("branch-other"))
+
+
+def make_anew(bench: BranchBench) -> None:
+    drop(bench)
+    bench.store = BranchBench(Path(bench.file_io.root)).store
+    run(bench, "create_branch", "again", branch="dev")
+    for each in ("p", "q", "r"):
+        bench.append(each, branch="dev")
+
+
+def expire(bench: BranchBench) -> None:
+    paths = bench.table("dev").paths
+    for snapshot_id in (2, 3):
+        Path(paths.snapshot(snapshot_id)).unlink()
+
+
+def kills(bench: BranchBench, verb: Verb) -> Iterator[tuple[str, BranchBench]]:
+    """Kill a verb before each of its changes in turn; tell the change, and what is left."""
+    origin = Path(bench.file_io.root)
+    clean = BranchBench(_copied(origin, origin.parent / "clean"))
+    counter = FaultyStore(inner=clean.store)
+    clean.store = counter.store
+    verb(clean)
+    for number, change in enumerate(counter.changes, 1):
+        cut_off = BranchBench(_copied(origin, origin.parent / "cut-off"))
+        inner = cut_off.store
+        cut_off.store = FaultyStore(inner=inner, fault=At(call=number)).store
+        with pytest.raises(Killed):
+            verb(cut_off)
+        cut_off.store = inner
+        if Journal(inner, cut_off.table().paths).unfinished():
+            yield change, cut_off
+
+
+def kill_at(bench: BranchBench, verb: Verb, what: str, path: str) -> BranchBench:
+    """Kill a verb before a change of a file, whose path ends so."""
+    for change, cut_off in kills(bench, verb):
+        if change.startswith(what) and change.endswith(path):
+            return cut_off
+    raise AssertionError(f"{what} {path}")
+
+
+def recover(bench: BranchBench) -> End:
+    """Recover, and tell how the operation ended."""
+    run(bench, "recover", "recovery", now=LATER)
+    journal = Journal(bench.store, bench.table().paths)
+    assert journal.unfinished() == ()
+    end = journal.end_of("op")
+    assert end is not None
+    return end
+
+
+def main_of(bench: BranchBench) -> dict[str, bytes]:
+    """The snapshots, schemas and tags of main; hints cost a listing, no more."""
+    paths = bench.table().paths
+    cut = len(bench.file_io.root) + 1
+    folders = tuple(f"{each[cut:]}/" for each in (paths.snapshot_dir, paths.schema_dir))
+    found = metadata(bench)
+    return {
+        name: data
+        for name, data in found.items()
+        if name.startswith((*folders, f"{paths.tag_dir[cut:]}/"))
+        and not name.endswith(("LATEST", "EARLIEST"))
+    }
+
+
+def _copied(origin: Path, to: Path) -> Path:
+    shutil.rmtree(to, ignore_errors=True)
+    # Of links: no file of a table is ever changed in place.
+    shutil.copytree(origin, to, copy_function=os.link)
+    return to
+
+
+@pytest.mark.parametrize("verb", [force, replace_main])
+@pytest.mark.parametrize("happens", [drop, rename, expire, make_anew])
+def test_main_is_what_it_was_where_what_replaces_it_is_gone(
+    bench: BranchBench, verb: Verb, happens: Callable[[BranchBench], None]
+) -> None:
+    diverge(bench)
+    before = main_of(bench)
+    copied = 0
+    for change, cut_off in kills(bench, verb):
+        came = _has_come(cut_off)
+        happens(cut_off)
+        end = recover(cut_off)
+        message = end.message or ""
+        if came:
+            copied += 1
+            if end.ending is Ending.STOPPED:
+                assert "What 'main' was is on branch 'rescue-op'; look at both." in message, change
+                assert cut_off.live_names("rescue-op") == bench.live_names(), change
+            continue
+        assert end.ending is Ending.STOPPED, change
+        assert "'dev'" in message, change
+        base = {name for name in main_of(cut_off) if name.endswith("tag-branch-base-dev-2")}
+        assert {k: v for k, v in main_of(cut_off).items() if k not in base} == before, change
+        with pytest.raises(CommitConflict):
+            verb(cut_off)
+    assert copied
+
+
+def _has_come(bench: BranchBench) -> bool:
+    """Whether anything that is only dev's is on main."""
+    main, dev = bench.table().paths, bench.table("dev").paths
+    pairs = [(main.schema(1), dev.schema(1)), (main.tag("v4"), dev.tag("v4"))]
+    pairs += [(main.snapshot(each), dev.snapshot(each)) for each in (3, 4)]
+    return any(
+        Path(one).exists() and Path(one).read_bytes() == Path(other).read_bytes()
+        for one, other in pairs
+    )
+
+
+def test_a_put_back_that_is_cut_off_goes_on(bench: BranchBench) -> None:
+    diverge(bench)
+    before = main_of(bench)
+    cut_off = kill_at(bench, force, "publish", "step-op-removed.json")
+    origin = Path(cut_off.file_io.root)
+    drop(cut_off)
+    clean = BranchBench(_copied(origin, origin.parent / "twice"))
+    counter = FaultyStore(inner=clean.store)
+    clean.store = counter.store
+    recover(clean)
+    for number in range(1, len(counter.changes) + 1):
+        twice = BranchBench(_copied(origin, origin.parent / "twice"))
+        inner = twice.store
+        twice.store = FaultyStore(inner=inner, fault=At(call=number)).store
+        with pytest.raises(Killed):
+            run(twice, "recover", "recovery", now=LATER)
+        twice.store = inner
+        end = recover(twice)
+        assert end.ending is Ending.STOPPED
+        assert "What had left 'main' is back" in (end.message or "")
+        assert main_of(twice) == before
+
+
+def test_a_commit_on_what_was_left_of_main_stays_and_the_old_main_is_on_the_rescue(
+    bench: BranchBench,
+) -> None:
+    diverge(bench)
+    cut_off = kill_at(bench, force, "publish", "/t/schema/schema-1")
+    cut_off.append("etl", user="etl")
+    drop(cut_off)
+    end = recover(cut_off)
+    assert end.ending is Ending.STOPPED
+    assert "What 'main' was is on branch 'rescue-op'; look at both." in (end.message or "")
+    assert "data-etl.parquet" in cut_off.live_names()
+    assert cut_off.live_names("rescue-op") == bench.live_names()
+
+
+@pytest.mark.parametrize("happens", [drop, rename, expire])
+def test_a_fast_forward_whose_source_is_gone_half_way_ends(
+    bench: BranchBench, happens: Callable[[BranchBench], None]
+) -> None:
+    ends = []
+    for change, cut_off in kills(bench, fast_forward):
+        before = main_of(cut_off)
+        happens(cut_off)
+        end = recover(cut_off)
+        assert main_of(cut_off) == before, change
+        ends.append((end.ending, cut_off.table().snapshots.latest_id(), end.message or ""))
+    assert {ending for ending, head, _ in ends if head == 4} == {Ending.DONE}
+    stopped = [message for ending, head, message in ends if head != 4 and ending is Ending.STOPPED]
+    assert len(stopped) == len([head for _, head, _ in ends if head != 4])
+    assert stopped[0].endswith("Nothing was changed; plan again.")
+    assert "is at snapshot 3" in stopped[-1]
+    assert "stays and is valid" in stopped[-1]
