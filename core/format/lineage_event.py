@@ -121,7 +121,9 @@ class LineageEvent:
         )
 
 
-_BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+"""What gives a name to a branch that was not there before."""
+
 _GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
 
@@ -129,7 +131,7 @@ def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
     """The event by which a branch came to be, None where other software made it."""
     found = None
     for event in events:
-        if event.branch == branch and event.kind in _BIRTHS:
+        if event.branch == branch and event.kind in BIRTHS:
             found = event
     return found
 
@@ -154,7 +156,7 @@ def forks_of_base_tags(
     forks: dict[str, SnapshotIdentity | None] = {}
     found: dict[str, list[SnapshotIdentity | None]] = {}
     for event in events:
-        if event.kind in _BIRTHS:
+        if event.kind in BIRTHS:
             forks[event.branch] = event.after
         if event.kind in _GIVES_BASE and event.base_tag is not None:
             found.setdefault(event.base_tag, []).append(forks.get(event.branch))
@@ -194,6 +196,6 @@ def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, .
                 source_branch=None if source is None else now.get(source, source),
             )
         )
-        if event.kind in _BIRTHS:
+        if event.kind in BIRTHS:
             now.pop(name, None)
     return tuple(reversed(told))

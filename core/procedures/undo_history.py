@@ -5,6 +5,7 @@ rescue branch of then, byte for byte.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from core.commit.branch_commit import HistoryCopy
 from core.commit.journal import Intent, Journal
@@ -21,7 +22,7 @@ from core.procedures.drop_branch import open_operations
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of
 from core.procedures.records import text_of, texts_of
-from core.procedures.undo_plan import gone, planned_undo
+from core.procedures.undo_plan import Traced, planned_undo, traced
 from core.procedures.verb import Planned
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -45,20 +46,24 @@ def plan_way_back(
             kind=ErrorKind.OPERATION_NOT_FOUND,
             operation_id=event.operation_id,
         )
-    target = table.on(event.branch)
     move = event.receipt.moves[0]
-    copy = _inverse(intent, move, rescue_name(call.operation_id))
-    told = [
+    then = _inverse(intent, move, rescue_name(call.operation_id))
+    found = traced(table, event, event.branch)
+    kept = found if then.source == then.target else traced(table, event, then.source)
+    copy = replace(then, source=kept.name, target=found.name)
+    target = table.on(found.name)
+    # Of another branch that has the name now nothing is asked.
+    told = [*found.gone] or [
         *_head_blocks(target, move),
         *_expired_blocks(target, copy),
         *_schema_blocks(target, intent.plan, copy),
         *_tag_blocks(target, copy),
-        *_rescue_blocks(table, copy),
+        *_rescue_blocks(table, copy, kept),
         *open_operations(warehouse, target),
         *_told(target, copy),
     ]
     role = Role.EDITOR
-    if protection_of(table.ledger.events(), event.branch) is not None:
+    if protection_of(table.ledger.events(), found.name) is not None:
         role = Role.APPROVER
     was_operators = event.kind is LineageKind.REPLACED or intent.plan.get("way") == "cut"
     return planned_undo(
@@ -66,7 +71,7 @@ def plan_way_back(
         table,
         event,
         told,
-        branch=event.branch,
+        branch=found.name,
         journal={
             **copy.to_object(),
             "way": "history",
@@ -191,11 +196,14 @@ def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence,
     )
 
 
-def _rescue_blocks(table: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
+def _rescue_blocks(
+    table: FileStoreTable, copy: HistoryCopy, kept: Traced
+) -> tuple[Consequence, ...]:
+    """Refuse where what was kept is gone, or is another history by now."""
     if copy.source == copy.target:
         return ()
-    if not table.branches.exists(copy.source):
-        return (gone(copy.source),)
+    if kept.gone:
+        return kept.gone
     if _is(table.on(copy.source).head(), copy.new_head):
         return ()
     return (

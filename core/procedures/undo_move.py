@@ -7,13 +7,13 @@ from core.format.receipt import HeadMove, Receipt
 from core.format.snapshot import SnapshotIdentity
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes
-from core.procedures.dependents import options_naming
+from core.procedures.dependents import OptionUse, options_naming
 from core.procedures.drop_branch import move_of_branch, open_operations
 from core.procedures.operation import Operation
 from core.procedures.protection import protection_blocks
 from core.procedures.records import event_of, receipt_of, text_of
 from core.procedures.rename_branch import carry_out_move
-from core.procedures.undo_plan import gone, planned_undo
+from core.procedures.undo_plan import planned_undo, traced
 from core.procedures.verb import Planned
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -22,18 +22,22 @@ from core.table.file_store_table import FileStoreTable
 def plan_restore(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
 ) -> Planned:
-    """Bring a dropped branch back from its rescue branch."""
+    """Bring a dropped branch back from its rescue branch, whatever that was renamed to."""
     assert event.receipt is not None
-    rescue, name = event.receipt.rescue_branch or "", event.branch
-    told: list[Consequence] = []
-    if not table.branches.exists(rescue):
-        told.append(gone(rescue))
+    kept_as, name = event.receipt.rescue_branch or "", event.branch
+    found = traced(table, event, kept_as)
+    rescue, uses = found.name, options_naming(table, found.name)
+    told: list[Consequence] = list(found.gone)
     if table.branches.exists(name):
         told.append(_taken(name))
     move = move_of_branch(table.on(rescue), name)
-    if table.branches.exists(rescue):
+    if not found.gone:
         told += _moved_since(event.before, move)
         told += open_operations(warehouse, table.on(rescue))
+    if rescue != kept_as:
+        # Somebody made it a branch like any other.
+        told += protection_blocks(table.ledger.events(), rescue, "renamed")
+    told += _turned(uses, name)
     told.append(changes(f"Branch {name!r} is back as it was, from {rescue!r}."))
     return planned_undo(
         call,
@@ -41,7 +45,12 @@ def plan_restore(
         event,
         told,
         branch=name,
-        journal={**move.to_object(), "way": "restore", "makes": [name]},
+        journal={
+            **move.to_object(),
+            "way": "restore",
+            "makes": [name],
+            "options": [[use.branch, use.key] for use in uses],
+        },
     )
 
 
@@ -85,22 +94,20 @@ def plan_rename_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
 ) -> Planned:
     """Give a renamed branch its old name, and turn the options that name it."""
-    name, old = event.branch, event.source_branch or ""
-    told: list[Consequence] = []
-    if not table.branches.exists(name):
-        told.append(gone(name))
-    if table.branches.exists(old):
+    found, old = traced(table, event, event.branch), event.source_branch or ""
+    name = found.name
+    told: list[Consequence] = list(found.gone)
+    if name == old and not found.gone:
+        told.append(_named_so(old))
+    elif table.branches.exists(old):
         told.append(_taken(old))
     move = move_of_branch(table.on(name), old)
-    if table.branches.exists(name):
+    if not found.gone:
         told += _moved_since(event.after, move)
         told += open_operations(warehouse, table.on(name))
         told += protection_blocks(table.ledger.events(), name, "renamed")
     uses = options_naming(table, name)
-    told += [
-        changes(f"Option {use.key!r} of {use.branch!r} names {old!r} by a new schema.")
-        for use in uses
-    ]
+    told += _turned(uses, old)
     told.append(changes(f"Branch {name!r} is {old!r} again."))
     return planned_undo(
         call,
@@ -121,14 +128,28 @@ def _moved_since(expected: SnapshotIdentity | None, move: BranchMove) -> tuple[C
     same = move.head is expected or (
         move.head is not None and expected is not None and move.head.same_as(expected)
     )
-    if same or move.head is None:
+    is_broken = move.head is None and move.head_id is not None
+    if same or is_broken:
         return ()
-    return (
-        blocks(
-            f"Undo is not possible: branch {move.source!r} has newer commits, up to snapshot "
-            f"{move.head_id}.",
-            ErrorKind.UNDO_BLOCKED,
-        ),
+    now = "has no snapshot any more: it is another one, or was emptied"
+    if move.head is not None:
+        now = f"has newer commits, up to snapshot {move.head_id}"
+    told = f"Undo is not possible: branch {move.source!r} {now}. Rename it instead."
+    return (blocks(told, ErrorKind.UNDO_BLOCKED),)
+
+
+def _turned(uses: tuple[OptionUse, ...], to: str) -> list[Consequence]:
+    return [
+        changes(f"Option {use.key!r} of {use.branch!r} names {to!r} by a new schema.")
+        for use in uses
+    ]
+
+
+def _named_so(branch: str) -> Consequence:
+    return blocks(
+        f"Undo is not possible: branch {branch!r} has that name again already. There is nothing "
+        "to undo.",
+        ErrorKind.UNDO_BLOCKED,
     )
 
 

@@ -1,15 +1,45 @@
 """What the plan of every undo has."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from core.errors import ErrorKind
+from core.format.branch_trail import Trail, trail_of
+from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
-from core.format.lineage_event import LineageEvent
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, plan_digest
 from core.procedures.permissions import Role
 from core.procedures.verb import Planned
 from core.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A branch that an undo needs, as it is now.
+
+    Attributes:
+        name: Its name of today; of one that is gone its last one, which may be another's by now.
+        gone: What is told where it is gone.
+    """
+
+    name: str
+    gone: tuple[Consequence, ...]
+
+
+def traced(table: FileStoreTable, event: LineageEvent, branch: str) -> Traced:
+    """Find a branch that an operation was about, whatever it was renamed to since.
+
+    Args:
+        table: The table.
+        event: The operation.
+        branch: The name that the branch had at the end of it.
+    """
+    trail = trail_of(table.ledger.written(), event.operation_id, branch)
+    is_there = trail.name == MAIN_BRANCH or table.branches.exists(trail.name)
+    told = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
+    return Traced(name=trail.name, gone=told)
 
 
 def planned_undo(
@@ -52,10 +82,27 @@ def planned_undo(
     )
 
 
-def gone(branch: str) -> Consequence:
-    """Return that a branch which the undo needs is not there."""
-    return blocks(
-        f"Undo is not possible: branch {branch!r} is gone. Where it was dropped or renamed, undo "
-        "that first.",
-        ErrorKind.UNDO_BLOCKED,
-    )
+def _gone(trail: Trail, *, is_there: bool) -> Consequence:
+    """Return that a branch is gone, and how to get it back; `is_there` is of its last name."""
+    told, ended = f"Undo is not possible: branch {trail.name!r} is gone", trail.ended_by
+    if ended is None:
+        told = (
+            f"{told}, and the ledger knows of no drop: other software removed it. Restore its "
+            "folder, then try again."
+        )
+    elif ended.kind is not LineageKind.DROPPED:
+        told = (
+            f"{told}: other software removed it, and operation {ended.operation_id} gave its name "
+            "to another branch. That one stays as it is; change it by an operation of its own."
+        )
+    elif is_there:
+        told = (
+            f"{told}: operation {ended.operation_id} dropped it, and another branch has its name "
+            f"now. Rename that one, undo operation {ended.operation_id}, then try again."
+        )
+    else:
+        told = (
+            f"{told}: operation {ended.operation_id} dropped it. Undo operation "
+            f"{ended.operation_id} first."
+        )
+    return blocks(told, ErrorKind.UNDO_BLOCKED)

@@ -8,7 +8,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes
 from core.procedures.records import text_of
 from core.procedures.tags import replacement_blocks, vital_blocks
-from core.procedures.undo_plan import planned_undo
+from core.procedures.undo_plan import planned_undo, traced
 from core.procedures.verb import Planned
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -29,13 +29,14 @@ def plan_tag_back(
             kind=ErrorKind.OPERATION_NOT_FOUND,
             operation_id=event.operation_id,
         )
-    branch, name = table.on(event.branch), event.tag
+    found, name = traced(table, event, event.branch), event.tag
+    branch = table.on(found.name)
     content = str(intent.plan["content"])
     was_deleted = intent.procedure == "delete_tag"
     before = content if was_deleted else text_of(intent.plan, "replaces")
     after = None if was_deleted else content
-    told: list[Consequence] = []
-    if _bytes_of(branch, name) != (None if after is None else after.encode()):
+    told: list[Consequence] = list(found.gone)
+    if not told and _bytes_of(branch, name) != (None if after is None else after.encode()):
         told.append(
             blocks(
                 f"Undo is not possible: tag {name!r} of {branch.branch!r} was changed since.",
@@ -59,7 +60,7 @@ def plan_tag_back(
             "replaces": after,
             "snapshotId": number,
         }
-    return planned_undo(call, table, event, told, branch=event.branch, journal=journal)
+    return planned_undo(call, table, event, told, branch=found.name, journal=journal)
 
 
 def _bytes_of(table: FileStoreTable, name: str) -> bytes | None:

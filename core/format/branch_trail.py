@@ -1,0 +1,48 @@
+"""Where a branch went since an operation, under which name it is now: told by the ledger alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.format.lineage_event import BIRTHS, LineageEvent, LineageKind
+
+_MOVES: Final = frozenset({LineageKind.RENAMED, LineageKind.RESTORED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """What became of a branch.
+
+    Attributes:
+        name: The name that it has now; of one that is gone the last one that it had.
+        ended_by: The drop that it was not brought back from. Where other software removed it, what
+            gave its name to another branch. None where the ledger knows of neither.
+    """
+
+    name: str
+    ended_by: LineageEvent | None = None
+
+
+def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> Trail:
+    """Follow a branch from the end of an operation on.
+
+    Args:
+        events: The ledger as it was written, in the order things happened.
+        operation_id: The operation.
+        branch: The name that the branch had at its end.
+    """
+    ends = [at for at, event in enumerate(events, 1) if event.operation_id == operation_id]
+    name, ended_by, holder = branch, None, branch
+    for event in events[max(ends, default=0) :]:
+        if event.kind in _MOVES and event.source_branch == holder:
+            name = holder = event.branch
+            ended_by = None
+        elif event.branch != holder:
+            continue
+        elif event.kind is LineageKind.DROPPED:
+            name, ended_by = holder, event
+            # It lives on under this name, and may be brought back or renamed.
+            holder = "" if event.receipt is None else event.receipt.rescue_branch or ""
+        elif event.kind in BIRTHS | _MOVES:
+            return Trail(name=name, ended_by=event)
+    return Trail(name=name, ended_by=ended_by)
