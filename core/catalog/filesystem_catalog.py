@@ -15,6 +15,7 @@ from core.format.identifier import MAIN_BRANCH, Identifier, check_object_name
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader, FileStatus
 from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.table.branch_manager import name_error
 from core.table.file_store_table import FileStoreTable, check_branch_segment
 from core.table.manifest_scan import ManifestScan
 
@@ -109,12 +110,18 @@ class FilesystemCatalog:
                         comment=schema.comment,
                     )
                 ]
-            branches = [name for name in table.branches.names() if table.on(name).schemas.ids()]
+            branches = [
+                name for name in table.branches.names() if table.on_listed(name).schemas.ids()
+            ]
         except PaimonError as error:
             return [TableEntry(identifier=identifier, path=folder.path, error=error)]
         if branches:
             return [
-                TableEntry(identifier=identifier.on_branch(name), path=folder.path)
+                TableEntry(
+                    identifier=identifier.on_branch(name),
+                    path=folder.path,
+                    error=name_error(name, folder.path),
+                )
                 for name in branches
             ]
         missing = FormatError(

@@ -100,7 +100,7 @@ class BranchReader:
     def history(self, branch: str) -> tuple[Snapshot, ...]:
         """The readable snapshots of a branch, oldest first."""
         if branch not in self._histories:
-            states = self._table.on(branch).snapshots.states()
+            states = self._table.on_listed(branch).snapshots.states()
             self._histories[branch] = tuple(
                 state.value for state in states if state.value is not None
             )
@@ -283,7 +283,7 @@ class BranchReader:
 
     def _tag_states(self, branch: str) -> tuple[FileState[Tag], ...]:
         if branch not in self._tags:
-            self._tags[branch] = self._table.on(branch).tags.states()
+            self._tags[branch] = self._table.on_listed(branch).tags.states()
         return self._tags[branch]
 
     @functools.cached_property

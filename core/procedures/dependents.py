@@ -47,7 +47,7 @@ def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
         Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
     """
     holders = (MAIN_BRANCH, *table.branches.names())
-    all_options = table.reader.each(lambda holder: _options_of(table.on(holder)), holders)
+    all_options = table.reader.each(lambda holder: _options_of(table.on_listed(holder)), holders)
     return tuple(
         OptionUse(branch=holder, key=option.key)
         for holder, options in zip(holders, all_options, strict=True)
@@ -87,7 +87,7 @@ def standing_on(
     }
     births.pop(table.branch, None)
     beginnings = table.reader.each(
-        lambda birth: _beginnings(table.on(birth[0]), birth[1]), list(births.items())
+        lambda birth: _beginnings(table.on_listed(birth[0]), birth[1]), list(births.items())
     )
     for (branch, birth), begun in zip(births.items(), beginnings, strict=True):
         base_tag = base_tag_of(events, branch)
@@ -145,7 +145,7 @@ def commits_only_on(
     count: they are there to be dropped.
     """
     others = [
-        table.on(name)
+        table.on_listed(name)
         for name in (MAIN_BRANCH, *table.branches.names())
         if name != table.branch and not name.startswith(RESCUE_PREFIX)
     ]

@@ -221,7 +221,7 @@ def _made_from(table: FileStoreTable, first: Snapshot, seen: set[str]) -> FileSt
     for name in (MAIN_BRANCH, *table.branches.names()):
         if name in seen:
             continue
-        other = table.on(name)
+        other = table.on_listed(name)
         try:
             if not _holds(other, first):
                 continue

@@ -242,7 +242,7 @@ def _others(
         if not missing:
             break
         try:
-            line = list(walk_back(target.on(name), root.id))[::-1]
+            line = list(walk_back(target.on_listed(name), root.id))[::-1]
         except FormatError:
             if name in named:
                 raise

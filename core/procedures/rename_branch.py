@@ -208,7 +208,7 @@ def _uses(
 def _turn(operation: Operation, uses: tuple[OptionUse, ...], old: str, new: str) -> None:
     """Let options that name one branch name another; those that do not stay."""
     for use in uses:
-        holder = operation.table.on(use.branch)
+        holder = operation.table.on_listed(use.branch)
         change_schema(
             holder,
             operation.warehouse.store,

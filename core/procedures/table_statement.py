@@ -194,7 +194,7 @@ def _drop(warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, 
             return f"There is no table {identifier}; nothing was dropped."
         raise
     for name in (MAIN_BRANCH, *table.branches.names()):
-        check_unprotected(table.on(name), "dropped")
+        check_unprotected(table.on_listed(name), "dropped")
     _move(warehouse, table, kept)
     return _dropped(identifier, kept)
 
@@ -237,7 +237,7 @@ def _rename(warehouse: Warehouse, statement: TableStatement, branch: str) -> str
             f"{statement.to.place}: There is a table {existing} already. Choose another name."
         )
     for name in (MAIN_BRANCH, *table.branches.names()):
-        check_unprotected(table.on(name), "renamed")
+        check_unprotected(table.on_listed(name), "renamed")
     _move(warehouse, table, _path(warehouse, target))
     return f"Table {source} is called {target} now."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.errors import FormatError, NotFound, PaimonError
+from core.errors import ErrorKind, FormatError, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent, base_tag_of
@@ -15,7 +15,31 @@ from core.table.lineage_ledger import LineageLedger
 from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
 
+_SEPARATORS = frozenset("/\\$\0")
 _OWN_FOLDERS = frozenset({"schema", "snapshot", "tag", "changelog", "consumer"})
+
+
+def is_openable(branch: str) -> bool:
+    """Whether a branch of that name can be opened: it is one folder, and a table's name holds it.
+
+    A listing may hold others, as Paimon makes branches under almost any name.
+    """
+    is_dots = branch in {".", ".."}
+    return bool(branch.strip()) and not is_dots and _SEPARATORS.isdisjoint(branch)
+
+
+def name_error(branch: str, path: str) -> FormatError | None:
+    """The reason why a branch of a listing cannot be opened by its name, None where it can."""
+    if is_openable(branch):
+        return None
+    return FormatError(
+        f"{path} was made by other software under the name {branch!r}, which cannot be opened: a "
+        "branch name must not be blank or hold '/', '\\' or '$'. Rename the branch with the "
+        "software that made it. The other branches are not affected.",
+        kind=ErrorKind.INVALID_NAME,
+        branch=branch,
+        path=path,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +111,10 @@ class BranchManager:
     def _state(
         self, name: str, folder: FileStatus, events: tuple[LineageEvent, ...]
     ) -> BranchState:
-        ref, error = None, None
+        ref: BranchRef | None = None
+        error: PaimonError | None = name_error(name, folder.path)
         try:
-            ref = self._ref(name, events)
+            ref = self._ref(name, events) if error is None else None
         except PaimonError as caught:
             error = self._explain(folder, caught)
         return BranchState(

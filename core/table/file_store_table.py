@@ -15,7 +15,7 @@ from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader
 from core.storage.metadata_cache import MetadataCache, MetadataReader
 from core.storage.table_paths import TablePaths
-from core.table.branch_manager import BranchManager
+from core.table.branch_manager import BranchManager, is_openable
 from core.table.consumer_manager import ConsumerManager
 from core.table.lineage_ledger import LineageLedger
 from core.table.manifest_scan import (
@@ -77,8 +77,15 @@ class FileStoreTable:
         return self.identifier.branch
 
     def on(self, branch: str) -> FileStoreTable:
-        """The same table seen from another branch, which need not exist."""
+        """The same table seen from another branch, which need not exist; raises InvalidInput."""
         check_branch_segment(branch)
+        return self.on_listed(branch)
+
+    def on_listed(self, branch: str) -> FileStoreTable:
+        """The same table seen from a branch of its listing, also one that nobody can open by name.
+
+        Whoever looks through all branches must not miss what such a one holds.
+        """
         identifier = self.identifier.on_branch(branch)
         return FileStoreTable(self.reader, self.paths.table, identifier, self.scan)
 
@@ -256,7 +263,7 @@ def check_branch_segment(branch: str) -> None:
     Raises:
         InvalidInput: The name is blank, a dot name, or holds a separator.
     """
-    if not branch.strip() or branch in {".", ".."} or any(c in branch for c in "/\\$\0"):
+    if not is_openable(branch):
         raise InvalidInput(
             f"{branch!r} is not a branch that can be opened: the name must not be blank or hold "
             "'/', '\\' or '$'.",

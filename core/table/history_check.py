@@ -105,7 +105,7 @@ def _named_anywhere(table: FileStoreTable) -> tuple[set[str], pa.Table]:
     """The manifest lists that snapshots, changelogs and tags of all branches name; their rows."""
     lists: set[str] = set()
     for branch in ("main", *table.branches.names()):
-        seen = table.on(branch)
+        seen = table.on_listed(branch)
         kept: list[Snapshot] = [*seen.snapshots.all(), *(tag.snapshot for tag in seen.tags.all())]
         kept += [
             table.reader.decode(status, Snapshot.from_json)

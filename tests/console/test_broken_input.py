@@ -90,6 +90,12 @@ def intent_cut_short(table: Path) -> Path:
     return replace(folder / "intent-torn.json", b'{"operationId": "to')
 
 
+def branch_with_dollar(table: Path) -> Path:
+    copy = table / "branch" / "branch-a$b"
+    shutil.copytree(table / "branch" / f"branch-{BRANCH}", copy)
+    return copy
+
+
 ON_MAIN = ("files", TABLE)
 ON_BRANCH = (TABLE, "-b", BRANCH)
 
@@ -219,6 +225,13 @@ DAMAGES = [
         spoil=intent_cut_short,
         kind="",
         works=(("branches", TABLE), ("show", TABLE), ("tables",), ("files", *ON_BRANCH)),
+    ),
+    Damage(
+        name="branch whose name holds a dollar",
+        spoil=branch_with_dollar,
+        kind="",
+        lists=(("branches", TABLE),),
+        works=(("show", TABLE), ("tables",), ON_MAIN, ("files", *ON_BRANCH)),
     ),
     Damage(
         name="branch whose name holds a slash",

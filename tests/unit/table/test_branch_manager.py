@@ -66,6 +66,25 @@ def test_a_branch_with_a_broken_file_names_it(files: TableFiles, broken: str) ->
     assert states["new"].ref is not None
 
 
+@pytest.mark.parametrize("name", ["a$b", "a\\b", " "])
+def test_a_branch_under_a_name_that_nobody_can_open_spoils_no_other(
+    files: TableFiles, name: str
+) -> None:
+    files.schema(branch=name)
+    files.snapshots(a_snapshot(1, "odd"), branch=name)
+    table = files.table()
+    states = {each.name: each for each in table.branches.states()}
+    error = states[name].error
+    assert isinstance(error, FormatError)
+    assert (error.kind, error.facts["path"]) == (ErrorKind.INVALID_NAME, states[name].path)
+    assert repr(name) in error.message
+    assert states[name].ref is None
+    assert states["main"].ref is not None
+    assert states["dev"].ref is not None
+    # What looks through all branches must not miss what it holds.
+    assert table.on_listed(name).snapshots.ids() == (1,)
+
+
 def test_an_empty_directory_is_a_branch_without_schema(tmp_path: Path) -> None:
     files = TableFiles(FileIO.for_url(str(tmp_path)))
     files.schema()
