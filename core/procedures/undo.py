@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from core.errors import ErrorKind, InvalidInput, NotFound
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -92,12 +92,33 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 
 
 def finish_undo(operation: Operation) -> Receipt:
-    """Carry out the journalled way back.
+    """Carry out the journalled way back, unless another undo of the same operation is first.
 
     Raises:
-        CommitConflict: Somebody came in between; what the operation did stands.
+        CommitConflict: Somebody came in between; what the operation did stands, or is undone.
     """
-    return _FINISHES[str(operation.intent.plan["way"])](operation)
+    undone, own = str(operation.intent.plan["undoes"]), operation.intent.operation_id
+    claim = f"undo-{undone}"
+    holder = operation.journal.claim(claim, own)
+    if holder != own:
+        raise _another_undo(undone, holder)
+    try:
+        # One that had the claim before has told of it by now.
+        for event in operation.table.ledger.written():
+            if event.undoes == undone and event.operation_id != own:
+                raise _another_undo(undone, event.operation_id)
+        return _FINISHES[str(operation.intent.plan["way"])](operation)
+    finally:
+        operation.journal.release(claim, own)
+
+
+def _another_undo(undone: str, operation_id: str) -> CommitConflict:
+    return CommitConflict(
+        f"Operation {operation_id} undoes operation {undone} too, and was first. Nothing was "
+        "changed by this one; look at the receipt of the other.",
+        kind=ErrorKind.HEAD_MOVED,
+        operation_id=operation_id,
+    )
 
 
 UNDO = Verb(

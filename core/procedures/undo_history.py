@@ -50,8 +50,14 @@ def plan_way_back(
     then = _inverse(intent, move, rescue_name(call.operation_id))
     found = traced(table, event, event.branch)
     kept = found if then.source == then.target else traced(table, event, then.source)
-    copy = replace(then, source=kept.name, target=found.name)
     target = table.on(found.name)
+    moved = _moved_tags(target, then, intent)
+    copy = replace(
+        then,
+        source=kept.name,
+        target=found.name,
+        remove_tags=tuple(each for each in then.remove_tags if each not in moved),
+    )
     # Of another branch that has the name now nothing is asked.
     told = [*found.gone] or [
         *_head_blocks(target, move),
@@ -60,7 +66,7 @@ def plan_way_back(
         *_tag_blocks(target, copy),
         *_rescue_blocks(table, copy, kept),
         *open_operations(warehouse, target),
-        *_told(target, copy),
+        *_told(target, copy, moved),
     ]
     role = Role.EDITOR
     if protection_of(table.ledger.events(), found.name) is not None:
@@ -125,6 +131,24 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
         remove_tags=done.tags,
         rescue_branch=rescue_branch,
     )
+
+
+def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tuple[str, ...]:
+    """Tags that an operation brought, and that somebody has moved since: these are theirs.
+
+    What was brought is told by the branch that it came from, or else names a snapshot that leaves.
+    """
+    done = text_of(intent.plan, "source")
+    if done is None or then.source == then.target == done:
+        return ()
+    source, moved = target.on(done), []
+    for name in then.remove_tags:
+        tag, brought = target.tags.find(name), source.tags.find(name)
+        if tag is None or (brought is not None and _is(tag.snapshot, brought.snapshot.identity)):
+            continue
+        if tag.snapshot.id not in then.remove_snapshot_ids:
+            moved.append(name)
+    return tuple(moved)
 
 
 def _head_blocks(target: FileStoreTable, move: HeadMove) -> tuple[Consequence, ...]:
@@ -215,7 +239,7 @@ def _rescue_blocks(
     )
 
 
-def _told(target: FileStoreTable, copy: HistoryCopy) -> list[Consequence]:
+def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> list[Consequence]:
     back = "empty" if copy.new_head_id is None else f"at snapshot {copy.new_head_id}"
     told = [changes(f"Branch {target.branch!r} is {back} again, with every byte of then.")]
     if copy.remove_snapshot_ids:
@@ -225,6 +249,12 @@ def _told(target: FileStoreTable, copy: HistoryCopy) -> list[Consequence]:
                 tuple(f"snapshot {each}" for each in sorted(copy.remove_snapshot_ids)[:_SHOWN]),
             )
         )
+    there = set(target.tags.names())
+    going = tuple(name for name in copy.remove_tags if name in there)
+    if going:
+        told.append(loses("Tags that the operation brought go.", going))
+    if moved:
+        told.append(keeps("Tags stay that were moved since.", moved))
     leaving = set(copy.remove_snapshot_ids) - set(copy.snapshot_ids)
     staying = tuple(
         tag.name

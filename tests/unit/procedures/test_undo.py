@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from core.commit.journal import Journal
 from core.errors import CommitConflict, InvalidInput, NotAllowed, NotFound, Refused
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Receipt
+from core.procedures.operation import Operation
 from tests.support.branch_bench import BranchBench, store_of
 from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import FaultyStore
@@ -175,6 +177,38 @@ def test_tags_made_since_stay(bench: BranchBench) -> None:
     bench.tag("mine")
     run(bench, "undo", "back", operation="op")
     assert bench.table().tags.get("mine").snapshot.id == 1
+
+
+def test_a_tag_that_was_brought_and_moved_since_stays(bench: BranchBench) -> None:
+    run(bench, "fast_forward", branch="dev")
+    run(bench, "create_tag", "move", tag="v1", snapshot=1, replace=True)
+    found = preview(bench, "undo", "back", operation="op")
+    assert ("Tags stay that were moved since.", ("v1",)) in [
+        (each.text, each.details) for each in found.consequences
+    ]
+    run(bench, "undo", "back", operation="op")
+    assert bench.table().tags.get("v1").snapshot.id == 1
+    assert bench.table().snapshots.ids() == (1,)
+
+
+def test_of_two_who_undo_one_operation_at_once_one_does(
+    bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bench, "fast_forward", branch="dev")
+    begin = Operation.begin
+
+    def after_another(*given: Any, **more: Any) -> Operation:
+        monkeypatch.setattr(Operation, "begin", begin)
+        run(bench, "undo", "quick", operation="op")
+        return begin(*given, **more)
+
+    monkeypatch.setattr(Operation, "begin", after_another)
+    with pytest.raises(CommitConflict, match="quick undoes operation op too, and was first"):
+        run(bench, "undo", "slow", operation="op")
+    events = bench.table().ledger.events()
+    assert [each.operation_id for each in events if each.undoes == "op"] == ["quick"]
+    assert bench.table().branches.names() == ("dev", "rescue-quick")
+    assert Journal(bench.store, bench.table().paths).unfinished() == ()
 
 
 def test_a_tag_made_since_blocks_where_the_schema_it_is_read_by_would_leave(
