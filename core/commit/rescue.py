@@ -53,6 +53,29 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
     return written
 
 
+def forget_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) -> None:
+    """Take away what `keep_state` has copied so far; only before anything has left the branch.
+
+    A file stays that the branch itself does not have, unless it is a snapshot that has expired
+    there meanwhile: nobody else may keep it.
+    """
+    kept, rescue = table.paths, table.on(rescue_branch)
+    paths, find = rescue.paths, store.files.find
+    earliest = table.snapshots.earliest_id() or 0
+    copied = rescue.snapshots.ids()
+    expired = [paths.snapshot(each) for each in copied if each < earliest]
+    pairs = [
+        *((paths.snapshot(each), kept.snapshot(each)) for each in copied if each >= earliest),
+        *((paths.tag(each), kept.tag(each)) for each in rescue.tags.names()),
+        *((paths.schema(each), kept.schema(each)) for each in reversed(rescue.schemas.ids())),
+    ]
+    store.remover.remove([paths.latest_hint, paths.earliest_hint, *expired])
+    store.remover.remove([path for path, of in pairs if find(path) == find(of)])
+    store.remover.remove_empty_directories(
+        [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
+    )
+
+
 def _read_by(table: FileStoreTable, snapshot_ids: Sequence[int], tags: Sequence[str]) -> set[int]:
     """The schemas that these snapshots and tags are read by, but for broken ones."""
 

@@ -12,7 +12,7 @@ from core.commit.branch_commit import (
 )
 from core.commit.journal import End, Ending
 from core.commit.metadata_copy import publish_files
-from core.commit.rescue import keep_state
+from core.commit.rescue import forget_state, keep_state
 from core.commit.stopped_copy import has_come_in_part, has_come_whole
 from core.commit.tag_commit import without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
@@ -85,12 +85,20 @@ def _check_new_head(operation: Operation, copy: HistoryCopy) -> None:
     """Raise _Gone where the snapshot that the target is to end at is not there as planned."""
     if copy.new_head is None or copy.new_head_id is None:
         return
-    found = operation.table.on(copy.source).snapshots.find(copy.new_head_id)
-    if found is None or not found.identity.same_as(copy.new_head):
-        raise _Gone(
-            f"Snapshot {copy.new_head_id} of branch {copy.source!r}, which {copy.target!r} was to "
-            "become, is gone: it has expired, or somebody dropped, renamed or changed the branch."
-        )
+    arrives = copy.new_head_id in copy.snapshot_ids
+    holder = operation.table.on(copy.source if arrives else copy.target)
+    found = holder.snapshots.find(copy.new_head_id)
+    if found is not None and found.identity.same_as(copy.new_head):
+        return
+    name = text_of(operation.intent.plan, "expiredTag")
+    tag = None if name is None else holder.tags.find(name)
+    if tag is not None and tag.snapshot.identity.same_as(copy.new_head):
+        return
+    wish = f"{copy.target!r} was to become" if arrives else "it was to be cut back to"
+    raise _Gone(
+        f"Snapshot {copy.new_head_id} of branch {holder.branch!r}, which {wish}, is gone: it has "
+        "expired, or somebody dropped, renamed or changed the branch."
+    )
 
 
 def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
@@ -98,13 +106,13 @@ def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
     store, table = operation.warehouse.store, operation.table
     target, rescue = table.on(copy.target), copy.rescue_branch
     came = has_come_in_part(table, store, copy)
-    if rescue is None and not came:
-        return f"{gone} Nothing was changed; plan again."
-    if rescue is None:
+    if rescue is None and came:
         return (
             f"{gone} Branch {copy.target!r} is at snapshot {target.snapshots.latest_id()}: what "
             "was copied to it before stays and is valid. Look at it, then plan again."
         )
+    if rescue is None or not _is_rescued(operation):
+        return f"{gone} Nothing was changed; plan again."
     if not came and put_back(target, store, copy, table.on(rescue)):
         return (
             f"{gone} What had left {copy.target!r} is back, and branch {rescue!r}, which keeps "
@@ -122,9 +130,11 @@ def _with_rescue(operation: Operation, copy: HistoryCopy, message: str) -> str:
 
 def _is_kept(operation: Operation, rescue_branch: str) -> bool:
     """Whether the rescue branch is there and whole."""
-    return operation.table.branches.exists(rescue_branch) and operation.journal.has_reached(
-        operation.intent.operation_id, "rescued"
-    )
+    return operation.table.branches.exists(rescue_branch) and _is_rescued(operation)
+
+
+def _is_rescued(operation: Operation) -> bool:
+    return operation.journal.has_reached(operation.intent.operation_id, "rescued")
 
 
 def _stopped(operation: Operation, copy: HistoryCopy, message: str) -> CommitConflict:
@@ -143,8 +153,10 @@ def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Non
     operation_id = operation.intent.operation_id
     if journal.has_reached(operation_id, "removed"):
         return
-    if not journal.has_reached(operation_id, "rescued"):
-        check_head(table.on(copy.target), copy.expected_head)
+    if _is_rescued(operation):
+        _check_new_head(operation, copy)
+    else:
+        _check_both_heads(operation, copy, rescue_branch)
         keep_state(table.on(copy.target), store, copy)
         journal.mark(operation_id, "rescued")
     _put_expired(operation, copy)
@@ -152,12 +164,27 @@ def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Non
     journal.mark(operation_id, "removed")
 
 
+def _check_both_heads(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> None:
+    """Check what the target is and what it is to become, before anything of it is kept."""
+    target = operation.table.on(copy.target)
+    try:
+        _check_new_head(operation, copy)
+        check_head(target, copy.expected_head)
+    except CommitConflict:
+        if operation.is_resumed:
+            forget_state(target, operation.warehouse.store, rescue_branch)
+        raise
+
+
 def _put_expired(operation: Operation, copy: HistoryCopy) -> None:
     """Make the file of a snapshot that only a tag keeps, before what is newer leaves."""
     tag = text_of(operation.intent.plan, "expiredTag")
     if tag is None or copy.new_head_id is None:
         return
-    paths, files = operation.table.on(copy.target).paths, operation.warehouse.store.files
+    target, files = operation.table.on(copy.target), operation.warehouse.store.files
+    if target.snapshots.find(copy.new_head_id) is not None:
+        return  # made before it was cut off; the tag may be gone by now
+    paths = target.paths
     data = without_retention(files.read(paths.tag(tag)))
     publish_files(operation.warehouse.store, [(paths.snapshot(copy.new_head_id), data)])
 

@@ -53,6 +53,14 @@ def replace_main(bench: BranchBench) -> Receipt:
     return run(bench, "replace_main", branch="dev")
 
 
+def cut_back(bench: BranchBench) -> Receipt:
+    return run(bench, "rollback", snapshot=1, cut=True)
+
+
+def cut_back_to_tag(bench: BranchBench) -> Receipt:
+    return run(bench, "rollback", tag="first", cut=True)
+
+
 def drop(bench: BranchBench) -> None:
     shutil.rmtree(bench.table("dev").paths.root)
 
@@ -193,6 +201,92 @@ def test_a_put_back_that_is_cut_off_goes_on(bench: BranchBench) -> None:
         assert end.ending is Ending.STOPPED
         assert "What had left 'main' is back" in (end.message or "")
         assert main_of(twice) == before
+
+
+def test_what_expired_on_main_meanwhile_is_not_put_back(bench: BranchBench) -> None:
+    diverge(bench)
+    bench.append("z", user="etl")
+    cut_off = kill_at(bench, force, "remove", "/t/snapshot/snapshot-4")
+    drop(cut_off)
+    for snapshot_id in (1, 2, 3):
+        Path(cut_off.table().paths.snapshot(snapshot_id)).unlink()
+    assert recover(cut_off).ending is Ending.STOPPED
+    assert cut_off.table().snapshots.ids() == (4, 5)
+
+
+def test_a_cut_to_a_snapshot_that_has_expired_meanwhile_ends_and_changes_nothing(
+    bench: BranchBench,
+) -> None:
+    bench.tag("second")
+    bench.append("x")
+    bench.tag("third")
+    done = 0
+    for change, cut_off in kills(bench, cut_back):
+        ids = cut_off.table().snapshots.ids()
+        if ids == (1,):
+            # Nobody expires the only snapshot: this cut is carried out.
+            assert recover(cut_off).ending is Ending.DONE, change
+            done += 1
+            continue
+        Path(cut_off.table().paths.snapshot(1)).unlink()
+        before = main_of(cut_off)
+        end = recover(cut_off)
+        message = end.message or ""
+        assert end.ending is Ending.STOPPED, change
+        assert message.startswith("Snapshot 1 of branch 'main', which it was to be cut back to,")
+        assert cut_off.table().snapshots.ids() == (2, 3), change
+        assert cut_off.live_names() == bench.live_names(), change
+        assert cut_off.table().tags.names() == bench.table().tags.names(), change
+        if "rescue-op" in cut_off.table().branches.names():
+            assert "What had left 'main' is back" in message, change
+        else:
+            assert message.endswith("Nothing was changed; plan again."), change
+            assert main_of(cut_off) == before, change
+            assert not Path(cut_off.table("rescue-op").paths.root).exists(), change
+    assert done
+
+
+def test_a_cut_to_a_tag_needs_the_tag_as_long_as_its_snapshot_is_not_made(
+    bench: BranchBench,
+) -> None:
+    run(bench, "create_tag", "tag", tag="first", snapshot=1)
+    Path(bench.table().paths.snapshot(1)).unlink()
+    bench.append("x")
+    before = main_of(bench)
+    endings = set()
+    for change, cut_off in kills(bench, cut_back_to_tag):
+        tag = Path(cut_off.table().paths.tag("first"))
+        data = tag.read_bytes()
+        made = Path(cut_off.table().paths.snapshot(1)).exists()
+        tag.unlink()
+        end = recover(cut_off)
+        endings.add(end.ending)
+        assert end.ending is (Ending.DONE if made else Ending.STOPPED), change
+        if not made:
+            tag.write_bytes(data)
+            assert main_of(cut_off) == before, change
+    assert endings == {Ending.DONE, Ending.STOPPED}
+
+
+def test_nothing_is_kept_where_what_replaces_main_is_gone_at_once(bench: BranchBench) -> None:
+    diverge(bench)
+    cut_off = kill_at(bench, force, "publish", "/branch-rescue-op/schema/schema-0")
+    drop(cut_off)
+    before = main_of(cut_off)
+    message = recover(cut_off).message or ""
+    assert message.endswith("Nothing was changed; plan again.")
+    assert main_of(cut_off) == before
+    assert cut_off.table().branches.names() == ()
+
+
+def test_half_a_rescue_goes_where_main_has_moved(bench: BranchBench) -> None:
+    diverge(bench)
+    cut_off = kill_at(bench, force, "publish", "/branch-rescue-op/snapshot/snapshot-2")
+    cut_off.append("etl")
+    message = recover(cut_off).message or ""
+    assert "rescue" not in message
+    assert cut_off.table().branches.names() == ("dev",)
+    assert cut_off.table().snapshots.ids() == (1, 2, 3, 4, 5)
 
 
 def test_a_commit_on_what_was_left_of_main_stays_and_the_old_main_is_on_the_rescue(
