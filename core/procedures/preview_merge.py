@@ -1,10 +1,12 @@
 """What a merge would do, read and decided; nothing is changed and no row is read."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from core.diff.fast_forward import plan_fast_forward
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
@@ -130,12 +132,46 @@ def _by_history(
 ) -> MergePlan | None:
     """The plan where the histories alone decide, None where files have to be looked at."""
     if heads.is_up_to_date and holds_schema(target, source, heads):
-        text = f"Branch {target.branch!r} already holds all of {source.branch!r}."
+        text = _nothing_to_merge(target, source)
         return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
     if heads.is_fast_forward and _can_forward(target, source):
         text = f"{target.branch!r} has no commit of its own since: it takes over the history."
         return _by_heads(target, source, heads, MergeVerdict.FAST_FORWARD, rules, notes=(text,))
     return None
+
+
+def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:
+    taken = taken_back(target.ledger.events(), target.branch, source.branch)
+    if taken is None:
+        return f"Branch {target.branch!r} already holds all of {source.branch!r}."
+    return (
+        f"Branch {target.branch!r} merged all of {source.branch!r} before, and operation "
+        f"{taken.operation_id} ({taken.kind}) has taken it back since. Merging again brings "
+        f"nothing: revert operation {taken.operation_id} to have it back."
+    )
+
+
+def taken_back(events: Iterable[LineageEvent], target: str, source: str) -> LineageEvent | None:
+    """What took back the last merge of one branch into another, and still stands; else None.
+
+    Args:
+        events: The ledger under the names of today, oldest first.
+        target: The branch that was merged into.
+        source: The branch that came.
+    """
+    merges: set[str] = set()
+    taken = None
+    for event in events:
+        if taken is not None and event.undoes == taken.operation_id:
+            taken = None
+        elif event.branch != target:
+            continue
+        elif event.kind is LineageKind.MERGED and event.source_branch == source:
+            merges.add(event.operation_id)
+            taken = None
+        elif event.undoes in merges or (merges and event.kind is LineageKind.ROLLED_BACK):
+            taken = event
+    return taken
 
 
 def rules_of(call: ProcedureCall) -> MergeRules:

@@ -336,6 +336,21 @@ def test_a_reverted_merge_takes_back_just_what_it_brought(bench: BranchBench) ->
     assert names(bench) == {"base", "mine", "later", "theirs"}
 
 
+def test_a_merge_that_was_taken_back_is_not_said_to_be_held(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    run(bench, "revert", "back", operation="merge-1")
+    again = run(bench, "merge_branch", "again", branch="dev")
+    assert any("operation back (reverted) has taken it back" in each for each in again.notes)
+    run(bench, "revert", "forth", operation="back")
+    held = run(bench, "merge_branch", "held", branch="dev")
+    assert any("already holds all of 'dev'" in each for each in held.notes)
+    run(bench, "rollback", "roll", snapshot=2)
+    rolled = run(bench, "merge_branch", "rolled", branch="dev")
+    assert any("operation roll (rolled-back) has taken it back" in each for each in rolled.notes)
+
+
 def test_a_revert_finds_its_files_though_they_were_compacted_since(bench: BranchBench) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
