@@ -277,10 +277,15 @@ def _notes(
 ) -> tuple[str, ...]:
     if is_behind:
         return (f"Branch {target.branch!r} already holds all of {source.branch!r} and more.",)
+    return sharing_notes(source.branch, target.branch, arrives)
+
+
+def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...]:
+    """Say what holds of files that a branch shares with where they arrived."""
     if not arrives.snapshots:
         return ()
     return (
-        f"Afterwards {source.branch!r} and {target.branch!r} share "
+        f"Afterwards {source!r} and {target!r} share "
         f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
         "looking at one branch: keep their automatic expiry off, or keep a tag on main.",
     )

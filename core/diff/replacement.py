@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.diff.fast_forward import kept_tag_notes, plan_id
+from core.diff.fast_forward import kept_tag_notes, plan_id, sharing_notes
 from core.diff.history_move import (
     Arrivals,
     BranchHistory,
@@ -44,7 +44,7 @@ class Replacement:
 def plan_replacement(table: str, source: BranchHistory, target: BranchHistory) -> Replacement:
     """Decide what comes and goes where `target` takes over the whole history of `source`."""
     kept = replaced_fork(source, target)
-    removed = removals(source, target, kept)
+    arrives, removed = arrivals(source, target, kept), removals(source, target, kept)
     return Replacement(
         id=plan_id(table, source, target),
         source=source.branch,
@@ -52,7 +52,10 @@ def plan_replacement(table: str, source: BranchHistory, target: BranchHistory) -
         source_head=source.head,
         target_head=target.head,
         kept=kept,
-        arrives=arrivals(source, target, kept),
+        arrives=arrives,
         removes=removed,
-        notes=kept_tag_notes(target.branch, removed),
+        notes=(
+            *sharing_notes(source.branch, target.branch, arrives),
+            *kept_tag_notes(target.branch, removed),
+        ),
     )
