@@ -308,16 +308,26 @@ def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Sna
         CommitConflict: It is another one.
     """
     head = target.head()
-    found = None if head is None else head.identity
-    same = found is None if expected is None else found is not None and found.same_as(expected)
-    if not same:
-        where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
+    if not is_at(head, expected):
         raise CommitConflict(
-            f"Branch {target.branch!r} moved: it {where} now. Nothing was changed; plan again.",
+            f"{moved_text(target.branch, head)} Nothing was changed; plan again.",
             kind=ErrorKind.HEAD_MOVED,
             branch=target.branch,
         )
     return head
+
+
+def is_at(head: Snapshot | None, expected: SnapshotIdentity | None) -> bool:
+    """Whether the head of a branch is the one a decision was made on."""
+    if head is None or expected is None:
+        return head is None and expected is None
+    return head.identity.same_as(expected)
+
+
+def moved_text(branch: str, head: Snapshot | None) -> str:
+    """Say where a branch is that has moved."""
+    where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
+    return f"Branch {branch!r} moved: it {where} now."
 
 
 def remove_kept(store: CommitStore, path: str, kept: str) -> None:

@@ -1,9 +1,26 @@
 """What a copy of history that cannot go on has left on its target."""
 
+from collections.abc import Collection
+
 from core.commit.branch_commit import HistoryCopy, copied_files
 from core.commit.commit_store import CommitStore
+from core.commit.metadata_copy import publish_once
+from core.errors import FormatError
 from core.storage.side_by_side import each
 from core.table.file_store_table import FileStoreTable
+
+
+def has_begun(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> bool:
+    """Whether the first snapshot of the copy is on the target, not another one of its number.
+
+    Where the source has lost it meanwhile, any of its number counts.
+    """
+    if not copy.snapshot_ids:
+        return False
+    source, target = table.on(copy.source).paths, table.on(copy.target).paths
+    first = min(copy.snapshot_ids)
+    found = store.files.find(target.snapshot(first))
+    return found is not None and store.files.find(source.snapshot(first)) in (None, found)
 
 
 def has_come_whole(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> bool:
@@ -25,3 +42,63 @@ def has_come_in_part(table: FileStoreTable, store: CommitStore, copy: HistoryCop
     # A way back that was cut off may have put some of the old files there.
     old = each(store.files, find, copied_files(table.on(copy.rescue_branch).paths, copy))
     return any(data is not None and data != kept for data, kept in zip(found, old, strict=True))
+
+
+def take_back_ahead(
+    table: FileStoreTable, store: CommitStore, copy: HistoryCopy
+) -> tuple[int, ...]:
+    """Take the tags and schemas from the target that came ahead of snapshots that never will.
+
+    Only what is the source's byte for byte goes: the copy names nothing that the target had before.
+
+    Returns:
+        The schemas that stay, as something on the target is read by them or stands on them.
+    """
+    source, target = table.on(copy.source).paths, table.on(copy.target)
+    paths, find = target.paths, store.files.find
+
+    def came(there: str, here: str) -> bool:
+        data = find(here)
+        return data is not None and data == find(there)
+
+    tags = [name for name in copy.tags if came(source.tag(name), paths.tag(name))]
+    store.remover.remove([paths.tag(name) for name in tags])
+    ours = [each for each in copy.schema_ids if came(source.schema(each), paths.schema(each))]
+    leaving = schemas_to_take_back(ours, target.schemas.ids(), _schemas_in_use(target, copy))
+    kept = {each: store.files.read(source.schema(each)) for each in leaving}
+    store.remover.remove([paths.schema(each) for each in leaving])
+    # A commit may have come just before they left.
+    used = _schemas_in_use(target, copy)
+    back = {each for each in leaving if used is None or each in used}
+    for schema_id in sorted(back):
+        publish_once(store, paths.schema(schema_id), kept[schema_id])
+    return tuple(each for each in ours if each in back or each not in leaving)
+
+
+def schemas_to_take_back(
+    ours: Collection[int], present: Collection[int], used: Collection[int] | None
+) -> tuple[int, ...]:
+    """Choose the schemas that may leave a branch, newest first.
+
+    Args:
+        ours: Those that came.
+        present: All of the branch: one that another one stands on stays.
+        used: Those that snapshots and tags are read by; None where that cannot be told.
+    """
+    leaving: list[int] = []
+    for schema_id in sorted(present, reverse=True):
+        if used is None or schema_id in used or schema_id not in ours:
+            break
+        leaving.append(schema_id)
+    return tuple(leaving)
+
+
+def _schemas_in_use(target: FileStoreTable, copy: HistoryCopy) -> set[int] | None:
+    """The schemas that the target is read by; None where some of what came since has expired."""
+    try:
+        snapshots, tags = target.snapshots.all(), target.tags.all()
+    except FormatError:
+        return None
+    if snapshots and snapshots[0].id > (copy.expected_head_id or 0) + 1:
+        return None
+    return {each.schema_id for each in (*snapshots, *(tag.snapshot for tag in tags))}

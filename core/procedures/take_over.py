@@ -7,13 +7,20 @@ from core.commit.branch_commit import (
     HistoryCopy,
     check_head,
     copy_history,
+    is_at,
+    moved_text,
     put_back,
     remove_history,
 )
 from core.commit.journal import End, Ending
 from core.commit.metadata_copy import publish_files
 from core.commit.rescue import forget_state, keep_state
-from core.commit.stopped_copy import has_come_in_part, has_come_whole
+from core.commit.stopped_copy import (
+    has_begun,
+    has_come_in_part,
+    has_come_whole,
+    take_back_ahead,
+)
 from core.commit.tag_commit import without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
@@ -45,7 +52,7 @@ def finish_take_over(
         if not has_come_whole(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
     except CommitConflict as error:
-        raise _stopped(operation, copy, _with_rescue(operation, copy, error.message)) from error
+        raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
     return operation.complete(*_events(operation, copy))
 
 
@@ -69,10 +76,11 @@ def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> N
     store, table = operation.warehouse.store, operation.table
     if copy.rescue_branch is not None:
         _replace(operation, copy, copy.rescue_branch)
-    elif not set(copy.snapshot_ids) & set(table.on(copy.target).snapshots.ids()):
-        check_head(table.on(copy.target), copy.expected_head)
-    if operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
-        _check_new_head(operation, copy)
+    else:
+        if operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
+            _check_new_head(operation, copy)
+        if not has_begun(table, store, copy):
+            check_head(table.on(copy.target), copy.expected_head)
     try:
         copy_history(table, store, copy, progress)
     except NotFound as error:
@@ -121,6 +129,28 @@ def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
     return _with_rescue(operation, copy, gone)
 
 
+def _overtaken(operation: Operation, copy: HistoryCopy, error: CommitConflict) -> str:
+    """Take back what a fast-forward copied ahead of its snapshots, and say where everything is."""
+    store, table = operation.warehouse.store, operation.table
+    if copy.rescue_branch is not None:
+        return _with_rescue(operation, copy, error.message)
+    if has_begun(table, store, copy):
+        return error.message
+    stay = take_back_ahead(table, store, copy)
+    head, path = table.on(copy.target).head(), error.facts.get("path")
+    what = moved_text(copy.target, head)
+    if path is not None and is_at(head, copy.expected_head):
+        what = f"{path} was written by somebody else in the meantime."
+    if not stay:
+        return f"{what} Nothing was changed; plan again."
+    stays = "Schema {} of branch {!r} stays" if len(stay) == 1 else "Schemas {} of branch {!r} stay"
+    named = stays.format(", ".join(map(str, stay)), copy.source)
+    return (
+        f"{what} {named} on it, as what was written to it meanwhile may need that. Nothing else "
+        "was changed; plan again."
+    )
+
+
 def _with_rescue(operation: Operation, copy: HistoryCopy, message: str) -> str:
     rescue = copy.rescue_branch
     if rescue is None or not _is_kept(operation, rescue):
@@ -152,6 +182,8 @@ def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Non
     store, table, journal = operation.warehouse.store, operation.table, operation.journal
     operation_id = operation.intent.operation_id
     if journal.has_reached(operation_id, "removed"):
+        if copy.new_head_id in copy.snapshot_ids:
+            _check_new_head(operation, copy)
         return
     if _is_rescued(operation):
         _check_new_head(operation, copy)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.commit.journal import End, Ending, Journal
+from core.commit.stopped_copy import schemas_to_take_back
 from core.errors import CommitConflict
 from core.format.receipt import Receipt
 from tests.support.branch_bench import NOW, BranchBench
@@ -320,3 +321,129 @@ def test_a_fast_forward_whose_source_is_gone_half_way_ends(
     assert stopped[0].endswith("Nothing was changed; plan again.")
     assert "is at snapshot 3" in stopped[-1]
     assert "stays and is valid" in stopped[-1]
+
+
+def _without(bench: BranchBench, snapshot_id: int) -> dict[str, bytes]:
+    return {
+        name: data for name, data in main_of(bench).items() if f"snapshot-{snapshot_id}" not in name
+    }
+
+
+def test_a_fast_forward_that_another_commit_overtook_leaves_nothing_of_its_source(
+    bench: BranchBench,
+) -> None:
+    before = main_of(bench)
+    overtaken = 0
+    for change, cut_off in kills(bench, fast_forward):
+        if cut_off.table().snapshots.latest_id() != 2:
+            continue
+        latest = cut_off.table().schemas.latest().id
+        cut_off.append("etl", user="etl")
+        end = recover(cut_off)
+        message = end.message or ""
+        assert end.ending is Ending.STOPPED, change
+        assert message.startswith("Branch 'main' moved: it is at snapshot 3 now."), change
+        assert cut_off.table().tags.names() == bench.table().tags.names(), change
+        assert "data-etl.parquet" in cut_off.live_names(), change
+        if latest == 0:
+            assert message.endswith("Nothing was changed; plan again."), change
+            assert _without(cut_off, 3) == before, change
+        else:
+            # The commit was made with the schema that had come: without it nobody could read it.
+            assert cut_off.table().schemas.ids() == (0, 1), change
+            assert "Schema 1 of branch 'dev' stays" in message, change
+        with pytest.raises(CommitConflict):
+            fast_forward(cut_off)
+        overtaken += 1
+    assert overtaken > 2
+
+
+def test_a_commit_while_files_are_copied_leaves_nothing_of_the_source(bench: BranchBench) -> None:
+    """The commit was made with the schema of before."""
+    before = main_of(bench)
+    origin = Path(bench.file_io.root)
+    counter = FaultyStore(inner=BranchBench(_copied(origin, origin.parent / "clean")).store)
+    clean = BranchBench(origin.parent / "clean")
+    clean.store = counter.store
+    fast_forward(clean)
+    for number, change in enumerate(counter.changes, 1):
+        if not change.endswith(("/t/schema/schema-1", "/t/tag/tag-v4", "/t/snapshot/snapshot-3")):
+            continue
+        other = BranchBench(_copied(origin, origin.parent / "other"))
+        other.append("etl", user="etl")
+        theirs = Path(other.table().paths.snapshot(3)).read_bytes()
+        overtaken = BranchBench(_copied(origin, origin.parent / "overtaken"))
+        inner, path = overtaken.store, Path(overtaken.table().paths.snapshot(3))
+
+        def commit(path: Path = path, data: bytes = theirs) -> None:
+            path.write_bytes(data)
+
+        overtaken.store = FaultyStore(inner=inner, meanwhile={number: commit}).store
+        with pytest.raises(CommitConflict, match="moved: it is at snapshot 3 now"):
+            fast_forward(overtaken)
+        overtaken.store = inner
+        assert _without(overtaken, 3) == before, change
+        assert Journal(inner, overtaken.table().paths).unfinished() == (), change
+
+
+def test_what_had_come_and_means_something_else_by_now_stays(bench: BranchBench) -> None:
+    cut_off = kill_at(bench, fast_forward, "publish", "/t/snapshot/snapshot-3")
+    paths = cut_off.table().paths
+    Path(paths.tag("v4")).unlink()
+    cut_off.tag("v4")
+    cut_off.alter("main", "later")
+    cut_off.append("etl", user="etl")
+    message = recover(cut_off).message or ""
+    assert cut_off.table().tags.get("v4").snapshot.id == 2
+    assert cut_off.table().schemas.ids() == (0, 1, 2)
+    assert "Schema 1 of branch 'dev' stays" in message
+
+
+@pytest.mark.parametrize(
+    ("ours", "present", "used", "leaving"),
+    [
+        ((1,), (0, 1), {0}, (1,)),
+        ((1, 2), (0, 1, 2), {0}, (2, 1)),
+        ((1, 2), (0, 1, 2), {0, 1}, (2,)),
+        ((1,), (0, 1, 2), {0}, ()),
+        ((1,), (0, 1), {1}, ()),
+        ((1,), (0, 1), None, ()),
+        ((), (0,), set(), ()),
+    ],
+)
+def test_schemas_that_may_leave_again(
+    ours: tuple[int, ...],
+    present: tuple[int, ...],
+    used: set[int] | None,
+    leaving: tuple[int, ...],
+) -> None:
+    assert schemas_to_take_back(ours, present, used) == leaving
+
+
+def test_a_schema_comes_back_that_a_commit_used_just_before_it_left(bench: BranchBench) -> None:
+    cut_off = kill_at(bench, fast_forward, "publish", "/t/snapshot/snapshot-3")
+    origin = Path(cut_off.file_io.root)
+    newer = BranchBench(_copied(origin, origin.parent / "newer"))
+    newer.append("etl", user="etl")
+    newer.append("late", user="etl")
+    late, late_path = Path(newer.table().paths.snapshot(4)).read_bytes(), "snapshot-4"
+    # The first commit knew the schema of before.
+    first = BranchBench(_copied(Path(bench.file_io.root), origin.parent / "first"))
+    first.append("etl", user="etl")
+    folder = Path(cut_off.table().paths.snapshot_dir)
+    (folder / "snapshot-3").write_bytes(Path(first.table().paths.snapshot(3)).read_bytes())
+    inner = cut_off.store
+
+    class Overtaking(FaultyStore):
+        def change(self, what: str, path: str, make: object, tear: object) -> object:  # type: ignore[override]
+            if what == "remove" and path.endswith("/t/schema/schema-1"):
+                (folder / late_path).write_bytes(late)
+            return super().change(what, path, make, tear)  # type: ignore[arg-type]
+
+    cut_off.store = Overtaking(inner=inner).store
+    run(cut_off, "recover", "recovery", now=LATER)
+    cut_off.store = inner
+    assert cut_off.table().schemas.ids() == (0, 1)
+    end = Journal(inner, cut_off.table().paths).end_of("op")
+    assert end is not None
+    assert "Schema 1 of branch 'dev' stays" in (end.message or "")
