@@ -157,7 +157,8 @@ def forks_of_base_tags(
     found: dict[str, list[SnapshotIdentity | None]] = {}
     for event in events:
         if event.kind in BIRTHS:
-            forks[event.branch] = event.after
+            # What was rescued is pinned where it left its parent, which its event does not name.
+            forks[event.branch] = None if event.kind is LineageKind.RESCUED else event.after
         if event.kind in _GIVES_BASE and event.base_tag is not None:
             found.setdefault(event.base_tag, []).append(forks.get(event.branch))
     return {name: tuple(each) for name, each in found.items()}

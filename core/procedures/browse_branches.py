@@ -21,6 +21,7 @@ from core.procedures.browse_values import (
     Health,
 )
 from core.procedures.protection import protection_of
+from core.procedures.rescued_fork import rescued_fork
 from core.procedures.warehouse import Warehouse
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
@@ -172,17 +173,18 @@ class BranchReader:
     def _rescued_fork(self, made: LineageEvent) -> ForkView | None:
         """A rescue branch holds a whole history: it forks where the replaced branch left it."""
         parent = made.source_branch or MAIN_BRANCH
-        shared = {key_of(snapshot) for snapshot in self.history(parent)}
-        for snapshot in reversed(self.history(made.branch)):
-            if key_of(snapshot) in shared:
-                return ForkView(
-                    parent=parent,
-                    snapshot_id=snapshot.id,
-                    identity=snapshot.identity,
-                    evidence=(f"It keeps what {parent!r} was before {made.actor} replaced it.",),
-                    confidence="recorded",
-                )
-        return None
+        tagged = (tag.snapshot for tag in self.tags(made.branch))
+        held = (*self.history(made.branch), *tagged)
+        fork = rescued_fork(made, self.events, held, self.history(parent))
+        if fork is None:
+            return None
+        return ForkView(
+            parent=parent,
+            snapshot_id=fork.id,
+            identity=fork.identity,
+            evidence=(f"It keeps what {parent!r} was before {made.actor} replaced it.",),
+            confidence="recorded",
+        )
 
     def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
         """Say what may break the branch without anybody touching it."""

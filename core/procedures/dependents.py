@@ -112,6 +112,19 @@ def standing_on(
     return {name: tuple(each) for name, each in found.items()}
 
 
+def rescued_on(
+    table: FileStoreTable, events: tuple[LineageEvent, ...], tag: str
+) -> tuple[str, ...]:
+    """Rescue branches that a tag was made for; such a tag leaves where history is cut before it."""
+    return tuple(
+        branch
+        for branch in table.branches.names()
+        if (event := born(events, branch)) is not None
+        and event.kind is LineageKind.RESCUED
+        and base_tag_of(events, branch) == tag
+    )
+
+
 def children_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], branch: str
 ) -> tuple[str, ...]:

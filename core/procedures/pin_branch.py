@@ -4,19 +4,21 @@ from core.commit.pins import fork_bytes
 from core.commit.tag_commit import put_tag
 from core.errors import ErrorKind, Refused
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageKind, base_tag_of, born
+from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from core.format.receipt import Counts, Receipt
-from core.format.snapshot import Snapshot
+from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.branches import free_base_tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
-from core.procedures.dependents import fork_of
+from core.procedures.dependents import fork_of, readable_tags
 from core.procedures.drop_branch import existing_branch
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.records import event_of, number_of, receipt_of
+from core.procedures.rescued_fork import rescued_fork
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
 
 
 def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -33,7 +35,14 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     branch = existing_branch(table, call.text("branch"), "pinned")
     events = table.ledger.events()
     event = born(events, branch.branch)
-    fork = fork_of(branch, event)
+    fork = _fork(branch, event, events)
+    if fork is None and event is not None and event.kind is LineageKind.RESCUED:
+        raise Refused(
+            f"Branch {branch.branch!r} shares no snapshot with the branch it was rescued from: it "
+            "needs no pin.",
+            kind=ErrorKind.NOTHING_TO_DO,
+            branch=branch.branch,
+        )
     if fork is None:
         raise Refused(
             f"Branch {branch.branch!r} began empty: it stands on nothing that could be pinned.",
@@ -77,6 +86,17 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "snapshotId": snapshot.id,
         },
     )
+
+
+def _fork(
+    branch: FileStoreTable, event: LineageEvent | None, events: tuple[LineageEvent, ...]
+) -> SnapshotIdentity | None:
+    if event is None or event.kind is not LineageKind.RESCUED:
+        return fork_of(branch, event)
+    parent = branch.on(event.source_branch or MAIN_BRANCH)
+    held = (*branch.snapshots.all(), *(tag.snapshot for tag in readable_tags(branch)))
+    fork = rescued_fork(event, events, held, parent.snapshots.all())
+    return None if fork is None else fork.identity
 
 
 def finish_pin(operation: Operation) -> Receipt:

@@ -262,6 +262,12 @@ def _cut_told(
         told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
     told.append(keeps("The schema stays the newest one."))
     told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    told.append(
+        changes(
+            "Files that the rescue branch shares are deleted once other engines expire snapshots "
+            f"of {table.branch!r}, unless a tag keeps snapshot {then.id}. Pin the rescue branch."
+        )
+    )
     return told
 
 

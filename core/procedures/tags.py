@@ -20,7 +20,7 @@ from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
-from core.procedures.dependents import readable_tags, standing_on
+from core.procedures.dependents import Standing, readable_tags, rescued_on, standing_on
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.records import event_of, receipt_of, text_of
@@ -267,6 +267,9 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
     refused = f"Tag {name!r}{where} cannot be {what}:"
     standing = standing_on(table, events, readable_tags(table)).get(name, ())
     needing = [each for each in standing if each.is_vital]
+    if table.branch == MAIN_BRANCH:
+        rescued = rescued_on(table, events, name)
+        needing += [Standing(branch=each, is_base_tag=True, others=()) for each in rescued]
     pin = needed_pin(table, events, name)
     found = []
     if needing:

@@ -91,3 +91,37 @@ def test_what_cannot_be_pinned(bench: BranchBench) -> None:
         run(bench, "pin_branch", branch="bare")
     with pytest.raises(NotFound):
         run(bench, "pin_branch", branch="nope")
+
+
+def test_what_was_cut_off_is_pinned_where_it_left_main(bench: BranchBench) -> None:
+    bench.append("b")
+    bench.append("c")
+    run(bench, "rollback", "cut", snapshot=2, cut=True)
+    assert "Pin it" in findings(bench, "rescue-cut")[0]
+    run(bench, "pin_branch", branch="rescue-cut")
+    # The head of the rescue branch has an id that main will give to somebody else.
+    tag = "branch-base-rescue-cut"
+    assert bench.table().tags.get(tag).snapshot == bench.table().head()
+    assert findings(bench, "rescue-cut") == ()
+    with pytest.raises(Refused, match="keeps snapshot 2 already"):
+        run(bench, "pin_branch", "again", branch="rescue-cut")
+    with pytest.raises(Refused, match="it is the base tag of branch 'rescue-cut'"):
+        run(bench, "delete_tag", "away", tag=tag)
+
+
+def test_what_was_cut_off_stays_at_risk_once_its_fork_expired(bench: BranchBench) -> None:
+    bench.append("b")
+    bench.append("c")
+    run(bench, "rollback", "cut", snapshot=2, cut=True)
+    bench.append("d")
+    paths = bench.table().paths
+    bench.store.remover.remove([paths.snapshot(1), paths.snapshot(2)])
+    assert "Pin it" in findings(bench, "rescue-cut")[0]
+
+
+def test_a_replaced_main_is_pinned_where_the_branch_left_it(bench: BranchBench) -> None:
+    bench.append("x")
+    run(bench, "replace_main", "swap", branch="dev")
+    run(bench, "pin_branch", branch="rescue-swap")
+    assert bench.table().tags.get("branch-base-rescue-swap").snapshot.id == 1
+    assert findings(bench, "rescue-swap") == ()
