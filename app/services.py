@@ -20,6 +20,7 @@ from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
+from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -42,6 +43,7 @@ from core.procedures.browse_history import (
     read_snapshot,
 )
 from core.procedures.browse_tables import (
+    list_broken_events,
     list_databases,
     list_table_names,
     list_tables,
@@ -166,6 +168,10 @@ class Services:
     def table(self, table: Identifier) -> TableSummary:
         """Return a table on one branch."""
         return read_table(self.warehouse, table)
+
+    def broken_events(self, table: Identifier) -> tuple[PaimonError, ...]:
+        """Return why events of a table's history cannot be read."""
+        return list_broken_events(self.warehouse, table)
 
     def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
         """Return the branches of a table, each compared with the branch `versus`."""

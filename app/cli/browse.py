@@ -118,6 +118,7 @@ def show(
     if schema.options:
         print_line()
         print_rows(("option", "value"), sorted(schema.options.items()))
+    _report_broken_events(found.broken_events)
 
 
 @browse.command()
@@ -132,15 +133,23 @@ def branches(
     """List the branches of a table: head, fork, how far ahead and behind, health."""
     identifier = named_table(table)
     services = open_services(warehouse)
-    items = services.branches(identifier, versus)
+    items, broken = services.branches(identifier, versus), services.broken_events(identifier)
     if as_json:
-        print_json({"table": identifier.table_name, "versus": versus, "branches": items})
+        print_json(
+            {
+                "table": identifier.table_name,
+                "versus": versus,
+                "branches": items,
+                "broken_events": broken,
+            }
+        )
         return
     print_rows(
         ("branch", ">head", ">rows", ">ahead", ">behind", "forked from", "changed", "health"),
         (_branch_row(item) for item in items),
     )
     _report_broken((item.name, item.error) for item in items)
+    _report_broken_events(broken)
     for item in items:
         for finding in item.findings:
             print_line(f"{item.name}: {finding}")
@@ -333,6 +342,11 @@ def _report_broken(items: Iterable[tuple[str, PaimonError | None]]) -> None:
     for name, error in items:
         if error is not None:
             print_note(f"error {error.kind}: {name}: {error.message}")
+
+
+def _report_broken_events(errors: Iterable[PaimonError]) -> None:
+    what = "the history of operations is incomplete, and with it what is protected"
+    _report_broken((what, error) for error in errors)
 
 
 def _table_row(item: TableItem) -> tuple[object, ...]:

@@ -90,6 +90,12 @@ def show_table_header(
         st.space("stretch")
         if title is None:
             pick_branch(summary, page)
+    for error in summary.broken_events:
+        st.warning(
+            "The history of operations is incomplete, and with it what is protected. "
+            f"{plain(error.message)} Until the file is back, nothing is changed that a rule may "
+            "forbid."
+        )
 
 
 def pick_branch(summary: TableSummary, page: PageName) -> None:

@@ -10,6 +10,7 @@ from core.commit.journal import Journal
 from core.commit.write_receipt import find_receipt_of_write
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.lineage_event import under_present_names
 from core.format.options import BRANCH_OPTIONS
 from core.format.receipt import Receipt
 from core.format.table_schema import TableSchema
@@ -20,6 +21,7 @@ from core.procedures.warehouse import Warehouse
 from core.storage.side_by_side import each
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
+from core.table.lineage_ledger import errors_of, in_order
 from core.table.system_tables import read_system_table as system_table
 
 
@@ -72,7 +74,7 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         seen, ids = ask(found.head_and_schema), ask(found.snapshots.ids)
         unfinished = ask(lambda: unfinished_branches(warehouse, found))
         names, tags = ask(found.branches.names), ask(found.tags.names)
-        consumers, events = ask(found.consumers.states), ask(found.ledger.events)
+        consumers, told = ask(found.consumers.states), ask(found.ledger.states)
     (head, schema), snapshot_ids, hidden = seen.result(), ids.result(), unfinished.result()
     return TableSummary(
         identifier=found.identifier,
@@ -90,8 +92,18 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
             if state.value is not None
         ),
         branch_options=branch_options(schema),
-        events=events.result(),
+        events=under_present_names(in_order(told.result())),
+        broken_events=errors_of(told.result()),
     )
+
+
+def list_broken_events(warehouse: Warehouse, table: Identifier) -> tuple[PaimonError, ...]:
+    """Return why events of a table's ledger cannot be read: its history is incomplete.
+
+    Raises:
+        NotFound: There is no such table.
+    """
+    return errors_of(warehouse.table(table).ledger.states())
 
 
 def read_system_table(warehouse: Warehouse, table: Identifier, name: str) -> pa.Table:

@@ -63,6 +63,8 @@ class TableSummary:
     Attributes:
         first_snapshot_id: The oldest snapshot that has not expired.
         branch_options: Options of the table that name a branch, by key.
+        events: The history of operations, without the events that cannot be read.
+        broken_events: Why those cannot be read: the history is incomplete.
     """
 
     identifier: Identifier
@@ -77,6 +79,7 @@ class TableSummary:
     consumers: tuple[tuple[str, int], ...]
     branch_options: tuple[tuple[str, str], ...]
     events: tuple[LineageEvent, ...]
+    broken_events: tuple[PaimonError, ...] = ()
 
     @property
     def branches_with_main(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     table = table_of(warehouse, call)
     branch = existing_branch(table, call.text("branch"), "dropped")
-    events = table.ledger.events()
+    events = table.ledger.whole()
     move = move_of_branch(branch, rescue_name(call.operation_id))
     base_tag = base_tag_of(events, branch.branch)
     lost = _lost(branch, events, base_tag)

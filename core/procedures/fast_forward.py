@@ -111,7 +111,7 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
 
 def _preview(table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall) -> Preview:
     return preview_of_forward(
-        plan, table.ledger.events(), force=call.flag("force"), actor=call.actor
+        plan, table.ledger.whole(), force=call.flag("force"), actor=call.actor
     )
 
 

@@ -71,7 +71,7 @@ def preview_of_merge(
 ) -> Preview:
     """Tell the consequences of a merge, a pick or a revert."""
     events, open_ones = target.reader.both(
-        target.ledger.events, lambda: open_operations(warehouse, target)
+        target.ledger.whole, lambda: open_operations(warehouse, target)
     )
     rule = protection_of(events, plan.target)
     told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]

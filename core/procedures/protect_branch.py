@@ -38,7 +38,7 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     verb = "Protect" if protected else "Remove the protection of"
     what = f"branches {rule!r}" if is_pattern(rule) else f"branch {rule!r}"
     title = f"{verb} {what} of {table.identifier.table_name}"
-    events = table.ledger.events()
+    events = table.ledger.whole()
     now = {name: protection_of(events, name) for name in covered}
     if protected:
         told = changes(

@@ -1,4 +1,8 @@
-"""Which branches are protected: rules of the ledger, by name or pattern."""
+"""Which branches are protected: rules of the ledger, by name or pattern.
+
+Verbs ask this of the whole ledger only (`LineageLedger.whole`): an event that cannot be read may
+be a rule.
+"""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -50,7 +50,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "name.",
             branch=to,
         )
-    events = table.ledger.events()
+    events = table.ledger.whole()
     uses, move = options_naming(table, branch.branch), move_of_branch(branch, to)
     base_tag = base_tag_of(events, branch.branch)
     consumers = [state.name for state in branch.consumers.states()]

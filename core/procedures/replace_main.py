@@ -36,7 +36,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
     copy = _copy_of(plan, call)
     told = [
-        *owner_blocks(table.ledger.events(), MAIN_BRANCH, call.actor),
+        *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
         *open_operations(warehouse, table),
     ]
     if plan.source_head is None:

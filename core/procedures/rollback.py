@@ -51,7 +51,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     table, cut = table_of(warehouse, call), call.flag("cut")
     then, tag = _place(table, call)
     head = table.head()
-    rule = protection_of(table.ledger.events(), table.branch)
+    rule = protection_of(table.ledger.whole(), table.branch)
     told: list[Consequence] = [*open_operations(warehouse, table)]
     if head is not None and head.identity.same_as(then.identity):
         text = f"Snapshot {then.id} is the head of {table.branch!r} already."

@@ -262,7 +262,7 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
         name: The tag.
         what: What is not done to it, such as `deleted`.
     """
-    events = table.ledger.events()
+    events = table.ledger.whole()
     where = "" if table.branch == MAIN_BRANCH else f" of {table.branch!r}"
     refused = f"Tag {name!r}{where} cannot be {what}:"
     standing = standing_on(table, events, readable_tags(table)).get(name, ())

@@ -66,7 +66,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         NotFound: The ledger of the table knows no such operation.
     """
     table, operation_id = table_of(warehouse, call), call.text("operation")
-    events = table.ledger.written()
+    events = table.ledger.whole_as_written()
     event = next(
         (each for each in events if each.operation_id == operation_id and each.receipt), None
     )
@@ -104,7 +104,7 @@ def finish_undo(operation: Operation) -> Receipt:
         raise _another_undo(undone, holder)
     try:
         # One that had the claim before has told of it by now.
-        for event in operation.table.ledger.written():
+        for event in operation.table.ledger.whole_as_written():
             if event.undoes == undone and event.operation_id != own:
                 raise _another_undo(undone, event.operation_id)
         return _FINISHES[str(operation.intent.plan["way"])](operation)

@@ -69,7 +69,7 @@ def plan_way_back(
         *_told(target, copy, moved),
     ]
     role = Role.EDITOR
-    if protection_of(table.ledger.events(), found.name) is not None:
+    if protection_of(table.ledger.whole(), found.name) is not None:
         role = Role.APPROVER
     was_operators = event.kind is LineageKind.REPLACED or intent.plan.get("way") == "cut"
     return planned_undo(

@@ -105,7 +105,7 @@ def plan_rename_back(
     if not found.gone:
         told += _moved_since(event.after, move)
         told += open_operations(warehouse, table.on(name))
-        told += protection_blocks(table.ledger.events(), name, "renamed")
+        told += protection_blocks(table.ledger.whole(), name, "renamed")
     uses = options_naming(table, name)
     told += _turned(uses, old)
     told.append(changes(f"Branch {name!r} is {old!r} again."))

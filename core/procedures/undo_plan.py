@@ -36,7 +36,7 @@ def traced(table: FileStoreTable, event: LineageEvent, branch: str) -> Traced:
         event: The operation.
         branch: The name that the branch had at the end of it.
     """
-    trail = trail_of(table.ledger.written(), event.operation_id, branch)
+    trail = trail_of(table.ledger.whole_as_written(), event.operation_id, branch)
     is_there = trail.name == MAIN_BRANCH or table.branches.exists(trail.name)
     told = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
     return Traced(name=trail.name, gone=told)

@@ -129,7 +129,7 @@ def _told_by_column(write: Write) -> Iterator[None]:
 
 def check_unprotected(table: FileStoreTable, what: str) -> None:
     """Refuse to change a protected branch; `what` says what is not done to it."""
-    for each in protection_blocks(table.ledger.events(), table.branch, what):
+    for each in protection_blocks(table.ledger.whole(), table.branch, what):
         raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
 
 

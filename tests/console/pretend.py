@@ -141,6 +141,7 @@ class PretendTable:
     branches: dict[str, PretendBranch]
     kind: TableKind = TableKind.APPEND
     events: tuple[LineageEvent, ...] = ()
+    broken_events: tuple[PaimonError, ...] = ()
     error: PaimonError | None = None
     comment: str | None = None
 
@@ -211,6 +212,7 @@ class PretendServices:
             consumers=branch.consumers,
             branch_options=_branch_options(branch),
             events=found.events,
+            broken_events=found.broken_events,
         )
 
     def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:

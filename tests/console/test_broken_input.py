@@ -90,6 +90,12 @@ def intent_cut_short(table: Path) -> Path:
     return replace(folder / "intent-torn.json", b'{"operationId": "to')
 
 
+def event_cut_short(table: Path) -> Path:
+    folder = table / "branch-lineage"
+    folder.mkdir(exist_ok=True)
+    return replace(folder / "event-1700000000000-torn.json", b'{"id": "to')
+
+
 def branch_with_dollar(table: Path) -> Path:
     copy = table / "branch" / "branch-a$b"
     shutil.copytree(table / "branch" / f"branch-{BRANCH}", copy)
@@ -225,6 +231,13 @@ DAMAGES = [
         spoil=intent_cut_short,
         kind="",
         works=(("branches", TABLE), ("show", TABLE), ("tables",), ("files", *ON_BRANCH)),
+    ),
+    Damage(
+        name="event of the ledger that is cut short",
+        spoil=event_cut_short,
+        kind="",
+        lists=(("branches", TABLE), ("show", TABLE)),
+        works=(("tables",), ON_MAIN, ("files", *ON_BRANCH), ("snapshots", TABLE)),
     ),
     Damage(
         name="branch whose name holds a dollar",

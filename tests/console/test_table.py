@@ -123,6 +123,15 @@ def test_the_history_tells_each_operation(tmp_path: Path) -> None:
     assert "The ledger is empty" in empty.text
 
 
+@pytest.mark.parametrize("page", ["table", "branches"])
+def test_a_history_with_a_broken_event_is_told_to_be_incomplete(page: str, tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.listed[1].broken_events = (FormatError("event-7 is broken: it is cut short."),)
+    text = Console(services).open(page, **FLIGHTS).text.replace("\\", "")
+    assert "The history of operations is incomplete" in text
+    assert "event-7 is broken" in text
+
+
 def test_the_history_is_filtered_and_leads_to_receipts(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     flights = services.listed[1]

@@ -99,7 +99,7 @@ def test_a_renamed_branch_is_taken_back_and_not_its_namesake(
     # The namesake stands on a tag of its own.
     assert set(after) - wanted <= {"tag/tag-branch-base-dev-2"}
     assert [move.branch for move in receipt.moves] in ([], ["old"])
-    assert bench.table().ledger.written()[-1].branch in ("old", "rescue-back")
+    assert bench.table().ledger.whole_as_written()[-1].branch in ("old", "rescue-back")
 
 
 def test_a_fast_forward_of_a_renamed_branch_is_taken_back(bench: BranchBench) -> None:
