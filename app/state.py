@@ -40,6 +40,7 @@ _ADDRESS: Final = "address"
 _READ_AT: Final = "read_at"
 _MARK: Final = "mark:"
 _SEEN_PLAN: Final = "seen_plan"
+_SEEN_PREVIEW: Final = "seen_preview"
 
 
 def register_pages(pages: Mapping[PageName, st.Page]) -> None:
@@ -230,6 +231,24 @@ def seen_plan(choice: str, plan: SeenPlan) -> SeenPlan:
 def forget_plan() -> None:
     """Let the next plan be the one that is shown."""
     st.session_state.pop(_SEEN_PLAN, None)
+
+
+def seen_preview(choice: str, plan_id: str) -> str:
+    """Return the id of the preview that was shown first for a filled-in form, or remember this one.
+
+    Args:
+        choice: What was filled in; another choice is another preview.
+        plan_id: Of the preview that would be shown now.
+    """
+    kept: tuple[str, str] | None = st.session_state.get(_SEEN_PREVIEW)
+    if kept is None or kept[0] != choice:
+        kept = st.session_state[_SEEN_PREVIEW] = (choice, plan_id)
+    return kept[1]
+
+
+def forget_preview() -> None:
+    """Let the next preview be the one that is shown."""
+    st.session_state.pop(_SEEN_PREVIEW, None)
 
 
 def note_reading(millis: int) -> None:

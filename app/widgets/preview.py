@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from app import reads
+from app import reads, state
 from app.models.actions import Form
 from app.models.command_line import command_words
 from app.models.location import Location
@@ -35,9 +35,25 @@ def show_command(form: Form, place: Location) -> None:
     with guarded("The consequences cannot be told; nothing changed."):
         with st.skeleton(height=120):
             preview = reads.preview(form.procedure, form.arguments)
+        # A click draws the page again first: what it sends must be what was looked at.
+        choice = repr((form.procedure, sorted(form.arguments.items(), key=str)))
+        if state.seen_preview(choice, preview.plan_id) != preview.plan_id:
+            _show_stale()
+            return
         show_preview(preview)
         show_button(preview, form, place)
         show_same_command(form, preview.typed_name)
+
+
+def _show_stale() -> None:
+    st.warning(
+        "**This preview is out of date:** something moved since it was shown. Nothing was changed "
+        "from here. `HEAD_MOVED`",
+        icon=":material/update:",
+    )
+    st.button(
+        "Look again", icon=":material/refresh:", key="look-again", on_click=state.forget_preview
+    )
 
 
 def show_preview(preview: Preview) -> None:

@@ -450,3 +450,22 @@ def test_a_compaction_is_neither_reverted_nor_picked(services: PretendServices) 
 def test_a_dialog_that_a_page_does_not_have_is_said(services: PretendServices) -> None:
     page = Console(services).open("branches", **FLIGHTS, do="conquer")
     assert "The address asks for `conquer`, which this page does not offer." in page.text
+
+
+def test_what_moved_since_it_was_shown_is_looked_at_again_before_it_runs(
+    services: PretendServices,
+) -> None:
+    page = fill_reason(opened(services, "drop-branch"))
+    assert not page.at.button(key="run-drop_branch").disabled
+    moved = replace(preview("drop_branch", loses("Another commit goes.")), plan_id="another")
+    services.previews["drop_branch"] = moved
+    page.run()
+    assert "This preview is out of date" in page.text
+    assert "Another commit goes." not in page.text
+    assert not any(each.key == "run-drop_branch" for each in page.at.button)
+    page.at.button(key="look-again").click()
+    page.run()
+    assert "Another commit goes." in page.text
+    page.at.button(key="run-drop_branch").click()
+    page.run()
+    assert services.sent[-1].arguments["plan_id"] == "another"
