@@ -5,18 +5,20 @@ snapshots: it has a head only once all of that is there. A fast-forward copies i
 so that whatever it reached is a shorter fast-forward.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core.commit.branch_folder import Whose, whole_files_below, whose_folder
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files, publish_files, publish_once, read_files
 from core.commit.tag_commit import snapshot_bytes, without_retention
-from core.errors import CommitConflict, ErrorKind, NotFound
+from core.errors import CommitConflict, ErrorKind, FormatError, NotFound
 from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
-from core.storage.side_by_side import both
+from core.storage.side_by_side import both, each
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 
@@ -31,6 +33,8 @@ class BranchCreation:
         snapshot_id: The fork; None for an empty branch.
         from_tag: The tag of the source that names the fork, where its snapshot may have expired.
         schema_ids: Schemas of the source that come along.
+        fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
+            wrote the journal.
     """
 
     branch: str
@@ -39,6 +43,7 @@ class BranchCreation:
     base_tag: str | None = None
     snapshot_id: int | None = None
     from_tag: str | None = None
+    fork: SnapshotIdentity | None = None
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values for the journal."""
@@ -50,6 +55,7 @@ class BranchCreation:
                 "baseTag": self.base_tag,
                 "snapshotId": self.snapshot_id,
                 "fromTag": self.from_tag,
+                "fork": identity_to(self.fork),
             }
         )
 
@@ -64,6 +70,7 @@ class BranchCreation:
             base_tag=raw.find("baseTag", str),
             snapshot_id=raw.find("snapshotId", int),
             from_tag=raw.find("fromTag", str),
+            fork=identity_from(raw.find("fork", dict), raw.what),
         )
 
 
@@ -136,7 +143,7 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
     """Make a branch, or finish one that was cut off: the base tag first, the snapshot last.
 
     Raises:
-        NotFound: The fork is gone from the source, and no tag keeps it.
+        NotFound: The fork is gone from the source, or is another snapshot, and no tag keeps it.
         CommitConflict: Other files stand where those of the branch belong.
     """
     source, branch = table.on(creation.source), table.on(creation.branch)
@@ -160,10 +167,16 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
     write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
 
 
-def unmake_branch(
-    table: FileStoreTable, store: CommitStore, creation: BranchCreation, *, keep_tag: bool
-) -> None:
-    """Take back what `make_branch` has made so far, the head first."""
+def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> bool:
+    """Take back what `make_branch` has made of the branch so far, the head first.
+
+    The base tag on the source stays, as others may stand on it.
+
+    Returns:
+        False where others made a branch of that name, or have gone on with it: it stays untouched.
+    """
+    if whose_branch(table, store, creation) is not Whose.OURS:
+        return False
     paths = table.on(creation.branch).paths
     doomed = [paths.latest_hint, paths.earliest_hint]
     if creation.snapshot_id is not None:
@@ -171,12 +184,52 @@ def unmake_branch(
     if creation.base_tag is not None:
         doomed.append(paths.tag(creation.base_tag))
     doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
-    if creation.base_tag is not None and not keep_tag:
-        doomed.append(table.on(creation.source).paths.tag(creation.base_tag))
     store.remover.remove(doomed)
     store.remover.remove_empty_directories(
         [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
     )
+    return True
+
+
+def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> Whose:
+    """Look whether what has the name of a new branch is that branch, as far as it is made.
+
+    A folder with nothing but schemas of the source counts as ours: where other software made an
+    empty branch, no file tells.
+    """
+    source, paths = table.on(creation.source).paths, table.on(creation.branch).paths
+    names = whole_files_below(store.files, paths.root)
+    if not names:
+        return Whose.OURS
+    schemas = {paths.schema(each): source.schema(each) for each in creation.schema_ids}
+    forks = []
+    if creation.base_tag is not None and creation.snapshot_id is not None:
+        forks = [paths.tag(creation.base_tag), paths.snapshot(creation.snapshot_id)]
+
+    def is_ours(path: str) -> bool:
+        found = store.files.find(path) or b""
+        if path not in schemas:
+            return not _is_whole(found) or names_fork(found, creation)
+        wanted = store.files.find(schemas[path])
+        return not _is_whole(found) or wanted is None or found == wanted
+
+    known = [path for path in (*schemas, *forks) if path.removeprefix(f"{paths.root}/") in names]
+    judged = zip(known, each(store.files, is_ours, known), strict=True)
+    return whose_folder(
+        names,
+        {path.removeprefix(f"{paths.root}/"): ours for path, ours in judged},
+        [path.removeprefix(f"{paths.root}/") for path in forks],
+    )
+
+
+def names_fork(data: bytes, creation: BranchCreation) -> bool:
+    """Whether the file of a snapshot or a tag names the fork, as far as the journal can tell."""
+    if creation.fork is None:
+        return True
+    try:
+        return Snapshot.from_json(data).identity.same_as(creation.fork)
+    except FormatError:
+        return False
 
 
 def copy_history(
@@ -360,18 +413,47 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
     files = source.reader.files
     for name in (creation.base_tag, creation.from_tag):
         found = None if name is None else files.find(source.paths.tag(name))
-        if found is not None:
+        if found is not None and names_fork(found, creation):
             return without_retention(found)
+        if name == creation.base_tag and found is not None and _is_whole(found):
+            raise CommitConflict(
+                f"Tag {name!r} of branch {source.branch!r} names another snapshot by now, so "
+                f"branch {creation.branch!r} cannot stand on it. Make the branch again.",
+                kind=ErrorKind.NAME_TAKEN,
+                tag=name,
+            )
     assert creation.snapshot_id is not None
     snapshot = source.snapshots.find(creation.snapshot_id)
+    if snapshot is not None and _is_fork(snapshot, creation):
+        return snapshot_bytes(source, snapshot)
+    for tag in source.tags.all() if creation.fork is not None else ():
+        if _is_fork(tag.snapshot, creation):
+            return snapshot_bytes(source, tag.snapshot)
     if snapshot is None:
-        raise NotFound(
-            f"Snapshot {creation.snapshot_id} of branch {source.branch!r} has expired before the "
-            "branch was made. Choose a newer one.",
-            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
-            snapshot_id=creation.snapshot_id,
+        told = "has expired before the branch was made. Choose a newer one."
+    else:
+        told = (
+            f"is another one now: somebody took back what it was, and went on. Branch "
+            f"{creation.branch!r} was not made; look at {source.branch!r}, then make it again."
         )
-    return snapshot_bytes(source, snapshot)
+    raise NotFound(
+        f"Snapshot {creation.snapshot_id} of branch {source.branch!r} {told}",
+        kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+        snapshot_id=creation.snapshot_id,
+    )
+
+
+def _is_fork(snapshot: Snapshot, creation: BranchCreation) -> bool:
+    return creation.fork is None or snapshot.identity.same_as(creation.fork)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a file is whole; of one that a power cut tore nobody can be the owner."""
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:

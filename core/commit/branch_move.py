@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from core.commit.branch_commit import check_head, remove_kept
+from core.commit.branch_folder import HINTS, files_below, is_temporary, whole_files_below
 from core.commit.commit_store import CommitStore
 from core.commit.journal import Journal
 from core.commit.metadata_copy import copy_files
@@ -21,7 +22,7 @@ from core.format.snapshot import SnapshotIdentity
 from core.storage.directory_mover import Moved
 from core.storage.file_io import FileReader
 from core.storage.side_by_side import each
-from core.storage.table_paths import EARLIEST, LATEST, SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
+from core.storage.table_paths import SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
 from core.table.file_store_table import FileStoreTable
 
 _COPIED: Final = "copied"
@@ -145,8 +146,8 @@ def _check_source(
         )
     _check_head(source, move)
     # Mostly there is nothing yet, and then a branch of many files need not be listed.
-    there = set(_relative_files(store.files, target.paths.root))
-    if there and not there.issubset(_relative_files(store.files, source.paths.root)):
+    there = set(whole_files_below(store.files, target.paths.root))
+    if there and not there.issubset(whole_files_below(store.files, source.paths.root)):
         raise _name_taken(target)
 
 
@@ -171,7 +172,7 @@ def _name_taken(target: FileStoreTable) -> CommitConflict:
 
 def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStoreTable) -> None:
     """Remove what the new name holds byte for byte, the head first and alone."""
-    names = _in_order(_relative_files(store.files, source.paths.root))
+    names = _in_order(whole_files_below(store.files, source.paths.root))
     hints = [name for name in names if _is_hint(name)]
     store.remover.remove([f"{source.paths.root}/{name}" for name in reversed(hints)])
     for together in _removals([name for name in reversed(names) if not _is_hint(name)]):
@@ -229,7 +230,7 @@ def _taken_back(
             kind=error.kind,
             branch=source.branch,
         )
-    names = _in_order(_relative_files(store.files, target.paths.root))
+    names = _in_order(whole_files_below(store.files, target.paths.root))
     _remove_all_kept(store, target, source, names[::-1])
     _remove_folders(store, target.paths.root)
     return CommitConflict(
@@ -242,37 +243,13 @@ def _taken_back(
 def _pairs(files: FileReader, source: TablePaths, target: TablePaths) -> list[tuple[str, str]]:
     return [
         (f"{source.root}/{name}", f"{target.root}/{name}")
-        for name in _in_order(_relative_files(files, source.root))
+        for name in _in_order(whole_files_below(files, source.root))
     ]
-
-
-def _relative_files(files: FileReader, root: str) -> list[str]:
-    """All files below a branch's folder, by their path in it; not what is still being written."""
-    return [name for name in _all_files(files, root) if not _is_temporary(name)]
-
-
-def _all_files(files: FileReader, root: str) -> list[str]:
-    found, folders = [], [""]
-    while folders:
-        listed = each(files, lambda folder: files.list(f"{root}/{folder}".rstrip("/")), folders)
-        inside = [
-            (f"{folder}{status.name}", status.is_directory)
-            for folder, statuses in zip(folders, listed, strict=True)
-            for status in statuses
-        ]
-        found += [name for name, is_directory in inside if not is_directory]
-        folders = [f"{name}/" for name, is_directory in inside if is_directory]
-    return found
-
-
-def _is_temporary(name: str) -> bool:
-    file_name = name.rpartition("/")[2]
-    return file_name.startswith(".") and file_name.endswith(".tmp")
 
 
 def _remove_folders(store: CommitStore, root: str) -> None:
     """Remove the folders that a branch leaves, with what a writer that died left in them."""
-    left = [name for name in _all_files(store.files, root) if _is_temporary(name)]
+    left = [name for name in files_below(store.files, root) if is_temporary(name)]
     store.remover.remove([f"{root}/{name}" for name in left])
     folders = [status.path for status in store.files.list(root) if status.is_directory]
     store.remover.remove_empty_directories([*folders, root])
@@ -293,7 +270,7 @@ def _in_order(names: list[str]) -> list[str]:
 
 
 def _is_hint(name: str) -> bool:
-    return name in (f"snapshot/{LATEST}", f"snapshot/{EARLIEST}")
+    return name in HINTS
 
 
 def _snapshot_id(name: str) -> int:

@@ -4,9 +4,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, count
 
-from core.commit.branch_commit import BranchCreation, make_branch, unmake_branch
+from core.commit.branch_commit import (
+    BranchCreation,
+    make_branch,
+    names_fork,
+    unmake_branch,
+    whose_branch,
+)
+from core.commit.branch_folder import Whose
 from core.commit.journal import CLAIMS, Ending
-from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, StorageError
+from core.commit.tag_commit import remove_tag
+from core.errors import (
+    AlreadyExists,
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    NotFound,
+    StorageError,
+)
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
 from core.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from core.format.receipt import Counts, HeadMove, Receipt
@@ -17,8 +32,10 @@ from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
+from core.procedures.tags import vital_blocks
 from core.procedures.verb import Planned, table_of
 from core.procedures.warehouse import Warehouse
+from core.storage.side_by_side import both
 from core.table.file_store_table import FileStoreTable
 
 BASE_TAG_PREFIX = "branch-base-"
@@ -163,17 +180,36 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
 
 
 def finish_creation(operation: Operation) -> Receipt:
-    """Make the branch of an operation, or finish one that was cut off."""
+    """Make the branch of an operation, or finish one that was cut off.
+
+    Raises:
+        AlreadyExists: Another operation makes a branch of this name.
+        CommitConflict: Others made one, or the operation was taken back before.
+        NotFound: What the branch was to stand on is gone, or is something else by now.
+    """
     table, journal, intent = operation.table, operation.journal, operation.intent
     done = operation.receipt()
     if done is None:
+        if operation.is_resumed:
+            _check_open(operation)
         creation = BranchCreation.from_object(intent.plan)
-        holder = journal.claim(creation.branch, intent.operation_id)
+        store = operation.warehouse.store
+        holder, whose = both(
+            store.files,
+            lambda: journal.claim(creation.branch, intent.operation_id),
+            lambda: whose_branch(table, store, creation),
+        )
         if holder != intent.operation_id:
             operation.end(Ending.STOPPED, f"Operation {holder} makes a branch of this name.")
             raise _taken(table, creation.branch)
-        make_branch(table, operation.warehouse.store, creation)
-        done = operation.complete(_event(operation, creation))
+        try:
+            _make(operation, creation, whose)
+            done = operation.complete(_event(operation, creation))
+        except (NotFound, CommitConflict) as error:
+            # What it was to stand on is gone, or its name is somebody else's by now.
+            if operation.is_resumed:
+                undo_creation(operation, error.message)
+            raise
     else:
         operation.end(Ending.DONE)
     journal.release(intent.branch, intent.operation_id)
@@ -181,11 +217,48 @@ def finish_creation(operation: Operation) -> Receipt:
 
 
 def undo_creation(operation: Operation, reason: str) -> None:
-    """Take back a branch that cannot be finished, so that nothing of it is left."""
-    creation = BranchCreation.from_object(operation.intent.plan)
-    unmake_branch(operation.table, operation.warehouse.store, creation, keep_tag=False)
+    """Take back a branch that cannot be finished, so that nothing of it is left.
+
+    What others made under its name stays as it is, and so does a base tag that they may stand on.
+    """
+    creation, table = BranchCreation.from_object(operation.intent.plan), operation.table
+    store = operation.warehouse.store
+    is_gone = unmake_branch(table, store, creation)
+    tag, source = creation.base_tag, table.on(creation.source)
+    found = None if tag is None else store.files.find(source.paths.tag(tag))
+    if tag is not None and found is not None and names_fork(found, creation):
+        if is_gone and not vital_blocks(source, tag, "deleted"):
+            remove_tag(source, store, tag, found)
+        else:
+            reason = (
+                f"{reason} Tag {tag!r} stays on {source.branch!r}; delete it where no branch "
+                "stands on it."
+            )
     operation.end(Ending.ROLLED_BACK, reason)
     operation.journal.release(creation.branch, operation.intent.operation_id)
+
+
+def _check_open(operation: Operation) -> None:
+    """Refuse to go on with an operation that was stopped or taken back."""
+    ended = operation.journal.end_of(operation.intent.operation_id)
+    if ended is not None and ended.ending is not Ending.DONE:
+        raise CommitConflict(
+            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+
+
+def _make(operation: Operation, creation: BranchCreation, whose: Whose) -> None:
+    """Make what is not there yet of a branch, where its folder is nobody else's."""
+    if whose is Whose.THEIRS:
+        raise CommitConflict(
+            f"Somebody made a branch {creation.branch!r} of their own in the meantime. It stays as "
+            "it is, and this creation is taken back. Choose another name.",
+            kind=ErrorKind.NAME_TAKEN,
+            branch=creation.branch,
+        )
+    if whose is Whose.OURS:
+        make_branch(operation.table, operation.warehouse.store, creation)
 
 
 def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Facts:
@@ -221,6 +294,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         base_tag=base_tag,
         snapshot_id=None if fork.snapshot is None else fork.snapshot.id,
         from_tag=fork.tag,
+        fork=None if snapshot is None else snapshot.identity,
     )
 
 
@@ -274,7 +348,7 @@ def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:
 
 def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
     intent = operation.intent
-    head = operation.table.on(creation.branch).head()
+    head = _first(operation.table, creation)
     identity = None if head is None else head.identity
     return LineageEvent(
         id=intent.operation_id,
@@ -313,6 +387,13 @@ def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
             finished_millis=operation.warehouse.clock(),
         ),
     )
+
+
+def _first(table: FileStoreTable, creation: BranchCreation) -> Snapshot | None:
+    """The snapshot that a branch begins with; others may have gone on from it already."""
+    if creation.base_tag is None or creation.snapshot_id is None:
+        return None
+    return table.on(creation.branch).snapshots.get(creation.snapshot_id)
 
 
 def _notes(creation: BranchCreation) -> tuple[str, ...]:

