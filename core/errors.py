@@ -82,6 +82,12 @@ class PaimonError(Exception):
         return _rebuild, (type(self), self.message, self.kind, self.facts)
 
 
+def error_of(class_name: str, message: str, kind: ErrorKind, **facts: object) -> PaimonError:
+    """Make an error again of what was kept of it as text; a class of no name here is the base."""
+    known = {each.__name__: each for each in PaimonError.__subclasses__()}
+    return known.get(class_name, PaimonError)(message, kind=kind, **facts)
+
+
 def _rebuild(
     cls: type[PaimonError], message: str, kind: ErrorKind, facts: dict[str, object]
 ) -> PaimonError:

@@ -22,6 +22,7 @@ from app.cli.check import (
     print_findings,
     print_gate,
 )
+from app.cli.exit_codes import exit_code
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
@@ -41,7 +42,7 @@ from app.cli.preview_text import DryRunOption, print_preview
 from app.services import Services
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
+from core.errors import ErrorKind, InvalidInput, NotFound, Refused
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
@@ -56,7 +57,6 @@ BackgroundOption = Annotated[
 ]
 
 _REFUSED: Final = 1
-_FAILED: Final = 3
 _SNAPSHOTS_LISTED: Final = 20
 
 
@@ -302,7 +302,7 @@ def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
 def _print_failure(
     services: Services, job: JobView, beside: Mapping[str, object], *, as_json: bool
 ) -> int:
-    error = PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+    error = job.failure()
     judged: tuple[Finding, ...] = ()
     if error.kind is ErrorKind.GATE_FAILED:
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
@@ -316,7 +316,7 @@ def _print_failure(
             print_line()
             print_findings(judged)
         print_error(error, as_json=False)
-    return _REFUSED if job.state is JobState.REFUSED else _FAILED
+    return exit_code(error)
 
 
 def _refusal(plan: FastForwardPlan) -> Refused:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from app.cli.check import checks
 from app.cli.compare import compare
 from app.cli.conflicts import conflicts
 from app.cli.console import console
+from app.cli.exit_codes import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, exit_code
 from app.cli.health import health
 from app.cli.jobs import jobs
 from app.cli.lifecycle import lifecycle
@@ -27,22 +28,9 @@ from app.cli.output import print_error
 from app.cli.picks import picks
 from app.cli.sql import statements
 from app.settings import Settings
-from core.errors import (
-    AlreadyExists,
-    CommitConflict,
-    ErrorKind,
-    InvalidInput,
-    NotAllowed,
-    PaimonError,
-    Refused,
-)
+from core.errors import ErrorKind, InvalidInput, PaimonError
 
-DONE: Final = 0
-REFUSED: Final = 1
-WRONG_USAGE: Final = 2
-FAILED: Final = 3
-# What a shell calls a program that Ctrl-C ended.
-STOPPED: Final = 130
+__all__ = ["DONE", "FAILED", "REFUSED", "STOPPED", "WRONG_USAGE", "exit_code", "program", "run"]
 
 _log = logging.getLogger(__name__)
 
@@ -122,16 +110,6 @@ def run(arguments: Sequence[str]) -> int:
 def _commands() -> Any:
     # Typer would build the tree of all commands for each call.
     return typer.main.get_command(program)
-
-
-def exit_code(error: PaimonError) -> int:
-    """Return the exit code that an error ends the program with."""
-    match error:
-        case Refused() | CommitConflict() | NotAllowed() | AlreadyExists():
-            return REFUSED
-        case InvalidInput():
-            return WRONG_USAGE
-    return FAILED
 
 
 def _reader_left() -> int:

@@ -16,7 +16,7 @@ from app.cli.output import (
     progress,
 )
 from app.services import Services
-from core.errors import ErrorKind, PaimonError, StorageError
+from core.errors import ErrorKind, StorageError
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.procedures.call import Argument
 
@@ -133,7 +133,7 @@ def finish_job(services: Services, procedure: str, arguments: Mapping[str, Argum
     """
     job = follow_job(services, services.start(procedure, arguments))
     if job.state is not JobState.DONE:
-        raise PaimonError(job.message, kind=job.error or ErrorKind.UNEXPECTED, job=job.id)
+        raise job.failure()
     return job
 
 

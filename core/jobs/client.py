@@ -287,6 +287,7 @@ class JobClient:
             done=progress.done if progress else 0,
             total=progress.total if progress else None,
             error=_error_kind(state, outcome, worker),
+            error_class=outcome.get("error_class"),
             created_millis=created,
             started_millis=outcome.get("started_millis") or status.dequeued_at or created,
             finished_millis=outcome.get("finished_millis") or status.completed_at,

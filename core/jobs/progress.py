@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.errors import ErrorKind
+from core.errors import ErrorKind, PaimonError, Refused, error_of
 
 
 class JobState(StrEnum):
@@ -64,6 +64,7 @@ class JobView:
         done: Units of the running step that are finished.
         total: Units of the running step, once known.
         error: The code of what ended it, where something did.
+        error_class: The class of that error; None of jobs that ended before it was kept.
         receipt_id: The operation whose receipt can be read, once done.
     """
 
@@ -83,6 +84,13 @@ class JobView:
     table: str | None
     created_millis: int
     steps: tuple[JobStep, ...] = ()
+    error_class: str | None = None
+
+    def failure(self) -> PaimonError:
+        """The error that ended the job, of the class that a caller without a job would get."""
+        refusal = Refused.__name__ if self.state is JobState.REFUSED else PaimonError.__name__
+        name, kind = self.error_class or refusal, self.error or ErrorKind.UNEXPECTED
+        return error_of(name, self.message, kind, job=self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dbos import DBOS
 
 from core import errors
-from core.errors import ErrorKind, PaimonError
+from core.errors import ErrorKind, PaimonError, error_of
 from core.format.receipt import Receipt
 from core.jobs.client import STAGE, WORKFLOW
 from core.jobs.progress import JobState
@@ -141,7 +141,12 @@ def _done(receipt: Receipt, *, is_recorded: bool) -> dict[str, object]:
 
 def _ended(error: PaimonError) -> dict[str, object]:
     state = JobState.REFUSED if isinstance(error, _REFUSALS) else JobState.FAILED
-    return {"state": str(state), "error": str(error.kind), "message": error.message}
+    return {
+        "state": str(state),
+        "error": str(error.kind),
+        "error_class": type(error).__name__,
+        "message": error.message,
+    }
 
 
 def _error_object(error: PaimonError) -> dict[str, object]:
@@ -153,6 +158,4 @@ def _error_object(error: PaimonError) -> dict[str, object]:
 
 
 def _error_from(stored: Mapping[str, Any]) -> PaimonError:
-    cls = getattr(errors, str(stored["class"]), PaimonError)
-    error: PaimonError = cls(stored["message"], kind=ErrorKind(stored["kind"]))
-    return error
+    return error_of(str(stored["class"]), stored["message"], ErrorKind(stored["kind"]))

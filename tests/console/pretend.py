@@ -627,6 +627,7 @@ def job(
     name: str = "fast_forward",
     message: str = "",
     error: ErrorKind | None = None,
+    error_class: str | None = None,
 ) -> JobView:
     """A job in some state, with the steps that it has behind it."""
     done = state is JobState.DONE
@@ -645,6 +646,7 @@ def job(
         done=12 if state is JobState.RUNNING else 0,
         total=40 if state is JobState.RUNNING else None,
         error=error,
+        error_class=error_class,
         started_millis=NOW,
         finished_millis=NOW + 5_000 if state.is_over else None,
         receipt_id=job_id if done else None,

@@ -36,6 +36,7 @@ def console(
         call = services.call(name, arguments, operation_id or new_operation_id())
         warehouse = bench.warehouse()
         state, message, error, receipt_id = JobState.DONE, "", None, None
+        error_class = None
         try:
             receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
             message = " ".join(receipt.notes)
@@ -44,6 +45,7 @@ def console(
             receipt_id = receipt.operation_id if is_recorded else None
         except PaimonError as caught:
             state, message, error = JobState.REFUSED, caught.message, caught.kind
+            error_class = type(caught).__name__
         jobs[call.operation_id] = JobView(
             id=call.operation_id,
             name=name,
@@ -54,6 +56,7 @@ def console(
             step="",
             message=message,
             error=error,
+            error_class=error_class,
             done=0,
             total=None,
             created_millis=0,

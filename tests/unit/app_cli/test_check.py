@@ -69,7 +69,7 @@ def test_the_gate_is_overridden_by_an_operator_with_a_reason(
     keep(bench, RULES)
     before = metadata(bench)
     answer = console(*MERGE, "--override-gate", " ")
-    assert (answer.code, "with a reason only" in answer.err) == (1, True)
+    assert (answer.code, "with a reason only" in answer.err) == (2, True)
     monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "approver")
     answer = console(*MERGE, "--override-gate", "I may not")
     assert answer.code == 1

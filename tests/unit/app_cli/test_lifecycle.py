@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.commands import FAILED, REFUSED, WRONG_USAGE
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.lifecycle import metadata
@@ -58,6 +59,29 @@ def test_what_is_blocked_is_refused(console: CommandLine, bench: BranchBench) ->
     found = console("delete-tag", "db.t", "branch-base-dev", "--dry-run", "--json")
     assert found.code == 1
     assert found.document["preview"]["can_run"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("create-branch", "db.t", "a.b"), WRONG_USAGE),
+        (("create-branch", "db.t", "dev"), REFUSED),
+        (("create-branch", "db.none", "x"), FAILED),
+        (("create-branch", "db.t", "x", "--from-snapshot", "99"), FAILED),
+        (("rename-branch", "db.t", "main", "x"), WRONG_USAGE),
+        (("sql", "DROP TABLE db.none"), FAILED),
+    ],
+    ids=str,
+)
+def test_a_job_ends_with_the_exit_code_of_its_error(
+    console: CommandLine, bench: BranchBench, words: tuple[str, ...], code: int
+) -> None:
+    before = metadata(bench)
+    assert console(*words).code == code
+    assert console(*words, "--json").code == code
+    if words[0] == "create-branch":
+        assert console(*words, "--dry-run").code == code
+    assert metadata(bench) == before
 
 
 def test_undo_finds_the_table_by_itself(console: CommandLine, bench: BranchBench) -> None:
