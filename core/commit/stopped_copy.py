@@ -11,16 +11,18 @@ from core.table.file_store_table import FileStoreTable
 
 
 def has_begun(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> bool:
-    """Whether the first snapshot of the copy is on the target, not another one of its number.
+    """Whether a snapshot of the copy is on the target, not only others of the same numbers.
 
-    Where the source has lost it meanwhile, any of its number counts.
+    Any of them tells, as a power cut may have lost the first. Where the source has lost one
+    meanwhile, any of its number counts.
     """
-    if not copy.snapshot_ids:
-        return False
-    source, target = table.on(copy.source).paths, table.on(copy.target).paths
-    first = min(copy.snapshot_ids)
-    found = store.files.find(target.snapshot(first))
-    return found is not None and store.files.find(source.snapshot(first)) in (None, found)
+    source, target = table.on(copy.source).paths, table.on(copy.target)
+    find = store.files.find
+    for snapshot_id in sorted(set(copy.snapshot_ids) & set(target.snapshots.ids())):
+        found = find(target.paths.snapshot(snapshot_id))
+        if found is not None and find(source.snapshot(snapshot_id)) in (None, found):
+            return True
+    return False
 
 
 def has_come_whole(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> bool:

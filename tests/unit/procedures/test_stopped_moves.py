@@ -386,6 +386,15 @@ def test_a_commit_while_files_are_copied_leaves_nothing_of_the_source(bench: Bra
         assert Journal(inner, overtaken.table().paths).unfinished() == (), change
 
 
+def test_a_fast_forward_that_lost_its_first_snapshot_to_a_power_cut_goes_on(
+    bench: BranchBench,
+) -> None:
+    cut_off = kill_at(bench, fast_forward, "hint", "/t/snapshot/LATEST")
+    Path(cut_off.table().paths.snapshot(3)).unlink()
+    assert recover(cut_off).ending is Ending.DONE
+    assert cut_off.table().snapshots.ids() == (1, 2, 3, 4)
+
+
 def test_what_had_come_and_means_something_else_by_now_stays(bench: BranchBench) -> None:
     cut_off = kill_at(bench, fast_forward, "publish", "/t/snapshot/snapshot-3")
     paths = cut_off.table().paths
