@@ -13,7 +13,7 @@ from typing import Any
 from core.commit.branch_folder import Whose, whole_files_below, whose_folder
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files, publish_files, publish_once, read_files
-from core.commit.tag_commit import snapshot_bytes, without_retention
+from core.commit.tag_commit import without_retention
 from core.errors import CommitConflict, ErrorKind, FormatError, NotFound
 from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
@@ -224,10 +224,8 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
 
 def names_fork(data: bytes, creation: BranchCreation) -> bool:
     """Whether the file of a snapshot or a tag names the fork, as far as the journal can tell."""
-    if creation.fork is None:
-        return True
     try:
-        return Snapshot.from_json(data).identity.same_as(creation.fork)
+        return creation.fork is None or _is_fork(Snapshot.from_json(data), creation)
     except FormatError:
         return False
 
@@ -423,13 +421,11 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
                 tag=name,
             )
     assert creation.snapshot_id is not None
-    snapshot = source.snapshots.find(creation.snapshot_id)
-    if snapshot is not None and _is_fork(snapshot, creation):
-        return snapshot_bytes(source, snapshot)
-    for tag in source.tags.all() if creation.fork is not None else ():
-        if _is_fork(tag.snapshot, creation):
-            return snapshot_bytes(source, tag.snapshot)
-    if snapshot is None:
+    # From the store itself: a snapshot read before may be another one by now.
+    data = files.find(source.paths.snapshot(creation.snapshot_id))
+    if data is not None and _is_fork(Snapshot.from_json(data), creation):
+        return data
+    if data is None:
         told = "has expired before the branch was made. Choose a newer one."
     else:
         told = (
