@@ -97,8 +97,8 @@ def test_a_commit_asks_little_and_what_it_sends_does_not_ask_whether_it_may_come
             files = data_files([f"b{number}"], total_buckets=-1)
             new = message(total_buckets=-1, new_files=files)
             committer.commit([new], user="alice", identifier=number)
-    # Three files and the snapshot, a hint, the schema, the head, what follows it, and afterwards the
-    # snapshot and what it stands on again.
+    # Three files and the snapshot, a hint, the schema, the head, what follows it, and afterwards
+    # the snapshot and what it stands on again.
     assert sorted(each.split(" ")[0] for each in line.heads) == ["GET"] * 5 + ["PUT"] * 5
     assert not any("expect:" in each.lower() for each in line.heads)
 
