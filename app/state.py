@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -34,6 +34,8 @@ class PageName(StrEnum):
     JOB = "job"
     RECEIPT = "receipt"
 
+
+_T = TypeVar("_T")
 
 _PAGES: Final = "pages"
 _ADDRESS: Final = "address"
@@ -222,10 +224,7 @@ def seen_plan(choice: str, plan: SeenPlan) -> SeenPlan:
         choice: What the plan follows from, heads aside; another choice is another plan.
         plan: What would be shown now.
     """
-    kept: tuple[str, SeenPlan] | None = st.session_state.get(_SEEN_PLAN)
-    if kept is None or kept[0] != choice:
-        kept = st.session_state[_SEEN_PLAN] = (choice, plan)
-    return kept[1]
+    return _first_seen(_SEEN_PLAN, choice, plan)
 
 
 def forget_plan() -> None:
@@ -240,15 +239,19 @@ def seen_preview(choice: str, plan_id: str) -> str:
         choice: What was filled in; another choice is another preview.
         plan_id: Of the preview that would be shown now.
     """
-    kept: tuple[str, str] | None = st.session_state.get(_SEEN_PREVIEW)
-    if kept is None or kept[0] != choice:
-        kept = st.session_state[_SEEN_PREVIEW] = (choice, plan_id)
-    return kept[1]
+    return _first_seen(_SEEN_PREVIEW, choice, plan_id)
 
 
 def forget_preview() -> None:
     """Let the next preview be the one that is shown."""
     st.session_state.pop(_SEEN_PREVIEW, None)
+
+
+def _first_seen(key: str, choice: str, now: _T) -> _T:
+    kept: tuple[str, _T] | None = st.session_state.get(key)
+    if kept is None or kept[0] != choice:
+        kept = st.session_state[key] = (choice, now)
+    return kept[1]
 
 
 def note_reading(millis: int) -> None:

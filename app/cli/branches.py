@@ -22,7 +22,7 @@ from app.cli.check import (
     print_findings,
     print_gate,
 )
-from app.cli.exit_codes import exit_code
+from app.cli.exit_codes import DONE, REFUSED, exit_code
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
@@ -56,7 +56,6 @@ BackgroundOption = Annotated[
     bool, typer.Option("--background", help="Print the job's id and do not wait for it.")
 ]
 
-_REFUSED: Final = 1
 _SNAPSHOTS_LISTED: Final = 20
 
 
@@ -134,7 +133,7 @@ def fast_forward(
             print_gate(rules)
             if refused:
                 print_error(_refusal(plan), as_json=False)
-        return _REFUSED if refused else 0
+        return REFUSED if refused else DONE
     if not as_json:
         print_plan(plan, force=force)
         print_gate(rules)

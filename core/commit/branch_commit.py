@@ -5,14 +5,19 @@ snapshots: it has a head only once all of that is there. A fast-forward copies i
 so that whatever it reached is a shorter fast-forward.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from core.commit.branch_folder import Whose, whole_files_below, whose_folder
 from core.commit.commit_store import CommitStore
-from core.commit.metadata_copy import copy_files, publish_files, publish_once, read_files
+from core.commit.metadata_copy import (
+    copy_files,
+    is_whole,
+    publish_files,
+    publish_once,
+    read_files,
+)
 from core.commit.tag_commit import without_retention
 from core.errors import CommitConflict, ErrorKind, FormatError, NotFound
 from core.format.json_text import JsonObject, without_nulls
@@ -209,9 +214,9 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
     def is_ours(path: str) -> bool:
         found = store.files.find(path) or b""
         if path not in schemas:
-            return not _is_whole(found) or names_fork(found, creation)
+            return not is_whole(found) or names_fork(found, creation)
         wanted = store.files.find(schemas[path])
-        return not _is_whole(found) or wanted is None or found == wanted
+        return not is_whole(found) or wanted is None or found == wanted
 
     known = [path for path in (*schemas, *forks) if path.removeprefix(f"{paths.root}/") in names]
     judged = zip(known, each(store.files, is_ours, known), strict=True)
@@ -413,7 +418,7 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
         found = None if name is None else files.find(source.paths.tag(name))
         if found is not None and names_fork(found, creation):
             return without_retention(found)
-        if name == creation.base_tag and found is not None and _is_whole(found):
+        if name == creation.base_tag and found is not None and is_whole(found):
             raise CommitConflict(
                 f"Tag {name!r} of branch {source.branch!r} names another snapshot by now, so "
                 f"branch {creation.branch!r} cannot stand on it. Make the branch again.",
@@ -441,15 +446,6 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
 
 def _is_fork(snapshot: Snapshot, creation: BranchCreation) -> bool:
     return creation.fork is None or snapshot.identity.same_as(creation.fork)
-
-
-def _is_whole(data: bytes) -> bool:
-    """Whether a file is whole; of one that a power cut tore nobody can be the owner."""
-    try:
-        json.loads(data)
-    except ValueError:
-        return False
-    return True
 
 
 def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:

@@ -173,9 +173,9 @@ def _name_taken(target: FileStoreTable) -> CommitConflict:
 def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStoreTable) -> None:
     """Remove what the new name holds byte for byte, the head first and alone."""
     names = _in_order(whole_files_below(store.files, source.paths.root))
-    hints = [name for name in names if _is_hint(name)]
+    hints = [name for name in names if name in HINTS]
     store.remover.remove([f"{source.paths.root}/{name}" for name in reversed(hints)])
-    for together in _removals([name for name in reversed(names) if not _is_hint(name)]):
+    for together in _removals([name for name in reversed(names) if name not in HINTS]):
         _check_newest(source, _snapshot_id(together[0]))
         _remove_all_kept(store, source, target, together)
     _check_newest(source, 0)
@@ -263,14 +263,10 @@ def _in_order(names: list[str]) -> list[str]:
         if folder == "schema":
             return 0, _number(file_name, SCHEMA_PREFIX), name
         if folder == "snapshot":
-            return 3 if _is_hint(name) else 2, _snapshot_id(name), name
+            return 3 if name in HINTS else 2, _snapshot_id(name), name
         return 1, 0, name
 
     return sorted(names, key=rank)
-
-
-def _is_hint(name: str) -> bool:
-    return name in HINTS
 
 
 def _snapshot_id(name: str) -> int:

@@ -174,7 +174,7 @@ class Landing:
             kind=ErrorKind.COMMIT_CONFLICT,
         )
 
-    def _fate_of(self, standing: Snapshot, base: Snapshot | None) -> "_Fate":
+    def _fate_of(self, standing: Snapshot, base: Snapshot | None) -> _Fate:
         """Point the hints at a snapshot that was just published, and look what became of it."""
         table = self._table
         with table.reader.asking() as ask:

@@ -122,14 +122,21 @@ def publish_files(
 
 def _check_whole(path: str, data: bytes) -> None:
     """Refuse to copy what is cut off: a copy is never replaced, so it would stay so for good."""
-    try:
-        json.loads(data)
-    except ValueError:
+    if not is_whole(data):
         raise StorageError(
             f"{path} is no whole JSON file, or was read only in part. It was not copied; look at "
             "the file, then try again.",
             path=path,
-        ) from None
+        )
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether a metadata file is all there: of one that a power cut tore nobody is the owner."""
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_copied(files: FileReader, path: str, data: bytes) -> bool:

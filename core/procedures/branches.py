@@ -191,7 +191,7 @@ def finish_creation(operation: Operation) -> Receipt:
     done = operation.receipt()
     if done is None:
         if operation.is_resumed:
-            _check_open(operation)
+            operation.end_unless_stopped()
         creation = BranchCreation.from_object(intent.plan)
         store = operation.warehouse.store
         holder, whose = both(
@@ -236,16 +236,6 @@ def undo_creation(operation: Operation, reason: str) -> None:
             )
     operation.end(Ending.ROLLED_BACK, reason)
     operation.journal.release(creation.branch, operation.intent.operation_id)
-
-
-def _check_open(operation: Operation) -> None:
-    """Refuse to go on with an operation that was stopped or taken back."""
-    ended = operation.journal.end_of(operation.intent.operation_id)
-    if ended is not None and ended.ending is not Ending.DONE:
-        raise CommitConflict(
-            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
-            kind=ErrorKind.HEAD_MOVED,
-        )
 
 
 def _make(operation: Operation, creation: BranchCreation, whose: Whose) -> None:

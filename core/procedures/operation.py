@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.commit.journal import End, Ending, Intent, Journal
-from core.errors import ErrorKind, NotFound, StorageError
+from core.errors import CommitConflict, ErrorKind, NotFound, StorageError
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.receipt import Receipt
@@ -94,6 +94,20 @@ class Operation:
                 kind=error.kind,
                 **{**error.facts, "operation_id": self.intent.operation_id},
             ) from error
+
+    def end_unless_stopped(self) -> End | None:
+        """Return the end of an operation that is done, None while it is open.
+
+        Raises:
+            CommitConflict: It was stopped or taken back.
+        """
+        ended = self.journal.end_of(self.intent.operation_id)
+        if ended is not None and ended.ending is not Ending.DONE:
+            raise CommitConflict(
+                ended.message or f"Operation {self.intent.operation_id} was taken back.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+        return ended
 
     def receipt(self) -> Receipt | None:
         """Return the receipt where the operation is done."""

@@ -53,7 +53,7 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
             tag=name,
             operation_id=event.operation_id,
             snapshot_id=move.after_id,
-            is_on_it=bool(is_on_it),
+            is_on_it=is_on_it,
         )
         for event in known
         if event.kind is LineageKind.ROLLED_BACK
@@ -62,7 +62,7 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
         and event.receipt is not None
         for move in event.receipt.moves
         if move.after_id is not None
-        for is_on_it, name in enumerate(pin_names(event.operation_id))
+        for is_on_it, name in zip((False, True), pin_names(event.operation_id), strict=True)
     )
 
 

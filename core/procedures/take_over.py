@@ -43,7 +43,8 @@ def finish_take_over(
     if done is not None:
         operation.end(Ending.DONE)
         return done
-    _check_open(operation)
+    if operation.is_resumed:
+        operation.end_unless_stopped()
     copy = HistoryCopy.from_object(operation.intent.plan)
     store, table = operation.warehouse.store, operation.table
     try:
@@ -58,18 +59,6 @@ def finish_take_over(
 
 class _Gone(CommitConflict):
     """What the target was to become is not there any more."""
-
-
-def _check_open(operation: Operation) -> None:
-    """Raise CommitConflict for an operation that ended without being done."""
-    if not operation.is_resumed:
-        return
-    ended = operation.journal.end_of(operation.intent.operation_id)
-    if ended is not None and ended.ending is not Ending.DONE:
-        raise CommitConflict(
-            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
-            kind=ErrorKind.HEAD_MOVED,
-        )
 
 
 def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> None:

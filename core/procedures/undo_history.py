@@ -7,13 +7,13 @@ rescue branch of then, byte for byte.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.commit.branch_commit import HistoryCopy
+from core.commit.branch_commit import HistoryCopy, is_at
 from core.commit.journal import Intent, Journal
 from core.commit.rescue import rescue_name
 from core.errors import ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import HeadMove
-from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
@@ -144,7 +144,7 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tu
     source, moved = target.on(done), []
     for name in then.remove_tags:
         tag, brought = target.tags.find(name), source.tags.find(name)
-        if tag is None or (brought is not None and _is(tag.snapshot, brought.snapshot.identity)):
+        if tag is None or (brought is not None and is_at(tag.snapshot, brought.snapshot.identity)):
             continue
         if tag.snapshot.id not in then.remove_snapshot_ids:
             moved.append(name)
@@ -154,11 +154,11 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tu
 def _head_blocks(target: FileStoreTable, move: HeadMove) -> tuple[Consequence, ...]:
     """Refuse where something was built on the result."""
     head = target.head()
-    if _is(head, move.after):
+    if is_at(head, move.after):
         return ()
     newer: list[Snapshot] = []
     for snapshot in target.snapshots.walk():
-        if _is(snapshot, move.after) or len(newer) == _SHOWN:
+        if is_at(snapshot, move.after) or len(newer) == _SHOWN:
             break
         newer.append(snapshot)
     now = "has no snapshot" if head is None else f"is at snapshot {head.id}"
@@ -175,7 +175,7 @@ def _expired_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Conseque
     """Refuse where the head of then has expired: the branch would be left without a snapshot."""
     if copy.new_head_id is None or copy.new_head_id in copy.snapshot_ids:
         return ()
-    if _is(target.snapshots.find(copy.new_head_id), copy.new_head):
+    if is_at(target.snapshots.find(copy.new_head_id), copy.new_head):
         return ()
     return (
         blocks(
@@ -228,7 +228,7 @@ def _rescue_blocks(
         return ()
     if kept.gone:
         return kept.gone
-    if _is(table.on(copy.source).head(), copy.new_head):
+    if is_at(table.on(copy.source).head(), copy.new_head):
         return ()
     return (
         blocks(
@@ -265,9 +265,3 @@ def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> 
         told.append(changes("Tags that were made since stay, and name what leaves.", staying))
     told.append(keeps("A rescue branch keeps what leaves, byte for byte."))
     return told
-
-
-def _is(snapshot: Snapshot | None, identity: SnapshotIdentity | None) -> bool:
-    if snapshot is None or identity is None:
-        return snapshot is None and identity is None
-    return snapshot.identity.same_as(identity)

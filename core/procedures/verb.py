@@ -84,12 +84,7 @@ def finish_verb(verb: Verb, operation: Operation) -> Receipt:
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
     """
-    ended = operation.journal.end_of(operation.intent.operation_id)
-    if ended is not None and ended.ending is not Ending.DONE:
-        raise CommitConflict(
-            ended.message or f"Operation {operation.intent.operation_id} was taken back.",
-            kind=ErrorKind.HEAD_MOVED,
-        )
+    ended = operation.end_unless_stopped()
     done = operation.receipt()
     if done is not None:
         if ended is None:

@@ -55,7 +55,7 @@ class StagedState:
         return cls(
             table=table,
             files=NO_FILES if snapshot is None else table.live_files(snapshot),
-            index_files=(NO_INDEX_FILES if snapshot is None else table.index_entries(snapshot)),
+            index_files=NO_INDEX_FILES if snapshot is None else table.index_entries(snapshot),
             schema=schema,
             schemas={each.id: each for each in table.schemas.all()},
             columns=(),

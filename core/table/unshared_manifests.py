@@ -54,15 +54,14 @@ def unshared_entries(
         FormatError: A manifest list, or a manifest that is needed, is missing or broken.
     """
     found = iter(scan.manifests_of(paths, [each for each in snapshots if each is not None]))
-    nothing = NO_MANIFESTS
-    listed = [nothing if each is None else next(found) for each in snapshots]
+    listed = [NO_MANIFESTS if each is None else next(found) for each in snapshots]
     unshared = unshared_manifests(listed)
-    needed = _distinct(pa.concat_tables([nothing, *unshared]))
+    needed = _distinct(pa.concat_tables([NO_MANIFESTS, *unshared]))
     entries = _by_manifest(needed, scan.read(paths, needed))
     return UnsharedEntries(
         sides=tuple(_joined(side, entries) for side in unshared),
         manifests_read=needed.num_rows,
-        manifests_skipped=_distinct(pa.concat_tables([nothing, *listed])).num_rows
+        manifests_skipped=_distinct(pa.concat_tables([NO_MANIFESTS, *listed])).num_rows
         - needed.num_rows,
     )
 
