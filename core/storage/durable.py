@@ -33,6 +33,15 @@ def write_synced(path: Path, data: bytes) -> None:
     write_all([(path, data)])
 
 
+def write_unsynced(path: str | Path, data: bytes) -> None:
+    """Write a new file that a crash of the machine may take."""
+    descriptor = _create(path)
+    try:
+        _fill(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 def write_all(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Path] = ()) -> None:
     """Write new files, and bring them and the names in some folders down to the disk.
 
@@ -117,11 +126,7 @@ def _write_with_file_system(files: Sequence[tuple[str | Path, bytes]], holder: s
 
 def _write_share(files: Iterable[tuple[str | Path, bytes]]) -> None:
     for path, data in files:
-        descriptor = _create(path)
-        try:
-            _fill(descriptor, data)
-        finally:
-            os.close(descriptor)
+        write_unsynced(path, data)
 
 
 def _create(path: str | Path) -> int:

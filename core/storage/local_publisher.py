@@ -19,9 +19,10 @@ from core.storage.durable import (
     sync_paths,
     write_all,
     write_synced,
+    write_unsynced,
 )
 from core.storage.file_io import FileIO, temporaries_beside, temporary_beside
-from core.storage.file_publisher import Published, is_name_unique, write_hint
+from core.storage.file_publisher import Published, is_name_unique
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +78,24 @@ class LocalPublisher:
         return [*outcomes, *_synced(found, new_names)]
 
     def replace_hint(self, path: str, data: bytes) -> bool:
-        """Write a hint over what is there; False if it could not be written, which is no harm."""
-        return write_hint(self._file_io, path, data)
+        """Write a hint in place of what is there; False, which is no harm, if that failed.
+
+        For a moment there may be none. A name that replaces another makes the file system bring the
+        data to the disk at once, which nobody needs of a hint.
+        """
+        self._file_io.check_inside(path)
+        target = self._file_io.native_path(path)
+        temporary = temporary_beside(target)
+        try:
+            write_unsynced(temporary, data)
+            _unlink([target])
+            os.rename(temporary, target)  # noqa: PTH104 - a path object takes as long as the call
+        except OSError as error:
+            _log.warning("hint %s was not written: %s", path, error)
+            return False
+        finally:
+            _unlink([temporary])
+        return True
 
     def replace(self, path: str, data: bytes) -> bool:
         """Write for good over what is there, in one step; False if that is not known."""

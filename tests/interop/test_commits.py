@@ -293,6 +293,26 @@ def test_strict_mode_gives_way_where_javas_does(
     assert sorted(table.rows()) == [(2, "b", 2), (4, "b", 4), (5, "a", 5)]
 
 
+@pytest.mark.parametrize("left", [None, b""], ids=["gone", "empty"])
+def test_java_reads_and_goes_on_where_a_crash_took_the_hints(
+    java: JavaPaimon, tmp_path: Path, left: bytes | None
+) -> None:
+    """A hint is not brought to the disk, and gets its name where for a moment there is none."""
+    twins = Twins(java, tmp_path / "java", {})
+    twins.write([(1, "a", 1)])
+    twins.write([(2, "a", 2)])
+    table = twins.table()
+    for hint in (table.paths.latest_hint, table.paths.earliest_hint):
+        Path(hint).unlink()
+        if left is not None:
+            Path(hint).write_bytes(left)
+    twins.ours.write([(3, "a", 3)])
+    assert sorted(twins.ours.rows()) == [(1, "a", 1), (2, "a", 2), (3, "a", 3)]
+    head = twins.table().head()
+    assert head is not None
+    assert head.id == 3
+
+
 def list_of(messages: list[Any]) -> Any:
     content = java_class("java.util.ArrayList")()
     for message in messages:

@@ -51,6 +51,32 @@ def test_a_hint_is_replaced(store: FileIO) -> None:
     assert store.read(path) == b"2"
 
 
+def test_a_hint_is_read_whole_or_is_not_there_while_it_is_replaced(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    publisher, path = publisher_for(store), f"{tmp_path}/LATEST"
+    told = (b"9" * 40, b"1" * 41)
+    done = threading.Event()
+
+    def replace() -> None:
+        for number in range(2_000):
+            assert publisher.replace_hint(path, told[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    seen = {store.find(path)}
+    while not done.is_set():
+        seen.add(store.find(path))
+    writer.join()
+    assert seen <= {None, *told}
+    assert [each.name for each in tmp_path.iterdir()] == ["LATEST"]
+
+
+def test_a_hint_that_cannot_be_written_is_no_harm(tmp_path: Path) -> None:
+    publisher = publisher_for(FileIO.for_url(str(tmp_path)))
+    assert not publisher.replace_hint(f"{tmp_path}/gone/LATEST", b"1")
+
+
 def test_a_path_outside_the_warehouse_is_refused(store: FileIO, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         publisher_for(store).publish(f"{tmp_path}-other/x", b"")
