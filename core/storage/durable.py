@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from core.errors import StorageError
 from core.storage import file_system
 
-_T = TypeVar("_T")
-
 _PARALLEL_SYNCS: Final = 16
-# Two threads make so many files a third sooner; more of them get in each other's way.
-_ENOUGH_FOR_TWO: Final = 40
 _OPEN_AT_ONCE: Final = 128
 MANY: Final = 8
 """So many new files are synced with their file system, where that suits them."""
@@ -115,18 +111,12 @@ def make_directories(folders: Iterable[Path]) -> list[Path]:
 def _write_with_file_system(files: Sequence[tuple[str | Path, bytes]], holder: str) -> None:
     watched = os.open(holder, os.O_RDONLY)
     try:
-        if len(files) < _ENOUGH_FOR_TWO:
-            _write_share(files)
-        else:
-            _side_by_side(_write_share, [files[0::2], files[1::2]])
+        # In one thread: new names wait for their folder, and two would only wait for each other.
+        for path, data in files:
+            write_unsynced(path, data)
         file_system.sync_file_system(watched)
     finally:
         os.close(watched)
-
-
-def _write_share(files: Iterable[tuple[str | Path, bytes]]) -> None:
-    for path, data in files:
-        write_unsynced(path, data)
 
 
 def _create(path: str | Path) -> int:
@@ -147,18 +137,17 @@ def _write_some(files: Sequence[tuple[str | Path, bytes]], folders: Iterable[Pat
             descriptors.append(_create(path))
             _fill(descriptors[-1], data)
         descriptors.extend(os.open(folder, os.O_RDONLY) for folder in folders)
-        shares = [descriptors[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS)]
-        _side_by_side(_sync_share, [share for share in shares if share] or [[]])
+        _sync_side_by_side(descriptors)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _side_by_side(call: Callable[[Sequence[_T]], None], shares: Sequence[Sequence[_T]]) -> None:
-    """Call for each share, the first one in this thread."""
-    started = [_threads().submit(call, share) for share in shares[1:]]
+def _sync_side_by_side(descriptors: Sequence[int]) -> None:
+    first, *others = (descriptors[start::_PARALLEL_SYNCS] for start in range(_PARALLEL_SYNCS))
+    started = [_threads().submit(_sync_share, share) for share in others if share]
     try:
-        call(shares[0])
+        _sync_share(first)
     finally:
         wait(started)  # nothing may be closed before all of them are through
     for each in started:

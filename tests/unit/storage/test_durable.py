@@ -179,17 +179,17 @@ def test_a_file_system_that_cannot_be_synced_fails_the_write(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_that_another_thread_cannot_make_fail_the_write_and_leave_nothing(
+def test_a_file_that_cannot_be_made_fails_the_write_of_all_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, whole = durable._create, []
 
-    def fail_elsewhere(path: str | Path) -> int:
-        if threading.current_thread() is not threading.main_thread():
+    def fail_late(path: str | Path) -> int:
+        if "snapshot-50." in str(path):
             raise OSError("no space left on device")
         return make(path)
 
-    monkeypatch.setattr(durable, "_create", fail_elsewhere)
+    monkeypatch.setattr(durable, "_create", fail_late)
     monkeypatch.setattr(file_system, "suits_one_sync", lambda _: True)
     monkeypatch.setattr(file_system, "sync_file_system", whole.append)
     store = FileIO.for_url(str(tmp_path))
