@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.commit.branch_folder import Whose, whole_files_below, whose_folder
+from core.commit.branch_folder import Whose, remove_folder, whole_files_below, whose_folder
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import (
     copy_files,
@@ -190,9 +190,7 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
         doomed.append(paths.tag(creation.base_tag))
     doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
     store.remover.remove(doomed)
-    store.remover.remove_empty_directories(
-        [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
-    )
+    remove_folder(store, paths.root)
     return True
 
 

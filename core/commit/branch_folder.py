@@ -1,9 +1,10 @@
-"""What stands in the folder of a branch, and whose it is."""
+"""What stands in the folder of a branch, whose it is, and how it goes."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final
 
+from core.commit.commit_store import CommitStore
 from core.storage.file_io import FileReader
 from core.storage.side_by_side import each
 from core.storage.table_paths import EARLIEST, LATEST
@@ -64,3 +65,14 @@ def is_temporary(name: str) -> bool:
     """Whether a file is one that somebody is writing, or was when he died."""
     file_name = name.rpartition("/")[2]
     return file_name.startswith(".") and file_name.endswith(".tmp")
+
+
+def remove_folder(store: CommitStore, root: str) -> None:
+    """Remove the folder that a branch leaves, with what a writer that died left half-written in it.
+
+    A folder that stays is a branch to everybody who lists them; one that holds a whole file does.
+    """
+    left = [name for name in files_below(store.files, root) if is_temporary(name)]
+    store.remover.remove([f"{root}/{name}" for name in left])
+    folders = [status.path for status in store.files.list(root) if status.is_directory]
+    store.remover.remove_empty_directories([*folders, root])

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from core.commit.branch_commit import check_head, remove_kept
-from core.commit.branch_folder import HINTS, files_below, is_temporary, whole_files_below
+from core.commit.branch_folder import HINTS, remove_folder, whole_files_below
 from core.commit.commit_store import CommitStore
 from core.commit.journal import Journal
 from core.commit.metadata_copy import copy_files
@@ -179,7 +179,7 @@ def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStore
         _check_newest(source, _snapshot_id(together[0]))
         _remove_all_kept(store, source, target, together)
     _check_newest(source, 0)
-    _remove_folders(store, source.paths.root)
+    remove_folder(store, source.paths.root)
 
 
 def _removals(names: list[str]) -> Iterator[list[str]]:
@@ -232,7 +232,7 @@ def _taken_back(
         )
     names = _in_order(whole_files_below(store.files, target.paths.root))
     _remove_all_kept(store, target, source, names[::-1])
-    _remove_folders(store, target.paths.root)
+    remove_folder(store, target.paths.root)
     return CommitConflict(
         f"{error.message} It keeps its name and all it holds; plan again.",
         kind=error.kind,
@@ -245,14 +245,6 @@ def _pairs(files: FileReader, source: TablePaths, target: TablePaths) -> list[tu
         (f"{source.root}/{name}", f"{target.root}/{name}")
         for name in _in_order(whole_files_below(files, source.root))
     ]
-
-
-def _remove_folders(store: CommitStore, root: str) -> None:
-    """Remove the folders that a branch leaves, with what a writer that died left in them."""
-    left = [name for name in files_below(store.files, root) if is_temporary(name)]
-    store.remover.remove([f"{root}/{name}" for name in left])
-    folders = [status.path for status in store.files.list(root) if status.is_directory]
-    store.remover.remove_empty_directories([*folders, root])
 
 
 def _in_order(names: list[str]) -> list[str]:

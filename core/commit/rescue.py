@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from core.commit.branch_commit import HistoryCopy, write_hints
+from core.commit.branch_folder import remove_folder
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import copy_files
 from core.errors import FormatError
@@ -71,9 +72,7 @@ def forget_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) 
     ]
     store.remover.remove([paths.latest_hint, paths.earliest_hint, *expired])
     store.remover.remove([path for path, of in pairs if find(path) == find(of)])
-    store.remover.remove_empty_directories(
-        [paths.snapshot_dir, paths.tag_dir, paths.schema_dir, paths.root]
-    )
+    remove_folder(store, paths.root)
 
 
 def _read_by(table: FileStoreTable, snapshot_ids: Sequence[int], tags: Sequence[str]) -> set[int]:

@@ -118,6 +118,20 @@ def test_another_snapshot_of_that_number_is_not_what_was_agreed_on(
     run(bench, "create_branch", "again", branch="dev")
 
 
+def test_a_creation_that_is_taken_back_takes_along_what_was_half_written(
+    bench: BranchBench,
+) -> None:
+    """A folder that stays is a branch without schemas to everybody who lists them."""
+    kill_at(bench, BEGUN)
+    half = Path(f"{bench.table('dev').paths.snapshot_dir}/.snapshot-3.0a1b2c3d.tmp")
+    half.parent.mkdir(parents=True)
+    half.write_text('{"version"')
+    roll_main_back(bench)
+    recover(bench)
+    assert ending(bench)[0] is Ending.ROLLED_BACK
+    assert not Path(bench.table("dev").paths.root).exists()
+
+
 def test_a_base_tag_that_was_made_keeps_what_was_agreed_on(
     bench: BranchBench, tmp_path: Path
 ) -> None:
