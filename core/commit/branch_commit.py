@@ -350,9 +350,14 @@ def put_back(
 
 
 def _is_put(store: CommitStore, path: str, kept: str) -> bool:
-    """Copy a file to where it was; whether it is there then, and nothing else."""
+    """Copy a file to where it was; whether it is there then, and nothing else.
+
+    What is read only in part is not copied: nobody would ever replace it.
+    """
     data = store.files.find(kept)
-    return data is not None and publish_once(store, path, data)[1] == data
+    if data is None or not is_whole(data):
+        return False
+    return publish_once(store, path, data)[1] == data
 
 
 def check_head(target: FileStoreTable, expected: SnapshotIdentity | None) -> Snapshot | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from core.commit.branch_commit import HistoryCopy, copied_files
 from core.commit.commit_store import CommitStore
-from core.commit.metadata_copy import publish_once
+from core.commit.metadata_copy import publish_once, read_files
 from core.errors import FormatError
 from core.storage.side_by_side import each
 from core.table.file_store_table import FileStoreTable
@@ -67,7 +67,8 @@ def take_back_ahead(
     store.remover.remove([paths.tag(name) for name in tags])
     ours = [each for each in copy.schema_ids if came(source.schema(each), paths.schema(each))]
     leaving = schemas_to_take_back(ours, target.schemas.ids(), _schemas_in_use(target, copy))
-    kept = {each: store.files.read(source.schema(each)) for each in leaving}
+    contents = read_files(store, [source.schema(each) for each in leaving])
+    kept = dict(zip(leaving, contents, strict=True))
     store.remover.remove([paths.schema(each) for each in leaving])
     # A commit may have come just before they left.
     used = _schemas_in_use(target, copy)
