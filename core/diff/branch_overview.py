@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,8 +48,9 @@ class BranchOverview:
 def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage) -> BranchOverview:
     """Count what each of two branches has since their best common ancestor.
 
-    A snapshot counts for the side that has it and whose head is not built on it by the other: what
-    was merged in is no longer ahead. Snapshots that expired since the fork are not counted.
+    A snapshot counts for the side whose history it is part of, on whatever branch it lies, and
+    whose head is not built on it by the other: what was merged in is no longer ahead. Snapshots
+    that expired since the fork are not counted.
     """
     bases: tuple[SnapshotIdentity, ...] = ()
     if branch.head is not None and versus.head is not None:
@@ -61,8 +63,8 @@ def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage)
         branch=branch.branch,
         versus=versus.branch,
         base=bases[0],
-        ahead=_only_in(branch, versus.head, lineage),
-        behind=_since(bases, versus, branch.head, lineage),
+        ahead=_only_in(branch.head, versus.head, lineage),
+        behind=_since(bases, versus.head, branch.head, lineage),
     )
 
 
@@ -97,20 +99,27 @@ def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
 
 
 def _since(
-    bases: Sequence[SnapshotIdentity], trace: BranchTrace, other_head: Snapshot, lineage: Lineage
+    bases: Sequence[SnapshotIdentity], head: Snapshot, other_head: Snapshot, lineage: Lineage
 ) -> Distance:
-    places = [trace.places.get(each.manifest_lists) for each in bases]
-    known = [each for each in places if each is not None]
-    if len(known) < len(places):
-        return _only_in(trace, other_head, lineage)
-    # Of a history what stands up to a common snapshot is common, and nothing behind the last one.
-    return distance_of(trace.snapshots[max(known) + 1 :])
+    common = {each.manifest_lists for each in bases}
+    since: list[Snapshot] = []
+    for each in lineage.line(head.identity):
+        # Of a history what stands up to a common snapshot is common, and nothing behind the last.
+        if each.identity.manifest_lists in common:
+            return distance_of(since)
+        since.append(each)
+    return _only_in(head, other_head, lineage)
 
 
-def _only_in(trace: BranchTrace, other_head: Snapshot, lineage: Lineage) -> Distance:
+def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> Distance:
     reached = lineage.ancestors(other_head.identity)
     return distance_of(
-        [trace.snapshots[at] for key, at in trace.places.items() if key not in reached]
+        tuple(
+            takewhile(
+                lambda each: each.identity.manifest_lists not in reached,
+                lineage.line(head.identity),
+            )
+        )
     )
 
 

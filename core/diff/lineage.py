@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from core.errors import FormatError
@@ -110,10 +111,31 @@ class ForkCandidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """The events of a table and the edges of its snapshots, as (child, parent)."""
+    """The events of a table and the edges of its snapshots, as (child, parent).
+
+    Attributes:
+        snapshots: Those that branches hold, by their manifest lists.
+        older: What each was committed on top of: one parent, which merges are never.
+    """
 
     events: tuple[LineageEvent, ...]
     parents: frozenset[tuple[SnapshotIdentity, SnapshotIdentity]]
+    snapshots: Mapping[Lists, Snapshot]
+    older: Mapping[Lists, Lists]
+
+    def line(self, head: SnapshotIdentity) -> Iterator[Snapshot]:
+        """The history of a snapshot from itself back, across the branches that it lies on.
+
+        What has expired is left out, and so is what merges took in.
+        """
+        lists: Lists | None = head.manifest_lists
+        seen: set[Lists] = set()
+        # Where a branch forked may be a guess, and two guesses may name each other.
+        while lists is not None and lists not in seen:
+            seen.add(lists)
+            if lists in self.snapshots:
+                yield self.snapshots[lists]
+            lists = self.older.get(lists)
 
     def ancestors(self, head: SnapshotIdentity) -> Mapping[Lists, SnapshotIdentity]:
         """The snapshot and all that it builds on by their manifest lists, near ones first."""
@@ -177,24 +199,73 @@ def build_lineage(
     """
     if forks is None:
         forks = best_forks(traces, events)
-    edges: set[tuple[SnapshotIdentity, SnapshotIdentity]] = set()
+    commits = [
+        (newer.identity, older.identity)
+        for trace in traces
+        for older, newer in pairwise(trace.snapshots)
+    ]
+    commits += [edge for trace in traces for edge in _beginning(trace, forks, events)]
+    edges = set(commits)
     for trace in traces:
-        for older, newer in zip(trace.snapshots, trace.snapshots[1:], strict=False):
-            edges.add((newer.identity, older.identity))
         for snapshot in trace.snapshots:
             source = merge_source(snapshot)
             if source is not None:
                 edges.add((snapshot.identity, source))
-        fork = forks.get(trace.branch)
-        if fork is not None and trace.snapshots:
-            edges.add((trace.snapshots[0].identity, fork.identity))
     for event in events:
         if event.after is not None:
             edges |= {(event.after, parent) for parent in event.parents}
+    older: dict[Lists, Lists] = {}
+    for child, parent in commits:
+        older.setdefault(child.manifest_lists, parent.manifest_lists)
     return Lineage(
         events=tuple(events),
         parents=frozenset(edge for edge in edges if not edge[0].same_as(edge[1])),
+        snapshots={
+            lists: trace.snapshots[at] for trace in traces for lists, at in trace.places.items()
+        },
+        older=older,
     )
+
+
+def _beginning(
+    trace: BranchTrace, forks: Mapping[str, ForkCandidate], events: Sequence[LineageEvent]
+) -> list[tuple[SnapshotIdentity, SnapshotIdentity]]:
+    """What the oldest snapshot of a branch builds on, as (child, parent).
+
+    That is where the branch began and, where its history has expired from there on, what other
+    branches left it at since: they hold that still.
+    """
+    fork, oldest = forks.get(trace.branch), trace.snapshots[:1]
+    least = 0 if fork is None or fork.snapshot is None else fork.snapshot.id
+    line = [
+        *(() if fork is None else (fork.identity,)),
+        *(each.identity for each in _expired_forks(trace, forks, events) if each.id > least),
+        *(each.identity for each in oldest),
+    ]
+    return [(child, parent) for parent, child in pairwise(line) if not child.same_as(parent)]
+
+
+def _expired_forks(
+    trace: BranchTrace, forks: Mapping[str, ForkCandidate], events: Sequence[LineageEvent]
+) -> list[Snapshot]:
+    """What others left a branch at that is older than all it still has, oldest first."""
+    # What was taken away from a branch is not what it builds on.
+    rewritten = [
+        each.time_millis
+        for each in events
+        if each.kind is LineageKind.RESCUED and each.source_branch == trace.branch
+    ]
+    left = {
+        each.snapshot.id: each.snapshot
+        for each in forks.values()
+        if each.parent == trace.branch and each.snapshot is not None
+    }
+    return [
+        left[each]
+        for each in sorted(left)
+        if (not trace.snapshots or each < trace.snapshots[0].id)
+        and left[each].time_millis > max(rewritten, default=-1)
+    ]
 
 
 def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,19 @@ def reached(lineage: Lineage, head: Lists) -> set[Lists]:
     return found
 
 
+def line(traces: list[BranchTrace], head: Snapshot) -> list[Snapshot]:
+    """A head and what it was committed on top of, on whatever branch that lies."""
+    below = {
+        newer.identity.manifest_lists: older
+        for trace in traces
+        for older, newer in pairwise(trace.snapshots)
+    }
+    found = [head]
+    while (older := below.get(found[-1].identity.manifest_lists)) is not None:
+        found.append(older)
+    return found
+
+
 @given(st.randoms(use_true_random=False))
 def test_nearest_common_ancestors_and_distances_are_those_of_the_whole_graph(
     rng: random.Random,
@@ -88,9 +102,10 @@ def test_nearest_common_ancestors_and_distances_are_those_of_the_whole_graph(
             if not best:
                 assert overview.base is None
                 continue
-            only = [each for each in ours.snapshots if each.identity.manifest_lists not in other]
+            behind, ahead = line(traces, ours.head), line(traces, theirs.head)
+            only = [each for each in behind if each.identity.manifest_lists not in other]
             assert overview.behind == distance_of(only)
-            only = [each for each in theirs.snapshots if each.identity.manifest_lists not in mine]
+            only = [each for each in ahead if each.identity.manifest_lists not in mine]
             assert overview.ahead == distance_of(only)
 
 

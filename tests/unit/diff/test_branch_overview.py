@@ -5,7 +5,8 @@ import json
 import pyarrow as pa
 
 from core.diff.branch_overview import compare_branches, distance_of, with_files
-from core.diff.lineage import MERGE_SOURCE_IDENTITY, BranchTrace, build_lineage
+from core.diff.lineage import MERGE_SOURCE_IDENTITY, BranchTrace, Lineage, build_lineage
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import identity_to
 from core.format.snapshot import CommitKind
 from tests.unit.diff.histories import snapshot, trace
@@ -94,3 +95,75 @@ def test_many_branches_of_a_long_history_are_compared_each() -> None:
         found = compare_branches(branch, main, lineage)
         assert found.behind is not None
         assert found.behind.snapshots == 300 - number * 5
+
+
+def ahead_and_behind(branch: BranchTrace, versus: BranchTrace, lineage: Lineage) -> object:
+    found = compare_branches(branch, versus, lineage)
+    assert found.ahead is not None
+    assert found.behind is not None
+    return (found.ahead.snapshots, found.behind.snapshots)
+
+
+def test_a_branch_of_a_branch_is_ahead_by_what_it_got_from_there() -> None:
+    main, dev, sub = trace("main", "m1"), trace("dev", "m1 d2 d3"), trace("sub", "d3 s4")
+    lineage = build_lineage([main, dev, sub])
+    assert ahead_and_behind(sub, main, lineage) == (3, 0)
+    assert ahead_and_behind(sub, dev, lineage) == (1, 0)
+    assert ahead_and_behind(main, sub, lineage) == (0, 3)
+    assert ahead_and_behind(dev, sub, lineage) == (0, 1)
+    found = compare_branches(sub, main, lineage).ahead
+    assert found is not None
+    assert found.rows == 3
+
+
+def test_branches_of_two_branches_count_both_ways() -> None:
+    main = trace("main", "m1 m2")
+    dev, sub = trace("dev", "m1 d2 d3"), trace("sub", "d3 s4")
+    other, deep = trace("other", "m1 o2"), trace("deep", "o2 e3 e4")
+    lineage = build_lineage([main, dev, sub, other, deep])
+    assert ahead_and_behind(sub, deep, lineage) == (3, 3)
+    assert ahead_and_behind(deep, main, lineage) == (3, 1)
+
+
+def test_what_a_merge_took_in_is_not_counted_beside_the_merge() -> None:
+    source = json.dumps(identity_to(snapshot("d3").identity))
+    merged = snapshot("s3", properties={MERGE_SOURCE_IDENTITY: source})
+    main, dev = trace("main", "m1"), trace("dev", "m1 d2 d3")
+    sub = BranchTrace(branch="sub", snapshots=(snapshot("m1"), snapshot("s2"), merged))
+    assert ahead_and_behind(sub, main, build_lineage([main, dev, sub])) == (2, 0)
+
+
+def test_a_branch_whose_fork_a_replaced_branch_held_counts_what_a_rescue_keeps() -> None:
+    main, dev = trace("main", "m1 d2"), trace("dev", "m1 d2")
+    rescue, feature = trace("rescue-op", "m1 m2 m3"), trace("feature", "m3 f4")
+    lineage = build_lineage([main, dev, rescue, feature])
+    assert ahead_and_behind(feature, main, lineage) == (3, 1)
+
+
+def test_a_fork_that_expired_where_it_was_made_still_counts() -> None:
+    main = trace("main", "m8 m9", tags="m3 m5")
+    dev, later = trace("dev", "m3 d4 d5", tags="m3"), trace("later", "m5 l6", tags="m5")
+    lineage = build_lineage([main, dev, later])
+    assert ahead_and_behind(dev, main, lineage) == (2, 3)
+    assert ahead_and_behind(later, main, lineage) == (1, 2)
+    assert ahead_and_behind(later, dev, lineage) == (2, 2)
+
+
+def test_a_fork_that_expired_on_a_branch_leads_back_to_where_that_began() -> None:
+    main, dev = trace("main", "m1 m2"), trace("dev", "d7 d8", tags="m1 d3")
+    sub = trace("sub", "d3 s4", tags="d3")
+    assert ahead_and_behind(sub, main, build_lineage([main, dev, sub])) == (2, 1)
+
+
+def test_a_fork_on_a_history_that_was_taken_away_does_not_count_as_expired() -> None:
+    main, dev = trace("main", "x8 x9", tags="m5"), trace("dev", "m5 d6", tags="m5")
+    rescued = LineageEvent(
+        id="op-rescue",
+        branch="rescue-op",
+        source_branch="main",
+        operation_id="op",
+        actor="ann",
+        kind=LineageKind.RESCUED,
+        time_millis=snapshot("m6").time_millis,
+    )
+    assert not compare_branches(dev, main, build_lineage([main, dev], [rescued])).is_related
