@@ -285,33 +285,35 @@ class _Layout:
 
     def _place(self) -> None:
         """Give each snapshot to the first lane that holds it, and each lane its fork."""
+        shared: dict[int, int] = {}
         for row, track in enumerate(self._tracks):
-            shared: int | None = None
             schema_id = None
             for snapshot in track.snapshots:
                 number = self._known.find(snapshot.identity)
                 if number is not None:
-                    shared = number
+                    shared[row] = number
                 else:
                     number = self._add(row, track.branch, _kind_of(snapshot), [snapshot])
                     self._known.add(snapshot.identity, number)
                     if schema_id is not None and snapshot.schema_id != schema_id:
                         self._new_schema.add(number)
                 schema_id = snapshot.schema_id
-            self._end_lane(row, track, shared)
+            if track.problem is not None:
+                self._add(row, track.branch, NodeKind.BROKEN, [])
+            elif not self._lane_items[row]:
+                # The branch has no commit of its own: its head stands on another lane.
+                head = [track.head] if track.head else []
+                self._add(row, track.branch, NodeKind.HEAD_ONLY, head)
+        # A lane may come from one that is drawn below it.
+        for row, track in enumerate(self._tracks):
+            self._fork(row, shared.get(row), track)
 
-    def _end_lane(self, row: int, track: Track, shared: int | None) -> None:
-        if shared is None and track.fork is not None:
-            shared = self._known.find(track.fork)
-        if track.problem is not None:
-            self._add(row, track.branch, NodeKind.BROKEN, [])
-        elif not self._lane_items[row]:
-            # The branch has no commit of its own: its head stands on another lane.
-            head = [track.head] if track.head else []
-            self._add(row, track.branch, NodeKind.HEAD_ONLY, head)
-        if shared is not None and self._items[shared].row != row:
-            self._fork_of[row] = shared
-            self._items[self._lane_items[row][0]].parents.append(shared)
+    def _fork(self, row: int, shared: int | None, track: Track) -> None:
+        left = (self._known.find(each) for each in track.leaves)
+        found = next((each for each in (shared, *left) if each is not None), None)
+        if found is not None and self._items[found].row != row:
+            self._fork_of[row] = found
+            self._items[self._lane_items[row][0]].parents.append(found)
 
     def _add(self, row: int, branch: str, kind: NodeKind, snapshots: list[Snapshot]) -> int:
         number = len(self._items)

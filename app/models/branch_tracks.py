@@ -38,7 +38,8 @@ class Track:
         ahead: Commits of this branch that the compared one lacks; None if not known.
         behind: Commits of the compared branch that this one lacks; None if not known.
         problem: Why the branch cannot be read, where it cannot.
-        fork: The shared snapshot it was made from, where the snapshots themselves do not tell.
+        leaves: Snapshots of other branches that its history comes from, near ones first, where the
+            snapshots themselves do not tell.
     """
 
     branch: str
@@ -48,7 +49,7 @@ class Track:
     ahead: int | None = None
     behind: int | None = None
     problem: str | None = None
-    fork: SnapshotIdentity | None = None
+    leaves: tuple[SnapshotIdentity, ...] = ()
     created_millis: int | None = None
     is_stale: bool = False
     is_protected: bool = False
@@ -111,7 +112,7 @@ def tracks_of(graph: BranchGraph) -> list[Track]:
                 ahead=distance.ahead if distance else None,
                 behind=distance.behind if distance else None,
                 problem=item.error.message if item.error else None,
-                fork=lane.fork,
+                leaves=lane.leaves,
                 created_millis=item.created_millis,
                 is_stale=item.is_stale,
             )

@@ -1,6 +1,7 @@
 """The branches of a table: where each stands, where it left, what may break it."""
 
 import functools
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -106,6 +107,10 @@ class BranchReader:
                 state.value for state in states if state.value is not None
             )
         return self._histories[branch]
+
+    def line(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """The history of a snapshot from itself back, on whatever branches it lies."""
+        return self._lineage.line(snapshot.identity)
 
     def tags(self, branch: str) -> tuple[Tag, ...]:
         """The readable tags of a branch by name."""

@@ -1,10 +1,11 @@
 """The lineage of a table as a graph: a lane a branch, and each snapshot on the lane it began on."""
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from core.diff.lineage import merge_source
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.snapshot import SnapshotIdentity
+from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.browse_branches import BranchReader, key_of
 from core.procedures.browse_history import tag_names, tags_by_id
 from core.procedures.browse_values import BranchGraph, BranchItem, GraphLane, GraphNode
@@ -35,17 +36,14 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
     edges: list[tuple[SnapshotIdentity, SnapshotIdentity]] = []
     order = _lane_order(items)
     for name in order:
-        fork = items[name].fork
         history = reader.history(name)
         tags = tags_by_id(reader.tags(name))
-        previous = None if fork is None else fork.identity
         for before, snapshot in zip((None, *history), history, strict=False):
             key = key_of(snapshot)
             if key in placed:
                 continue
-            if previous is not None:
-                edges.append((snapshot.identity, previous))
-            previous = snapshot.identity
+            _, *older = islice(reader.line(snapshot), 2)
+            edges += [(snapshot.identity, each.identity) for each in older]
             placed[key] = GraphNode(
                 branch=name,
                 snapshot=snapshot,
@@ -59,9 +57,13 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
         for node in placed.values()
         if node.merged_from is not None
     ]
+    first = {node.branch: node.snapshot for node in reversed(placed.values())}
     return BranchGraph(
         identifier=reader.identifier,
-        lanes=tuple(_lane(items[name]) for name in order),
+        lanes=tuple(
+            _lane(items[name], _leaves(reader, name, first.get(name, items[name].head), placed))
+            for name in order
+        ),
         nodes=tuple(placed.values()),
         edges=tuple(edges),
         events=reader.events,
@@ -69,11 +71,25 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
     )
 
 
-def _lane(item: BranchItem) -> GraphLane:
+def _leaves(
+    reader: BranchReader, branch: str, oldest: Snapshot | None, placed: Mapping[str, GraphNode]
+) -> tuple[SnapshotIdentity, ...]:
+    """Where the history of a lane comes from, one snapshot a lane, as far as to main."""
+    found: dict[str, SnapshotIdentity] = {}
+    for each in () if oldest is None else reader.line(oldest):
+        lane = placed[key_of(each)].branch
+        if lane != branch:
+            found.setdefault(lane, each.identity)
+        if lane == MAIN_BRANCH != branch:
+            break
+    return tuple(found.values())
+
+
+def _lane(item: BranchItem, leaves: tuple[SnapshotIdentity, ...]) -> GraphLane:
     return GraphLane(
         branch=item.name,
         parent=_parent_of(item),
-        fork=None if item.fork is None else item.fork.identity,
+        leaves=leaves,
         head=None if item.head is None else item.head.identity,
         item=item,
     )

@@ -231,11 +231,16 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphLane:
-    """A branch of the graph: where it forked, and whether it can be read."""
+    """A branch of the graph: where it leaves other lanes, and whether it can be read.
+
+    Attributes:
+        leaves: The newest snapshot on each other lane that its history comes through, near ones
+            first: a page that leaves lanes out joins it to the first that is drawn.
+    """
 
     branch: str
     parent: str | None
-    fork: SnapshotIdentity | None
+    leaves: tuple[SnapshotIdentity, ...]
     head: SnapshotIdentity | None
     item: BranchItem
 

@@ -236,7 +236,7 @@ class PretendServices:
                 GraphLane(
                     branch=branch.name,
                     parent=branch.parent,
-                    fork=shared,
+                    leaves=() if shared is None else (shared,),
                     head=branch.head.identity if branch.head else None,
                     item=item,
                 )

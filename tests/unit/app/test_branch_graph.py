@@ -66,7 +66,7 @@ def test_a_branch_of_a_branch_forks_from_the_branch() -> None:
 
 def test_a_fork_that_only_the_ledger_knows_is_drawn_too() -> None:
     own = history("d", 7, 8)
-    dev = Track(branch="dev", snapshots=own, head=own[-1], fork=MAIN[2].identity)
+    dev = Track(branch="dev", snapshots=own, head=own[-1], leaves=(MAIN[2].identity,))
     graph = draw_branches([track("main", MAIN), dev])
     (fork,) = [edge for edge in graph.edges if edge.kind is EdgeKind.FORK]
     assert fork.start == (node(graph, "main", 3).x, 0)

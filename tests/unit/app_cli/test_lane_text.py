@@ -55,7 +55,7 @@ def lane(branch: str, head: GraphNode | None, error: FormatError | None = None) 
     return GraphLane(
         branch=branch,
         parent=None,
-        fork=None,
+        leaves=(),
         head=head.snapshot.identity if head else None,
         item=BranchItem(name=branch, health=health, findings=(), error=error),
     )
