@@ -80,10 +80,31 @@ class BranchCreation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InheritedSnapshot:
+    """A snapshot of a branch's history that lies on a branch which it was made from."""
+
+    branch: str
+    id: int
+    identity: SnapshotIdentity
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return {"branch": self.branch, "id": self.id, "identity": identity_to(self.identity)}
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "InheritedSnapshot":
+        """Read what `to_object` wrote; raises FormatError."""
+        identity = identity_from(raw.get("identity", dict), raw.what)
+        assert identity is not None
+        return cls(branch=raw.get("branch", str), id=raw.get("id", int), identity=identity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCopy:
     """Metadata of one branch that goes to another, and what has to leave before it.
 
     Attributes:
+        inherited: Which of the snapshots are read from other branches than the source.
         expected_head: The target's head on which this was decided; None for an empty target.
         remove_snapshot_ids: Falls from the head down; empty for a fast-forward.
         rescue_branch: Keeps the target's whole state before anything leaves.
@@ -98,6 +119,7 @@ class HistoryCopy:
     schema_ids: tuple[int, ...]
     tags: tuple[str, ...]
     snapshot_ids: tuple[int, ...]
+    inherited: tuple[InheritedSnapshot, ...] = ()
     remove_snapshot_ids: tuple[int, ...] = ()
     remove_schema_ids: tuple[int, ...] = ()
     remove_tags: tuple[str, ...] = ()
@@ -116,6 +138,7 @@ class HistoryCopy:
                 "schemaIds": list(self.schema_ids),
                 "tags": list(self.tags),
                 "snapshotIds": list(self.snapshot_ids),
+                "inherited": [each.to_object() for each in self.inherited] or None,
                 "removeSnapshotIds": list(self.remove_snapshot_ids),
                 "removeSchemaIds": list(self.remove_schema_ids),
                 "removeTags": list(self.remove_tags),
@@ -137,6 +160,10 @@ class HistoryCopy:
             schema_ids=_numbers(raw, "schemaIds"),
             tags=raw.texts("tags"),
             snapshot_ids=_numbers(raw, "snapshotIds"),
+            inherited=tuple(
+                InheritedSnapshot.from_object(each)
+                for each in (raw.objects("inherited") if raw.find("inherited", list) else ())
+            ),
             remove_snapshot_ids=_numbers(raw, "removeSnapshotIds"),
             remove_schema_ids=_numbers(raw, "removeSchemaIds"),
             remove_tags=raw.texts("removeTags"),
@@ -254,12 +281,9 @@ def copy_history(
         CommitConflict: The target moved; what was copied before is a shorter fast-forward.
         NotFound: The source lost some of it; as above.
     """
+    check_inherited(table, store, copy)
     target = table.on(copy.target).paths
-    pairs = list(
-        zip(
-            copied_files(table.on(copy.source).paths, copy), copied_files(target, copy), strict=True
-        )
-    )
+    pairs = list(zip(source_files(table, copy), copied_files(target, copy), strict=True))
     earliest = table.on(copy.target).snapshots.earliest_id()
     ahead = len(pairs) - len(copy.snapshot_ids)
     written = copy_files(store, pairs, lambda done: progress(done, len(pairs)), together=ahead)
@@ -276,6 +300,43 @@ def copied_files(paths: TablePaths, copy: HistoryCopy) -> list[str]:
         *(paths.tag(each) for each in copy.tags),
         *(paths.snapshot(each) for each in copy.snapshot_ids),
     ]
+
+
+def source_files(table: FileStoreTable, copy: HistoryCopy) -> list[str]:
+    """Where the files of a copy are read, in the order in which they are copied."""
+    files = copied_files(table.on(copy.source).paths, copy)
+    ahead = len(files) - len(copy.snapshot_ids)
+    return [*files[:ahead], *(source_snapshot(table, copy, each) for each in copy.snapshot_ids)]
+
+
+def source_snapshot(table: FileStoreTable, copy: HistoryCopy, snapshot_id: int) -> str:
+    """Where a snapshot of a copy is read."""
+    holder = next((each.branch for each in copy.inherited if each.id == snapshot_id), copy.source)
+    return table.on(holder).paths.snapshot(snapshot_id)
+
+
+def check_inherited(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> None:
+    """See that what lies on other branches than the source is still what it was.
+
+    Whether the source moved is told by its head; of a branch that it was made from no head tells.
+
+    Raises:
+        NotFound: It is gone from there, or another snapshot has its number.
+    """
+
+    def check(wanted: InheritedSnapshot) -> None:
+        data = store.files.find(table.on(wanted.branch).paths.snapshot(wanted.id))
+        found = None if data is None else Snapshot.from_json(data)
+        if found is None or not found.identity.same_as(wanted.identity):
+            raise NotFound(
+                f"Snapshot {wanted.id} of branch {wanted.branch!r}, on which {copy.source!r} "
+                "builds, is gone or is another one now.",
+                kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+                snapshot_id=wanted.id,
+                branch=wanted.branch,
+            )
+
+    each(store.files, check, copy.inherited)
 
 
 def remove_history(

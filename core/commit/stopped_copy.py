@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from core.commit.branch_commit import HistoryCopy, copied_files
+from core.commit.branch_commit import HistoryCopy, copied_files, source_snapshot
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once, read_files
 from core.errors import FormatError
@@ -16,11 +16,13 @@ def has_begun(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> b
     Any of them tells, as a power cut may have lost the first. Where the source has lost one
     meanwhile, any of its number counts.
     """
-    source, target = table.on(copy.source).paths, table.on(copy.target)
-    find = store.files.find
+    target, find = table.on(copy.target), store.files.find
     for snapshot_id in sorted(set(copy.snapshot_ids) & set(target.snapshots.ids())):
         found = find(target.paths.snapshot(snapshot_id))
-        if found is not None and find(source.snapshot(snapshot_id)) in (None, found):
+        if found is not None and find(source_snapshot(table, copy, snapshot_id)) in (
+            None,
+            found,
+        ):
             return True
     return False
 

@@ -21,6 +21,7 @@ from core.diff.history_move import (
     find_fork,
     id_range,
     is_same,
+    missing_ids,
     removals,
     replaced_fork,
     stands_in,
@@ -207,10 +208,7 @@ def _target_moved(
 
 def _gap(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> tuple[Reason, ...]:
     """Refuse where expired source snapshots would leave a hole in the target's ids."""
-    next_id = 1 if fork is None else fork.id + 1
-    present = {snapshot.id for snapshot in source.snapshots}
-    assert source.head is not None
-    missing = [each for each in range(next_id, source.head.id + 1) if each not in present]
+    missing = missing_ids(source, fork)
     if not missing:
         return ()
     return (
@@ -285,9 +283,23 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
     if not arrives.snapshots:
         return ()
     return (
+        *_lies_on_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
         f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
         "looking at one branch: keep their automatic expiry off, or keep a tag on main.",
+    )
+
+
+def _lies_on_notes(source: str, arrives: Arrivals) -> tuple[str, ...]:
+    """Say which snapshots the source does not list itself, and where they come from."""
+    found: dict[str, list[int]] = {}
+    for snapshot_id in sorted(arrives.lies_on):
+        found.setdefault(arrives.lies_on[snapshot_id], []).append(snapshot_id)
+    return tuple(
+        f"{'Snapshot' if len(ids) == 1 else 'Snapshots'} {id_range(ids)} "
+        f"{'comes' if len(ids) == 1 else 'come'} from branch {branch!r}, which {source!r} was made "
+        "from: the history lies on it."
+        for branch, ids in found.items()
     )
 
 

@@ -3,8 +3,8 @@
 Snapshots are compared by identity, never by id: ids of two branches collide by design.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -19,6 +19,9 @@ class BranchHistory:
         snapshots: By id, oldest first, without those that expired.
         consumers: Streaming consumers and the snapshot id each reads next.
         vital_tags: Tags that other branches stand on; they never leave.
+        inherited: What it builds on that it does not list itself, from the newest snapshot on that
+            the other branch knows; oldest first. Read where it takes that to relate the two.
+        lies_on: The branch that lists each of these, by snapshot id.
     """
 
     branch: str
@@ -27,20 +30,32 @@ class BranchHistory:
     tags: tuple[Tag, ...]
     consumers: tuple[tuple[str, int], ...] = ()
     vital_tags: frozenset[str] = frozenset()
+    inherited: tuple[Snapshot, ...] = ()
+    lies_on: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def head(self) -> Snapshot | None:
         """The newest snapshot."""
         return self.snapshots[-1] if self.snapshots else None
 
+    @property
+    def line(self) -> tuple[Snapshot, ...]:
+        """What it builds on, on whatever branch it lies, as far as that was read."""
+        return (*self.inherited, *self.snapshots)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What a fast-forward brings to the target."""
+    """What a fast-forward brings to the target.
+
+    Attributes:
+        lies_on: The branch that lists a snapshot which the source does not, by snapshot id.
+    """
 
     snapshots: tuple[Snapshot, ...] = ()
     schema_ids: tuple[int, ...] = ()
     tags: tuple[Tag, ...] = ()
+    lies_on: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def row_count(self) -> int:
@@ -105,7 +120,7 @@ class Known:
 def known_of(history: BranchHistory) -> Known:
     """Return what a branch can prove to have held."""
     # A tag keeps a snapshot readable, and provable, after its file has expired.
-    return Known([*history.snapshots, *(tag.snapshot for tag in history.tags)])
+    return Known([*history.line, *(tag.snapshot for tag in history.tags)])
 
 
 def stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:
@@ -123,26 +138,39 @@ def is_same(left: BranchHistory, right: BranchHistory) -> bool:
 def find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | None, bool]:
     """Return the newest snapshot of the target that the source knows, and whether they relate."""
     known = known_of(source)
-    for snapshot in reversed(target.snapshots):
+    for snapshot in reversed(target.line):
         if snapshot.identity in known:
             return snapshot, True
     # An empty history is a beginning of every history.
     return None, target.head is None
 
 
+def is_told(source: BranchHistory, target: BranchHistory) -> bool:
+    """Whether what both list themselves tells how they relate, and nothing between is missing."""
+    if source.head is None or target.head is None or stands_in(source.head, target):
+        return True
+    fork, is_known = find_fork(source, target)
+    return is_known and not missing_ids(source, fork)
+
+
+def missing_ids(source: BranchHistory, fork: Snapshot | None) -> list[int]:
+    """Ids of what the source builds on behind the fork that is not there any more."""
+    first = 1 if fork is None else fork.id + 1
+    last = 0 if source.head is None else source.head.id
+    present = {snapshot.id for snapshot in source.line}
+    return [each for each in range(first, last + 1) if each not in present]
+
+
 def replaced_fork(source: BranchHistory, target: BranchHistory) -> Snapshot | None:
     """Return the newest snapshot that stays where the target is replaced, None if none does.
 
-    Where the source's own snapshots behind the shared one have expired, nothing stays: the history
+    Where the source's snapshots behind the shared one have expired, nothing stays: the history
     would have a hole.
     """
     fork, _ = find_fork(source, target)
-    if fork is None or source.head is None:
+    if source.head is None or fork not in target.snapshots or missing_ids(source, fork):
         return None
-    present = {snapshot.id for snapshot in source.snapshots}
-    if all(each in present for each in range(fork.id + 1, source.head.id + 1)):
-        return fork
-    return None
+    return fork
 
 
 def clashing_schemas(source: BranchHistory, target: BranchHistory) -> list[int]:
@@ -169,10 +197,11 @@ def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
     """List what comes from the source; what clashes comes only where the target is replaced."""
     # Not what a tag alone keeps: the history would get a hole where that snapshot belongs.
     known = Known(target.snapshots)
+    snapshots = tuple(each for each in after(source, fork) if each.identity not in known)
     schemas = {schema.id: schema.fingerprint for schema in target.schemas}
     tags = {tag.name: tag.snapshot.identity for tag in target.tags}
     return Arrivals(
-        snapshots=tuple(each for each in after(source, fork) if each.identity not in known),
+        snapshots=snapshots,
         schema_ids=tuple(
             each.id for each in source.schemas if schemas.get(each.id) != each.fingerprint
         ),
@@ -182,6 +211,9 @@ def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
             if tag.name not in target.vital_tags
             and not (tag.name in tags and tags[tag.name].same_as(tag.snapshot.identity))
         ),
+        lies_on={
+            each.id: source.lies_on[each.id] for each in snapshots if each.id in source.lies_on
+        },
     )
 
 
@@ -213,9 +245,10 @@ def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
 
 
 def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:
-    """Return the snapshots behind the fork; all of them where there is none."""
-    first = 0 if fork is None else fork.id
-    return tuple(snapshot for snapshot in history.snapshots if snapshot.id > first)
+    """Return the snapshots behind the fork; all that the branch lists where there is none."""
+    if fork is None:
+        return history.snapshots
+    return tuple(snapshot for snapshot in history.line if snapshot.id > fork.id)
 
 
 def count(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.forward_preview import preview_of_forward
-from core.procedures.histories import histories_of, schema_id_after
+from core.procedures.histories import histories_of, inherited_by, schema_id_after
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
 from core.procedures.quality_gate import (
@@ -238,6 +238,7 @@ def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:
         schema_ids=plan.arrives.schema_ids,
         tags=tuple(tag.name for tag in plan.arrives.tags),
         snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
+        inherited=inherited_by(plan.arrives),
         remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
         remove_schema_ids=removed.schema_ids,
         remove_tags=tuple(tag.name for tag in removed.tags),

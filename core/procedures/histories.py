@@ -1,12 +1,14 @@
 """Reading what a decision on two histories rests on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from core.commit.branch_commit import HistoryCopy
-from core.diff.history_move import BranchHistory
+from core.commit.branch_commit import HistoryCopy, InheritedSnapshot
+from core.diff.history_move import Arrivals, BranchHistory, is_told
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.dependents import Standing, standing_on
+from core.procedures.meeting import SideLine, meet
 from core.table.file_store_table import FileStoreTable
 
 
@@ -14,6 +16,9 @@ def histories_of(
     source: FileStoreTable, target: FileStoreTable, *, head_only: bool = False
 ) -> tuple[BranchHistory, BranchHistory]:
     """Read the histories of two branches.
+
+    A branch that was made from another branch lists its own part of its history. What lies on the
+    others is read where that part alone does not tell how the two relate.
 
     Args:
         source: The table on one branch.
@@ -23,9 +28,34 @@ def histories_of(
     Raises:
         FormatError: A snapshot, schema or tag cannot be decoded.
     """
-    return target.reader.both(
+    theirs, ours = target.reader.both(
         lambda: _history_of(source, head_only=head_only),
         lambda: _history_of(target, head_only=head_only),
+    )
+    if head_only or theirs.head is None or ours.head is None or is_told(theirs, ours):
+        return theirs, ours
+    met = meet(target, source, ours.head, theirs.head)
+    if met is None:
+        return theirs, ours
+    return _with_inherited(theirs, met.theirs, met.root), _with_inherited(ours, met.ours, met.root)
+
+
+def _with_inherited(history: BranchHistory, side: SideLine, root: Snapshot) -> BranchHistory:
+    listed = {each.id for each in history.snapshots}
+    inherited = tuple(each for each in (root, *side.line) if each.id not in listed)
+    return replace(
+        history,
+        inherited=inherited,
+        lies_on={each.id: side.holder(each.id) for each in inherited},
+    )
+
+
+def inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
+    """Name what arrives from a branch that the source was made from, for the journal."""
+    return tuple(
+        InheritedSnapshot(branch=arrives.lies_on[each.id], id=each.id, identity=each.identity)
+        for each in arrives.snapshots
+        if each.id in arrives.lies_on
     )
 
 

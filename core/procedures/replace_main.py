@@ -12,7 +12,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, blocks, changes, keeps
 from core.procedures.drop_branch import existing_branch, open_operations
 from core.procedures.forward_preview import arrival_of, removals_of
-from core.procedures.histories import histories_of, schema_id_after
+from core.procedures.histories import histories_of, inherited_by, schema_id_after
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks
 from core.procedures.take_over import finish_take_over
@@ -106,6 +106,7 @@ def _copy_of(plan: Replacement, call: ProcedureCall) -> HistoryCopy:
         schema_ids=plan.arrives.schema_ids,
         tags=tuple(tag.name for tag in plan.arrives.tags),
         snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
+        inherited=inherited_by(plan.arrives),
         remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
         remove_schema_ids=removed.schema_ids,
         remove_tags=tuple(tag.name for tag in removed.tags),

@@ -6,6 +6,7 @@ Fast-forward, replacing, cutting back and the undo of all of them end here.
 from core.commit.branch_commit import (
     HistoryCopy,
     check_head,
+    check_inherited,
     copy_history,
     is_at,
     moved_text,
@@ -73,13 +74,19 @@ def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> N
     try:
         copy_history(table, store, copy, progress)
     except NotFound as error:
-        raise _Gone(
-            f"Branch {copy.source!r} lost some of what {copy.target!r} was to get. {error.message}"
-        ) from error
+        raise _Gone(_lost(copy, error)) from error
+
+
+def _lost(copy: HistoryCopy, error: NotFound) -> str:
+    return f"Branch {copy.source!r} lost some of what {copy.target!r} was to get. {error.message}"
 
 
 def _check_new_head(operation: Operation, copy: HistoryCopy) -> None:
-    """Raise _Gone where the snapshot that the target is to end at is not there as planned."""
+    """Raise _Gone where what the target is to become is not there as planned."""
+    try:
+        check_inherited(operation.table, operation.warehouse.store, copy)
+    except NotFound as error:
+        raise _Gone(_lost(copy, error)) from error
     if copy.new_head is None or copy.new_head_id is None:
         return
     arrives = copy.new_head_id in copy.snapshot_ids

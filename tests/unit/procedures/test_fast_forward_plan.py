@@ -358,3 +358,50 @@ def test_the_plan_prints_as_json_values() -> None:
         "tags": [],
         "rows": 10,
     }
+
+
+def from_dev(snapshots: str, inherited: str) -> BranchHistory:
+    """A branch of a branch: what it builds on stands on `dev`, down to what main holds too."""
+    found = tuple(snapshot(each) for each in inherited.split())
+    lies_on = {each.id: "main" if each is found[0] else "dev" for each in found}
+    return replace(history("sub", snapshots), inherited=found, lies_on=lies_on)
+
+
+def test_what_lies_on_the_branch_in_between_arrives_from_there() -> None:
+    plan = plan_fast_forward("db.t", from_dev("3 4", "1 2"), history("main", "1"))
+    assert plan.verdict is Verdict.FAST_FORWARD
+    assert plan.fork == snapshot("1")
+    assert [each.id for each in plan.arrives.snapshots] == [2, 3, 4]
+    assert plan.arrives.lies_on == {2: "dev"}
+    assert plan.notes[0] == (
+        "Snapshot 2 comes from branch 'dev', which 'sub' was made from: the history lies on it."
+    )
+
+
+def test_a_branch_of_a_branch_is_refused_for_what_the_target_did() -> None:
+    plan = plan_fast_forward("db.t", from_dev("3 4", "1 2"), history("main", "1 2x"))
+    assert [each.kind for each in plan.reasons] == [ErrorKind.TARGET_MOVED]
+    assert WayOut.MERGE in plan.ways_out
+    assert [each.id for each in plan.arrives.snapshots] == [2, 3, 4]
+    assert [each.id for each in plan.would_remove.snapshots] == [2]
+
+
+def test_a_hole_in_the_branch_in_between_is_told() -> None:
+    plan = plan_fast_forward("db.t", from_dev("4 5", "1 3"), history("main", "1"))
+    assert [each.kind for each in plan.reasons] == [ErrorKind.SNAPSHOT_NOT_FOUND]
+    assert plan.reasons[0].text.startswith("Snapshots 2 of 'sub' have expired")
+
+
+def test_a_branch_of_a_branch_already_holds_what_it_lies_on() -> None:
+    plan = plan_fast_forward("db.t", history("main", "1"), from_dev("3 4", "1 2"))
+    assert plan.verdict is Verdict.UP_TO_DATE
+    assert plan.notes == ("Branch 'sub' already holds all of 'main' and more.",)
+
+
+def test_a_branch_of_a_branch_cannot_follow_a_target_that_moved() -> None:
+    plan = plan_fast_forward("db.t", history("main", "1 2x"), from_dev("3 4", "1 2"))
+    assert [each.kind for each in plan.reasons] == [ErrorKind.TARGET_MOVED]
+    assert "3 commits of its own since the shared snapshot 1" in plan.reasons[0].text
+    # It does not hold the shared snapshot itself, so replaced it would hold nothing before.
+    assert [each.id for each in plan.would_remove.snapshots] == [3, 4]
+    assert [each.id for each in plan.arrives.snapshots] == [1, 2]

@@ -600,6 +600,7 @@ def test_a_branch_without_a_schema_is_no_branch_to_merge(bench: BranchBench) -> 
 def test_files_of_a_branch_in_between_that_expires_by_itself_are_copied(bench: BranchBench) -> None:
     bench.append("inner", branch="dev")
     bench.branch("feat", from_branch="dev")
+    bench.append("mine")
     assert plan(bench, "feat").shares_files
     change = set_options({"write-only": "false"})
     change_schema(bench.table("dev"), bench.store, [change], now_millis=NOW)

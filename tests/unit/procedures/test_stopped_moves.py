@@ -456,3 +456,66 @@ def test_a_schema_comes_back_that_a_commit_used_just_before_it_left(bench: Branc
     end = Journal(inner, cut_off.table().paths).end_of("op")
     assert end is not None
     assert "Schema 1 of branch 'dev' stays" in (end.message or "")
+
+
+def forward_to_sub(bench: BranchBench) -> Receipt:
+    return run(bench, "fast_forward", branch="sub")
+
+
+def make_sub(bench: BranchBench) -> None:
+    """A branch of dev, one commit ahead of it: main's way there leads over dev."""
+    run(bench, "create_branch", "make-sub", branch="sub", from_branch="dev")
+    bench.append("e", branch="sub")
+
+
+def test_a_fast_forward_over_a_branch_in_between_is_finished_from_anywhere(
+    bench: BranchBench,
+) -> None:
+    make_sub(bench)
+    stops = 0
+    for change, cut_off in kills(bench, forward_to_sub):
+        main, stops = cut_off.table(), stops + 1
+        ids = main.snapshots.ids()
+        assert ids == tuple(range(1, len(ids) + 1)), change
+        assert recover(cut_off).ending is Ending.DONE, change
+        assert main.snapshots.ids() == (1, 2, 3, 4, 5), change
+        assert cut_off.live_names() == bench.live_names("sub"), change
+    assert stops > 5
+
+
+def test_a_fast_forward_stops_where_the_branch_in_between_is_gone(bench: BranchBench) -> None:
+    make_sub(bench)
+    before, endings = main_of(bench), set()
+    for change, cut_off in kills(bench, forward_to_sub):
+        drop(cut_off)
+        end, ids = recover(cut_off), cut_off.table().snapshots.ids()
+        endings.add(end.ending)
+        assert ids == tuple(range(1, len(ids) + 1)), change
+        if end.ending is Ending.DONE:
+            assert ids == (1, 2, 3, 4, 5), change
+            continue
+        assert "'sub' lost some of what 'main' was to get" in (end.message or ""), change
+        if ids == (1, 2):
+            assert "Snapshot 3 of branch 'dev', on which 'sub' builds, is gone" in (
+                end.message or ""
+            ), change
+    assert endings == {Ending.DONE, Ending.STOPPED}
+    assert main_of(bench) == before
+
+
+def test_nothing_is_kept_where_the_branch_in_between_is_gone(bench: BranchBench) -> None:
+    make_sub(bench)
+    diverge(bench)
+    cut_off = kill_at(
+        bench,
+        lambda each: run(each, "replace_main", branch="sub"),
+        "publish",
+        "/branch-rescue-op/schema/schema-0",
+    )
+    drop(cut_off)
+    before = main_of(cut_off)
+    message = recover(cut_off).message or ""
+    assert "Snapshot 3 of branch 'dev', on which 'sub' builds, is gone" in message
+    assert message.endswith("Nothing was changed; plan again.")
+    assert main_of(cut_off) == before
+    assert cut_off.table().branches.names() == ("sub",)
