@@ -32,6 +32,7 @@ ROW_OPERATION: Final = "branch.row-operation"
 """What a statement of ours did to rows, in the words of Paimon's Snapshot.Operation."""
 
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
+_BRINGS_HISTORY: Final = frozenset({LineageKind.FAST_FORWARDED, LineageKind.REPLACED})
 
 Lists: TypeAlias = tuple[str, str]
 """The same snapshot has the same lists on every branch, with or without a uuid beside them."""
@@ -204,7 +205,10 @@ def build_lineage(
         for trace in traces
         for older, newer in pairwise(trace.snapshots)
     ]
-    commits += [edge for trace in traces for edge in _beginning(trace, forks, events)]
+    snapshots = {
+        lists: trace.snapshots[at] for trace in traces for lists, at in trace.places.items()
+    }
+    commits += [edge for trace in traces for edge in _beginning(trace, forks, events, snapshots)]
     edges = set(commits)
     for trace in traces:
         for snapshot in trace.snapshots:
@@ -220,52 +224,71 @@ def build_lineage(
     return Lineage(
         events=tuple(events),
         parents=frozenset(edge for edge in edges if not edge[0].same_as(edge[1])),
-        snapshots={
-            lists: trace.snapshots[at] for trace in traces for lists, at in trace.places.items()
-        },
+        snapshots=snapshots,
         older=older,
     )
 
 
 def _beginning(
-    trace: BranchTrace, forks: Mapping[str, ForkCandidate], events: Sequence[LineageEvent]
+    trace: BranchTrace,
+    forks: Mapping[str, ForkCandidate],
+    events: Sequence[LineageEvent],
+    snapshots: Mapping[Lists, Snapshot],
 ) -> list[tuple[SnapshotIdentity, SnapshotIdentity]]:
     """What the oldest snapshot of a branch builds on, as (child, parent).
 
     That is where the branch began and, where its history has expired from there on, what other
-    branches left it at since: they hold that still.
+    branches left it at since, or brought it to: they hold that still.
     """
     fork, oldest = forks.get(trace.branch), trace.snapshots[:1]
     least = 0 if fork is None or fork.snapshot is None else fork.snapshot.id
+    most = oldest[0].id if oldest else None
+    # What was taken away from a branch is not what it builds on.
+    rewritten = max(
+        (
+            each.time_millis
+            for each in events
+            if each.kind is LineageKind.RESCUED and each.source_branch == trace.branch
+        ),
+        default=-1,
+    )
+    held = {
+        each.id: each
+        for each in (
+            *_left_at(trace.branch, forks, rewritten),
+            *_brought_to(trace.branch, events, rewritten, snapshots),
+        )
+        if each.id > least and (most is None or each.id < most)
+    }
     line = [
         *(() if fork is None else (fork.identity,)),
-        *(each.identity for each in _expired_forks(trace, forks, events) if each.id > least),
+        *(held[each].identity for each in sorted(held)),
         *(each.identity for each in oldest),
     ]
     return [(child, parent) for parent, child in pairwise(line) if not child.same_as(parent)]
 
 
-def _expired_forks(
-    trace: BranchTrace, forks: Mapping[str, ForkCandidate], events: Sequence[LineageEvent]
-) -> list[Snapshot]:
-    """What others left a branch at that is older than all it still has, oldest first."""
-    # What was taken away from a branch is not what it builds on.
-    rewritten = [
-        each.time_millis
-        for each in events
-        if each.kind is LineageKind.RESCUED and each.source_branch == trace.branch
-    ]
-    left = {
-        each.snapshot.id: each.snapshot
-        for each in forks.values()
-        if each.parent == trace.branch and each.snapshot is not None
-    }
-    return [
-        left[each]
-        for each in sorted(left)
-        if (not trace.snapshots or each < trace.snapshots[0].id)
-        and left[each].time_millis > max(rewritten, default=-1)
-    ]
+def _left_at(
+    branch: str, forks: Mapping[str, ForkCandidate], since_millis: int
+) -> Iterator[Snapshot]:
+    for each in forks.values():
+        found = each.snapshot if each.parent == branch else None
+        if found is not None and found.time_millis > since_millis:
+            yield found
+
+
+def _brought_to(
+    branch: str,
+    events: Sequence[LineageEvent],
+    since_millis: int,
+    snapshots: Mapping[Lists, Snapshot],
+) -> Iterator[Snapshot]:
+    for each in events:
+        if each.kind not in _BRINGS_HISTORY or each.branch != branch or each.after is None:
+            continue
+        found = snapshots.get(each.after.manifest_lists)
+        if found is not None and each.time_millis >= since_millis:
+            yield found
 
 
 def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:

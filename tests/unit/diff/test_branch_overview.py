@@ -155,6 +155,22 @@ def test_a_fork_that_expired_on_a_branch_leads_back_to_where_that_began() -> Non
     assert ahead_and_behind(sub, main, build_lineage([main, dev, sub])) == (2, 1)
 
 
+def test_what_a_fast_forward_brought_stays_common_once_main_has_expired_past_it() -> None:
+    main, dev = trace("main", "m4 m5", tags="m1"), trace("dev", "m1 d2 d3", tags="m1")
+    landed = LineageEvent(
+        id="op",
+        branch="main",
+        source_branch="dev",
+        operation_id="op",
+        actor="ann",
+        kind=LineageKind.FAST_FORWARDED,
+        after=snapshot("d3").identity,
+        parents=(snapshot("m1").identity,),
+        time_millis=snapshot("d3").time_millis,
+    )
+    assert ahead_and_behind(dev, main, build_lineage([main, dev], [landed])) == (0, 2)
+
+
 def test_a_fork_on_a_history_that_was_taken_away_does_not_count_as_expired() -> None:
     main, dev = trace("main", "x8 x9", tags="m5"), trace("dev", "m5 d6", tags="m5")
     rescued = LineageEvent(
