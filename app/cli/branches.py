@@ -242,6 +242,7 @@ def print_receipt(found: Receipt) -> None:
         (counts.tags_added, "tag", "added"),
         (counts.tags_removed, "tag", "removed"),
         (counts.files_verified, "file", "verified"),
+        (counts.files_shared, "file", "shared"),
         (counts.rows_added, "row", "added"),
     )
     print_fields(

@@ -152,7 +152,7 @@ def branches(
     _report_broken_events(broken)
     for item in items:
         for finding in item.findings:
-            print_line(f"{item.name}: {finding}")
+            print_line(f"{item.name}: {finding.text}")
     for name in (item.name for item in items if item.branch_options and item.error is None):
         fallback = services.fallback(identifier.on_branch(name))
         if fallback is not None:

@@ -140,11 +140,11 @@ def _base(found: Circumstances) -> Iterator[Check]:
     for finding in source.findings:
         yield Check(
             standing=Standing.WARNS,
-            text=f"{code(source.name)}: {plain(finding)}",
-            advice="A merge works while its base can be read.",
-            remedies=(Remedy.PIN,),
+            text=f"{code(source.name)}: {plain(finding.text)}",
+            advice="A merge works while its base can be read." if finding.needs_pin else "",
+            remedies=(Remedy.PIN,) if finding.needs_pin else (),
         )
-    if not source.findings and source.fork is not None:
+    if not source.needs_pin and source.fork is not None:
         yield _passes(f"What {code(source.name)} began at is kept.")
 
 

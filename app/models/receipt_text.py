@@ -15,6 +15,7 @@ _LABELS = {
     "tags_added": "Tags added",
     "tags_removed": "Tags removed",
     "files_verified": "Data files verified",
+    "files_shared": "Data files shared",
     "rows_added": "Rows added",
     "bytes_written": "Bytes written",
 }

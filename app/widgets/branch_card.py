@@ -90,7 +90,7 @@ def show_branch_card(
         if item.error is not None:
             st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
         for finding in item.findings:
-            st.caption(f"△ {plain(finding)}")
+            st.caption(f"△ {plain(finding.text)}")
         rows.facts("branch", _branch_facts(item, versus))
         if item.branch_options and item.error is None:
             show_fallback(identifier.on_branch(item.name))
@@ -171,7 +171,7 @@ def _show_commands(item: BranchItem) -> None:
         if item.name == MAIN_BRANCH:
             return
         offer(Action.RENAME, "Rename", icon=":material/edit:", key="do-rename-branch")
-        if item.findings:
+        if item.needs_pin:
             offer(Action.PIN, "Pin", icon=":material/keep:", key="do-pin-branch")
         if item.head is not None:
             offer(

@@ -32,7 +32,8 @@ ROW_OPERATION: Final = "branch.row-operation"
 """What a statement of ours did to rows, in the words of Paimon's Snapshot.Operation."""
 
 _FORK_EVENTS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED})
-_BRINGS_HISTORY: Final = frozenset({LineageKind.FAST_FORWARDED, LineageKind.REPLACED})
+BRINGS_HISTORY: Final = frozenset({LineageKind.FAST_FORWARDED, LineageKind.REPLACED})
+"""What makes the history of one branch that of another one."""
 
 Lists: TypeAlias = tuple[str, str]
 """The same snapshot has the same lists on every branch, with or without a uuid beside them."""
@@ -284,7 +285,7 @@ def _brought_to(
     snapshots: Mapping[Lists, Snapshot],
 ) -> Iterator[Snapshot]:
     for each in events:
-        if each.kind not in _BRINGS_HISTORY or each.branch != branch or each.after is None:
+        if each.kind not in BRINGS_HISTORY or each.branch != branch or each.after is None:
             continue
         found = snapshots.get(each.after.manifest_lists)
         if found is not None and each.time_millis >= since_millis:

@@ -21,7 +21,11 @@ class HeadMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much an operation moved; sizes in bytes."""
+    """How much an operation moved; sizes in bytes.
+
+    Attributes:
+        files_shared: Data files that the target names now beside the branch that they came from.
+    """
 
     snapshots_added: int = 0
     snapshots_removed: int = 0
@@ -30,6 +34,7 @@ class Counts:
     tags_added: int = 0
     tags_removed: int = 0
     files_verified: int = 0
+    files_shared: int = 0
     rows_added: int = 0
     bytes_written: int = 0
 

@@ -17,6 +17,8 @@ from core.format.options import Options
 
 CURRENT_VERSION: Final = 3
 _POSTPONE_BUCKET: Final = -2
+# Kept by whoever set it: no engine removes a snapshot of such a table on its own.
+_ENDLESS_RETENTION: Final = 1_000_000_000
 
 
 class BucketMode(StrEnum):
@@ -137,6 +139,13 @@ class TableSchema:
             return BucketMode.BUCKET_UNAWARE
         crosses = not set(self.partition_keys) <= set(self.primary_keys)
         return BucketMode.KEY_DYNAMIC if crosses else BucketMode.HASH_DYNAMIC
+
+    @property
+    def keeps_snapshots(self) -> bool:
+        """Whether other engines that commit expire no snapshot, so that files may be shared."""
+        kept = self.options.get(table_options.SNAPSHOT_NUM_RETAINED_MIN.key, "")
+        is_kept = kept.isdigit() and int(kept) >= _ENDLESS_RETENTION
+        return is_kept or self.options.get(table_options.WRITE_ONLY.key, "").lower() == "true"
 
     @property
     def skips_level_0(self) -> bool:

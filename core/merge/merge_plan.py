@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,9 +36,6 @@ from core.merge.file_moves import (
 from core.merge.keyed_files import merge_keyed_files
 from core.merge.keyless_files import merge_keyless_files
 from core.merge.schema_merge import SchemaMerge, merge_schemas
-
-# Kept by whoever set it: no engine removes a snapshot of such a table on its own.
-_ENDLESS_RETENTION: Final = 1_000_000_000
 
 
 class MergeVerdict(StrEnum):
@@ -240,7 +236,8 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
-    shares = all(map(_is_managed, (ours.schema, theirs.schema, *theirs.lies_on.values())))
+    sharing = (ours.schema, theirs.schema, *theirs.lies_on.values())
+    shares = all(schema.keeps_snapshots for schema in sharing)
     plan = MergePlan(
         id="",
         table=sides.table,
@@ -375,13 +372,6 @@ def _lost_base(sides: MergeSides, moves: FileMoves) -> Iterator[Block]:
             "at a snapshot that is gone or has other columns, so nothing tells who changed a row "
             "since.",
         )
-
-
-def _is_managed(schema: TableSchema) -> bool:
-    """Whether other engines leave the snapshots of a branch alone, so that files may be shared."""
-    kept = schema.options.get("snapshot.num-retained.min", "")
-    is_kept = kept.isdigit() and int(kept) >= _ENDLESS_RETENTION
-    return is_kept or schema.options.get("write-only", "false").lower() == "true"
 
 
 def _counted(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:

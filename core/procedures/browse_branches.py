@@ -7,6 +7,7 @@ from typing import Final
 
 from core.diff.branch_overview import compare_branches
 from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, best_forks, build_lineage
+from core.diff.shared_files import SharedFiles
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -18,6 +19,7 @@ from core.procedures.browse_values import (
     BranchItem,
     Distance,
     DroppedBranch,
+    Finding,
     ForkView,
     Health,
 )
@@ -191,14 +193,23 @@ class BranchReader:
             confidence="recorded",
         )
 
-    def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
-        """Say what may break the branch without anybody touching it."""
+    def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[Finding, ...]:
+        shared = self._shared.findings(ref.branch, None if fork is None else fork.identity)
+        return (
+            *(Finding(text=text, needs_pin=True) for text in self._unpinned(ref, fork)),
+            *(Finding(text=text) for text in shared),
+        )
+
+    def _unpinned(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
+        """Say where nothing on main keeps what a branch began at."""
         if ref.is_main or ref.head is None or fork is None:
             return ()
         if ref.base_tag is not None:
             # A pin stands on main, wherever the branch was made from.
-            if any(self._has_tag(each, ref.base_tag) for each in (fork.parent, MAIN_BRANCH)):
+            if self._has_tag(MAIN_BRANCH, ref.base_tag):
                 return ()
+            if self._has_tag(fork.parent, ref.base_tag):
+                return self._kept_on_parent(ref, fork, ref.base_tag)
             return (
                 f"Its base tag {ref.base_tag!r} is gone from {fork.parent!r}: expiry there may "
                 "delete files that this branch needs. Pin it.",
@@ -216,6 +227,15 @@ class BranchReader:
                 f"Tag {keeping[0].name!r} on main keeps its files, but expires by itself. Pin it.",
             )
         return ()
+
+    def _kept_on_parent(self, ref: BranchRef, fork: ForkView, base_tag: str) -> tuple[str, ...]:
+        if not self._shared.is_at_risk(ref.branch, fork.parent):
+            return ()
+        return (
+            f"Its base tag {base_tag!r} stands on {fork.parent!r}, and other engines that expire "
+            "snapshots look at the tags of main only: they may delete files that this branch "
+            f"needs. Set 'write-only' on {fork.parent!r} and {ref.branch!r}, or pin it.",
+        )
 
     def _distance(self, branch: str, versus: str) -> Distance | None:
         if branch == versus:
@@ -269,6 +289,12 @@ class BranchReader:
     @functools.cached_property
     def _lineage(self) -> Lineage:
         return build_lineage(list(self._traces.values()), self.events, self._forks)
+
+    @functools.cached_property
+    def _shared(self) -> SharedFiles:
+        schemas = {state.name: state.ref.schema for state in self._states if state.ref is not None}
+        expiring = (name for name, schema in schemas.items() if not schema.keeps_snapshots)
+        return SharedFiles(self._traces, self._lineage, frozenset(expiring))
 
     def _trace(self, state: BranchState) -> BranchTrace:
         snapshots, tags = self._table.reader.both(

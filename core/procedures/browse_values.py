@@ -123,6 +123,18 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What may break a branch, or others by it, without anybody touching it; and what to do.
+
+    Attributes:
+        needs_pin: Whether a pin of the branch remedies it.
+    """
+
+    text: str
+    needs_pin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchItem:
     """A branch in a list; a broken one has an `error` and no head.
 
@@ -134,7 +146,7 @@ class BranchItem:
 
     name: str
     health: Health
-    findings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     head: Snapshot | None = None
     schema: TableSchema | None = None
     base_tag: str | None = None
@@ -148,6 +160,11 @@ class BranchItem:
     branch_options: tuple[tuple[str, str], ...] = ()
     used_by: tuple[str, ...] = ()
     error: PaimonError | None = None
+
+    @property
+    def needs_pin(self) -> bool:
+        """Whether a pin remedies one of the findings."""
+        return any(finding.needs_pin for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

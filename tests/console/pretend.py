@@ -31,6 +31,7 @@ from core.procedures.browse_values import (
     Distance,
     DroppedBranch,
     FallbackView,
+    Finding,
     ForkView,
     GraphLane,
     GraphNode,
@@ -124,7 +125,7 @@ class PretendBranch:
     owner: str | None = None
     reason: str | None = None
     consumers: tuple[tuple[str, int], ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     protection: LineageEvent | None = None
     used_by: tuple[str, ...] = ()
 
@@ -730,7 +731,9 @@ def air_warehouse(settings: Settings) -> PretendServices:
                 main[:4],
                 parent="main",
                 is_stale=True,
-                findings=("The tag that keeps its base ends in 2 days.",),
+                findings=(
+                    Finding(text="The tag that keeps its base ends in 2 days.", needs_pin=True),
+                ),
             ),
             PretendBranch(
                 "half-made",

@@ -20,7 +20,8 @@ def bench(tmp_path: Path) -> BranchBench:
 
 def findings(bench: BranchBench, branch: str) -> tuple[str, ...]:
     items = list_branches(bench.warehouse(), bench.identifier)
-    return next(each.findings for each in items if each.name == branch)
+    found = next(each.findings for each in items if each.name == branch)
+    return tuple(finding.text for finding in found)
 
 
 def test_a_lost_base_tag_is_made_again_byte_for_byte(bench: BranchBench) -> None:

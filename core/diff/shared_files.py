@@ -1,0 +1,127 @@
+"""Data files that branches share, and what keeps one from deleting those of another.
+
+Other engines expire snapshots by looking at one branch and at the tags of main, which they go
+through by id. So what two branches share is safe where neither of them expires by itself, or where
+a tag on main keeps it for good. All of it is told from histories: no manifest is read.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.diff.history_move import count
+from core.diff.lineage import BRINGS_HISTORY, BranchTrace, Lineage, Lists
+from core.format.identifier import MAIN_BRANCH
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.snapshot import Snapshot, SnapshotIdentity
+
+_ADOPTS_FILES: Final = frozenset({LineageKind.MERGED, LineageKind.CHERRY_PICKED})
+
+
+class SharedFiles:
+    """What the branches of a table share, and what nothing protects of it."""
+
+    def __init__(
+        self,
+        traces: Mapping[str, BranchTrace],
+        lineage: Lineage,
+        expiring: frozenset[str],
+    ) -> None:
+        """Look at the histories of a table.
+
+        Args:
+            traces: All branches that can be read, by name.
+            lineage: Their graph, with the ledger's events under the names of today.
+            expiring: Branches whose snapshots other engines expire by themselves.
+        """
+        self._traces = traces
+        self._lineage = lineage
+        self._expiring = expiring
+        self._lines: dict[str, frozenset[Lists]] = {}
+        self._undone = {event.undoes for event in lineage.events}
+
+    def findings(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
+        """Say what other branches or this one may lose, each thing on one branch only.
+
+        Args:
+            branch: The branch.
+            fork: What it began at, which its base tag is to keep.
+        """
+        if branch == MAIN_BRANCH:
+            return ()
+        others = [each for each in self._partners(branch) if self.is_at_risk(branch, each)]
+        told = (self._history(branch, each, fork) for each in others)
+        return (*(each for each in told if each is not None), *self._merges(branch))
+
+    def is_at_risk(self, branch: str, other: str) -> bool:
+        """Whether other engines expire snapshots of one of two branches by themselves."""
+        return other in self._traces and not self._expiring.isdisjoint((branch, other))
+
+    def _history(self, branch: str, other: str, fork: SnapshotIdentity | None) -> str | None:
+        newest = self._newest_shared(branch, other)
+        if newest is None or (fork is not None and newest.identity.same_as(fork)):
+            return None
+        main = self._traces.get(MAIN_BRANCH)
+        if main is not None and any(
+            tag.time_retained_seconds is None and tag.snapshot.identity.same_as(newest.identity)
+            for tag in main.tags
+        ):
+            return None
+        is_on_main = main is not None and newest.identity.manifest_lists in main.places
+        tag_it = f"Tag snapshot {newest.id} of main for good, or set" if is_on_main else "Set"
+        return (
+            f"It shares all up to snapshot {newest.id} with {other!r}, and no tag on main keeps "
+            "that: of what one of them removes, expiry by other engines deletes files that the "
+            f"other needs. {tag_it} 'write-only' on {self._named(branch, other)}."
+        )
+
+    def _merges(self, branch: str) -> tuple[str, ...]:
+        """Say where files that a merge made common lost what kept them."""
+        files: dict[str, int] = {}
+        for event in self._lineage.events:
+            other = _partner(branch, event) if event.kind in _ADOPTS_FILES else None
+            if other is None or event.receipt is None or event.operation_id in self._undone:
+                continue
+            # Told by the side that came, or by the other one where main did.
+            if event.branch == branch and other != MAIN_BRANCH:
+                continue
+            if self.is_at_risk(branch, other):
+                files[other] = files.get(other, 0) + event.receipt.counts.files_shared
+        return tuple(
+            f"Merges made it share {count(number, 'data file')} with {other!r}, as neither expired "
+            "by itself then: of what one of them removes now, expiry by other engines deletes "
+            f"files that the other may need. Set 'write-only' on {self._named(branch, other)}."
+            for other, number in files.items()
+            if number
+        )
+
+    def _partners(self, branch: str) -> list[str]:
+        """The branches that may hold more of a branch's history than it began with."""
+        moved = (
+            event.branch
+            for event in self._lineage.events
+            if event.kind in BRINGS_HISTORY and event.source_branch == branch
+        )
+        names = dict.fromkeys((MAIN_BRANCH, *moved))
+        return [each for each in names if each != branch and each in self._traces]
+
+    def _newest_shared(self, branch: str, other: str) -> Snapshot | None:
+        head, held = self._traces[branch].head, self._line(other)
+        line = () if head is None else self._lineage.line(head.identity)
+        return next((each for each in line if each.identity.manifest_lists in held), None)
+
+    def _line(self, branch: str) -> frozenset[Lists]:
+        if branch not in self._lines:
+            head = self._traces[branch].head
+            line = () if head is None else self._lineage.line(head.identity)
+            self._lines[branch] = frozenset(each.identity.manifest_lists for each in line)
+        return self._lines[branch]
+
+    def _named(self, branch: str, other: str) -> str:
+        return " and ".join(repr(each) for each in (other, branch) if each in self._expiring)
+
+
+def _partner(branch: str, event: LineageEvent) -> str | None:
+    """The other side of what happened between a branch and another one."""
+    if event.branch == branch:
+        return event.source_branch
+    return event.branch if event.source_branch == branch else None

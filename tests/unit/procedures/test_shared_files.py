@@ -1,0 +1,158 @@
+"""What the health of branches tells of files that several of them share."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.commit.schema_commit import change_schema, set_options
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_values import Health
+from tests.support.branch_bench import NOW, BranchBench
+from tests.support.lifecycle import run
+
+KEPT = {"snapshot.num-retained.min": "1000000000"}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main at 1, dev from there at 2; other engines expire snapshots of both."""
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return bench
+
+
+def findings(bench: BranchBench) -> dict[str, tuple[str, ...]]:
+    """The findings of all branches that have some."""
+    items = list_branches(bench.warehouse(), bench.identifier)
+    assert all(bool(item.findings) == (item.health is Health.AT_RISK) for item in items)
+    told = {item.name: tuple(each.text for each in item.findings) for item in items}
+    return {name: texts for name, texts in told.items() if texts}
+
+
+def keep_snapshots(bench: BranchBench, *branches: str, by: dict[str, str] | None = None) -> None:
+    for branch in branches:
+        change_schema(bench.table(branch), bench.store, [set_options(by or KEPT)], now_millis=NOW)
+
+
+def fast_forward(bench: BranchBench) -> None:
+    bench.call("fast_forward", operation="ff", branch="dev")
+
+
+def replace_main(bench: BranchBench) -> None:
+    bench.append("x")
+    bench.call("replace_main", operation="ff", branch="dev")
+
+
+def by_other_software(bench: BranchBench) -> None:
+    main, dev = bench.table().paths, bench.table("dev").paths
+    bench.store.publisher.publish(main.snapshot(2), Path(dev.snapshot(2)).read_bytes())
+
+
+@pytest.mark.parametrize("move", [fast_forward, replace_main, by_other_software])
+def test_what_main_took_over_is_at_risk_until_a_tag_keeps_it(
+    bench: BranchBench, move: Callable[[BranchBench], None]
+) -> None:
+    assert findings(bench) == {}
+    move(bench)
+    assert findings(bench)["dev"] == (
+        "It shares all up to snapshot 2 with 'main', and no tag on main keeps that: of what one "
+        "of them removes, expiry by other engines deletes files that the other needs. Tag snapshot "
+        "2 of main for good, or set 'write-only' on 'main' and 'dev'.",
+    )
+    # A tag that ends by itself keeps nothing for good.
+    bench.call("create_tag", operation="brief", tag="brief", snapshot=2, time_retained="P1D")
+    assert "dev" in findings(bench)
+    bench.call("create_tag", operation="kept", tag="kept", snapshot=2)
+    assert "dev" not in findings(bench)
+
+
+@pytest.mark.parametrize("option", [KEPT, {"write-only": "true"}], ids=["kept", "write-only"])
+def test_branches_that_keep_their_snapshots_share_safely(
+    bench: BranchBench, option: dict[str, str]
+) -> None:
+    fast_forward(bench)
+    keep_snapshots(bench, "main", by=option)
+    assert findings(bench)["dev"][0].endswith("or set 'write-only' on 'dev'.")
+    keep_snapshots(bench, "dev", by=option)
+    assert findings(bench) == {}
+
+
+def test_what_went_on_since_a_fast_forward_stays_at_risk_where_it_has_expired(
+    bench: BranchBench,
+) -> None:
+    fast_forward(bench)
+    bench.append("c")
+    bench.append("d", branch="dev")
+    paths = bench.table().paths
+    for snapshot_id in (1, 2):
+        Path(paths.snapshot(snapshot_id)).unlink()
+    (finding,) = findings(bench)["dev"]
+    assert finding.endswith("needs. Set 'write-only' on 'main' and 'dev'.")
+
+
+def test_an_undone_fast_forward_shares_nothing_more(bench: BranchBench) -> None:
+    fast_forward(bench)
+    run(bench, "undo", "back", operation="ff")
+    assert "dev" not in findings(bench)
+
+
+def test_a_branch_that_another_one_took_over_shares_with_that(bench: BranchBench) -> None:
+    bench.branch("release")
+    bench.call("fast_forward", operation="ff", branch="dev", target="release")
+    assert findings(bench) == {
+        "dev": (
+            "It shares all up to snapshot 2 with 'release', and no tag on main keeps that: of what "
+            "one of them removes, expiry by other engines deletes files that the other needs. Set "
+            "'write-only' on 'release' and 'dev'.",
+        )
+    }
+
+
+def test_a_base_tag_on_another_branch_than_main_keeps_nothing_from_other_engines(
+    bench: BranchBench,
+) -> None:
+    bench.branch("sub", from_branch="dev")
+    (finding,) = findings(bench)["sub"]
+    assert finding.startswith("Its base tag 'branch-base-sub' stands on 'dev', and other engines")
+    keep_snapshots(bench, "dev", "sub")
+    assert findings(bench) == {}
+
+
+def merged(tmp_path: Path) -> BranchBench:
+    """Main with a commit of its own that merged dev, when neither expired by itself."""
+    bench = BranchBench(tmp_path, options={"write-only": "true"})
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", "c", branch="dev")
+    bench.append("x")
+    receipt = bench.call("merge_branch", operation="merge", branch="dev")
+    assert receipt.counts.files_shared == 2
+    return bench
+
+
+def test_merged_files_are_at_risk_once_a_side_expires_by_itself(tmp_path: Path) -> None:
+    bench = merged(tmp_path)
+    assert findings(bench) == {}
+    keep_snapshots(bench, "main", by={"write-only": "false"})
+    (finding,) = findings(bench)["dev"]
+    assert finding.startswith("Merges made it share 2 data files with 'main'")
+    assert finding.endswith("Set 'write-only' on 'main'.")
+    run(bench, "undo", "back", operation="merge")
+    assert "dev" not in findings(bench)
+
+
+def test_files_that_a_merge_copied_are_not_shared(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    bench.append("x")
+    path = Path(bench.path) / "bucket-0" / "data-b.parquet"
+    path.parent.mkdir()
+    path.write_bytes(b"rows")
+    receipt = bench.call("merge_branch", operation="merge", branch="dev")
+    assert receipt.counts.files_shared == 0
+    assert findings(bench) == {}
