@@ -5,7 +5,7 @@ through by id. So what two branches share is safe where neither of them expires 
 a tag on main keeps it for good. All of it is told from histories: no manifest is read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from core.diff.history_move import count
@@ -13,8 +13,10 @@ from core.diff.lineage import BRINGS_HISTORY, BranchTrace, Lineage, Lists
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.tag import Tag
 
 _ADOPTS_FILES: Final = frozenset({LineageKind.MERGED, LineageKind.CHERRY_PICKED})
+_MOST_NAMED: Final = 3
 
 
 class SharedFiles:
@@ -47,7 +49,7 @@ class SharedFiles:
             fork: What it began at, which its base tag is to keep.
         """
         if branch == MAIN_BRANCH:
-            return ()
+            return self._foreign_tags()
         others = [each for each in self._partners(branch) if self.is_at_risk(branch, each)]
         told = (self._history(branch, each, fork) for each in others)
         return (*(each for each in told if each is not None), *self._merges(branch))
@@ -94,6 +96,36 @@ class SharedFiles:
             if number
         )
 
+    def _foreign_tags(self) -> tuple[str, ...]:
+        """Say which tags of main other engines take for tags of its history, with what result."""
+        main = self._traces.get(MAIN_BRANCH)
+        if main is None or main.head is None or MAIN_BRANCH not in self._expiring:
+            return ()
+        foreign = {tag.name: tag for tag in main.tags if self._is_foreign(tag, main)}
+        own = [tag for tag in main.tags if tag.name not in foreign]
+        told = []
+        for tag in foreign.values():
+            hiding = text_of_hiding(tag.name, tag.snapshot.id, own)
+            # What was removed before a newer tag of its own goes by that one, and is gone by now.
+            passed = (tag.snapshot.id < each.snapshot.id <= main.snapshots[0].id for each in own)
+            if hiding is not None and not any(passed):
+                told.append(f"{hiding} Or delete the tag once no branch stands on it.")
+        return tuple(told)
+
+    def _is_foreign(self, tag: Tag, main: BranchTrace) -> bool:
+        """Whether main never held what a tag on it names; an expired snapshot is hard to tell."""
+        lists = tag.snapshot.identity.manifest_lists
+        if lists in self._line(MAIN_BRANCH):
+            return False
+        ids = {each.id for each in main.snapshots}
+        if tag.snapshot.id in ids or tag.snapshot.id > max(ids):
+            return True
+        was_rewritten = any(
+            event.kind is LineageKind.RESCUED and event.source_branch == MAIN_BRANCH
+            for event in self._lineage.events
+        )
+        return lists in self._lineage.snapshots and not was_rewritten
+
     def _partners(self, branch: str) -> list[str]:
         """The branches that may hold more of a branch's history than it began with."""
         moved = (
@@ -120,8 +152,33 @@ class SharedFiles:
         return " and ".join(repr(each) for each in (other, branch) if each in self._expiring)
 
 
+def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None:
+    """Say which tags of main a tag of another history would hide; None where it hides none.
+
+    Args:
+        tag: The name of that tag on main.
+        snapshot_id: The number of its snapshot, which main gives or gave to another one.
+        own: The other tags of main.
+    """
+    hidden = [each.name for each in own if each.snapshot.id <= snapshot_id]
+    if not hidden:
+        return None
+    return (
+        f"Tag {tag!r} names snapshot {snapshot_id} of another history than main's. Other engines "
+        "go by ids: of what main removes after that number they spare what this tag holds, and may "
+        f"delete files of {_names(hidden)}. Set 'write-only' on main, so that they delete nothing."
+    )
+
+
 def _partner(branch: str, event: LineageEvent) -> str | None:
     """The other side of what happened between a branch and another one."""
     if event.branch == branch:
         return event.source_branch
     return event.branch if event.source_branch == branch else None
+
+
+def _names(tags: Sequence[str]) -> str:
+    named = ", ".join(repr(each) for each in tags[:_MOST_NAMED])
+    if len(tags) > _MOST_NAMED:
+        named = f"{named} and {len(tags) - _MOST_NAMED:,} more"
+    return f"{'tag' if len(tags) == 1 else 'tags'} {named}"

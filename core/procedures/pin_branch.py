@@ -2,6 +2,7 @@
 
 from core.commit.pins import fork_bytes
 from core.commit.tag_commit import put_tag
+from core.diff.shared_files import text_of_hiding
 from core.errors import ErrorKind, Refused
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
@@ -66,6 +67,8 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             )
         )
         told.append(keeps("Expiry by other engines looks at the tags of main, and leaves it."))
+        hidden = _hidden_by(table, tag, snapshot, parent)
+        told += [] if hidden is None else [changes(hidden)]
     preview = Preview(
         procedure=call.name,
         title=f"Pin branch {branch.branch!r} of {table.identifier.table_name}",
@@ -97,6 +100,16 @@ def _fork(
     held = (*branch.snapshots.all(), *(tag.snapshot for tag in readable_tags(branch)))
     fork = rescued_fork(event, events, held, parent.snapshots.all())
     return None if fork is None else fork.identity
+
+
+def _hidden_by(main: FileStoreTable, tag: str, snapshot: Snapshot, parent: str) -> str | None:
+    """Say which tags of main a pin would hide, None where it is of main's own history."""
+    if parent == MAIN_BRANCH or main.schema().keeps_snapshots:
+        return None
+    found = main.snapshots.find(snapshot.id)
+    if found is not None and found.identity.same_as(snapshot.identity):
+        return None
+    return text_of_hiding(tag, snapshot.id, readable_tags(main))
 
 
 def finish_pin(operation: Operation) -> Receipt:

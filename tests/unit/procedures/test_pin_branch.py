@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from core.commit.schema_commit import change_schema, set_options
 from core.errors import NotFound, Refused
 from core.format.lineage_event import LineageKind
 from core.procedures.browse_branches import list_branches
-from tests.support.branch_bench import BranchBench
-from tests.support.lifecycle import metadata, run
+from tests.support.branch_bench import NOW, BranchBench
+from tests.support.lifecycle import metadata, preview, run
 
 
 @pytest.fixture
@@ -126,3 +127,20 @@ def test_a_replaced_main_is_pinned_where_the_branch_left_it(bench: BranchBench) 
     run(bench, "pin_branch", branch="rescue-swap")
     assert bench.table().tags.get("branch-base-rescue-swap").snapshot.id == 1
     assert findings(bench, "rescue-swap") == ()
+
+
+def test_a_pin_of_another_history_says_which_tags_of_main_it_hides(bench: BranchBench) -> None:
+    bench.branch("sub", from_branch="dev")
+    warned = [each.text for each in preview(bench, "pin_branch", branch="sub").consequences]
+    assert any("may delete files of tag 'branch-base-dev'" in each for each in warned)
+    change = set_options({"write-only": "true"})
+    change_schema(bench.table(), bench.store, [change], now_millis=NOW)
+    calm = [each.text for each in preview(bench, "pin_branch", branch="sub").consequences]
+    assert not any("may delete files" in each for each in calm)
+
+
+def test_a_pin_of_main_s_own_history_hides_nothing(bench: BranchBench) -> None:
+    bench.tag("v1")
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
+    told = [each.text for each in preview(bench, "pin_branch", branch="dev").consequences]
+    assert not any("may delete files" in each for each in told)

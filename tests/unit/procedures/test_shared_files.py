@@ -156,3 +156,48 @@ def test_files_that_a_merge_copied_are_not_shared(tmp_path: Path) -> None:
     receipt = bench.call("merge_branch", operation="merge", branch="dev")
     assert receipt.counts.files_shared == 0
     assert findings(bench) == {}
+
+
+def test_a_tag_of_another_history_hides_those_of_main(bench: BranchBench) -> None:
+    bench.branch("sub", from_branch="dev")
+    bench.append("x")
+    bench.call("pin_branch", operation="pin", branch="sub")
+    assert findings(bench)["main"] == (
+        "Tag 'branch-base-sub' names snapshot 2 of another history than main's. Other engines go "
+        "by ids: of what main removes after that number they spare what this tag holds, and may "
+        "delete files of tag 'branch-base-dev'. Set 'write-only' on main, so that they delete "
+        "nothing. Or delete the tag once no branch stands on it.",
+    )
+    keep_snapshots(bench, "main")
+    assert "main" not in findings(bench)
+
+
+def test_what_a_cut_leaves_hides_tags_of_main_until_main_has_passed_it(bench: BranchBench) -> None:
+    bench.append("b")
+    bench.append("c")
+    bench.branch("feature")
+    bench.tag("later")
+    for name in "def":
+        bench.append(name)
+    bench.call("rollback", operation="cut", snapshot=2, cut=True)
+    assert [each.split(" names")[0] for each in findings(bench)["main"]] == [
+        "Tag 'branch-base-feature'"
+    ]
+    for name in ("g", "h"):
+        bench.append(name)
+    assert "Tag 'branch-base-feature'" in findings(bench)["main"][0]
+    # A tag of its own behind it, and nothing left that an expiry could go by the other for.
+    bench.tag("own")
+    for snapshot_id in (1, 2, 3):
+        Path(bench.table().paths.snapshot(snapshot_id)).unlink()
+    assert "main" not in findings(bench)
+
+
+def test_tags_of_main_that_have_expired_are_its_own(bench: BranchBench) -> None:
+    bench.tag("v1")
+    for name in "bcd":
+        bench.append(name)
+        bench.tag(f"v-{name}")
+    for snapshot_id in (1, 2, 3):
+        Path(bench.table().paths.snapshot(snapshot_id)).unlink()
+    assert findings(bench) == {}
