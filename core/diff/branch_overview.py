@@ -101,14 +101,13 @@ def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
 def _since(
     bases: Sequence[SnapshotIdentity], head: Snapshot, other_head: Snapshot, lineage: Lineage
 ) -> Distance:
-    common = {each.manifest_lists for each in bases}
-    since: list[Snapshot] = []
-    for each in lineage.line(head.identity):
-        # Of a history what stands up to a common snapshot is common, and nothing behind the last.
-        if each.identity.manifest_lists in common:
-            return distance_of(since)
-        since.append(each)
-    return _only_in(head, other_head, lineage)
+    line = lineage.whole_line(head.identity)
+    places = (line.places.get(each.manifest_lists) for each in bases)
+    newest = min((each for each in places if each is not None), default=None)
+    if newest is None:
+        return _only_in(head, other_head, lineage)
+    # Of a history what stands up to a common snapshot is common, and nothing behind the last one.
+    return distance_of(line.snapshots[:newest])
 
 
 def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> Distance:

@@ -111,6 +111,19 @@ class ForkCandidate:
     confidence: Confidence
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A history on whatever branches it lies.
+
+    Attributes:
+        snapshots: From the newest back, without what has expired.
+        places: Where in it each stands, by its manifest lists.
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    places: Mapping[Lists, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
     """The events of a table and the edges of its snapshots, as (child, parent).
@@ -138,6 +151,18 @@ class Lineage:
             if lists in self.snapshots:
                 yield self.snapshots[lists]
             lists = self.older.get(lists)
+
+    def whole_line(self, head: SnapshotIdentity) -> Line:
+        """All that `line` yields, kept for a head that many are compared with."""
+        known = self._lines.get(head.manifest_lists)
+        if known is None:
+            if len(self._lines) >= _MOST_KNOWN:
+                self._lines.clear()
+            snapshots = tuple(self.line(head))
+            places = {each.identity.manifest_lists: at for at, each in enumerate(snapshots)}
+            known = Line(snapshots=snapshots, places=places)
+            self._lines[head.manifest_lists] = known
+        return known
 
     def ancestors(self, head: SnapshotIdentity) -> Mapping[Lists, SnapshotIdentity]:
         """The snapshot and all that it builds on by their manifest lists, near ones first."""
@@ -181,6 +206,10 @@ class Lineage:
         for child, parent in self.parents:
             found.setdefault(child.manifest_lists, []).append(parent)
         return found
+
+    @cached_property
+    def _lines(self) -> dict[Lists, Line]:
+        return {}
 
     @cached_property
     def _known(self) -> dict[Lists, Mapping[Lists, SnapshotIdentity]]:

@@ -5,7 +5,7 @@ through by id. So what two branches share is safe where neither of them expires 
 a tag on main keeps it for good. All of it is told from histories: no manifest is read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from core.diff.history_move import count
@@ -38,7 +38,6 @@ class SharedFiles:
         self._traces = traces
         self._lineage = lineage
         self._expiring = expiring
-        self._lines: dict[str, frozenset[Lists]] = {}
         self._undone = {event.undoes for event in lineage.events}
 
     def findings(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
@@ -115,7 +114,7 @@ class SharedFiles:
     def _is_foreign(self, tag: Tag, main: BranchTrace) -> bool:
         """Whether main never held what a tag on it names; an expired snapshot is hard to tell."""
         lists = tag.snapshot.identity.manifest_lists
-        if lists in self._line(MAIN_BRANCH):
+        if lists in self._held(MAIN_BRANCH):
             return False
         ids = {each.id for each in main.snapshots}
         if tag.snapshot.id in ids or tag.snapshot.id > max(ids):
@@ -137,16 +136,14 @@ class SharedFiles:
         return [each for each in names if each != branch and each in self._traces]
 
     def _newest_shared(self, branch: str, other: str) -> Snapshot | None:
-        head, held = self._traces[branch].head, self._line(other)
+        head, held = self._traces[branch].head, self._held(other)
         line = () if head is None else self._lineage.line(head.identity)
         return next((each for each in line if each.identity.manifest_lists in held), None)
 
-    def _line(self, branch: str) -> frozenset[Lists]:
-        if branch not in self._lines:
-            head = self._traces[branch].head
-            line = () if head is None else self._lineage.line(head.identity)
-            self._lines[branch] = frozenset(each.identity.manifest_lists for each in line)
-        return self._lines[branch]
+    def _held(self, branch: str) -> Container[Lists]:
+        """What a branch builds on, by manifest lists."""
+        head = self._traces[branch].head
+        return () if head is None else self._lineage.whole_line(head.identity).places
 
     def _named(self, branch: str, other: str) -> str:
         return " and ".join(repr(each) for each in (other, branch) if each in self._expiring)
