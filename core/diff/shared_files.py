@@ -5,7 +5,7 @@ through by id. So what two branches share is safe where neither of them expires 
 a tag on main keeps it for good. All of it is told from histories: no manifest is read.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from core.diff.history_move import count
@@ -100,7 +100,7 @@ class SharedFiles:
         main = self._traces.get(MAIN_BRANCH)
         if main is None or main.head is None or MAIN_BRANCH not in self._expiring:
             return ()
-        foreign = {tag.name: tag for tag in main.tags if self._is_foreign(tag, main)}
+        foreign = {tag.name: tag for tag in self._tags_of_others(main)}
         own = [tag for tag in main.tags if tag.name not in foreign]
         told = []
         for tag in foreign.values():
@@ -111,19 +111,20 @@ class SharedFiles:
                 told.append(f"{hiding} Or delete the tag once no branch stands on it.")
         return tuple(told)
 
-    def _is_foreign(self, tag: Tag, main: BranchTrace) -> bool:
-        """Whether main never held what a tag on it names; an expired snapshot is hard to tell."""
-        lists = tag.snapshot.identity.manifest_lists
-        if lists in self._held(MAIN_BRANCH):
-            return False
-        ids = {each.id for each in main.snapshots}
-        if tag.snapshot.id in ids or tag.snapshot.id > max(ids):
-            return True
+    def _tags_of_others(self, main: BranchTrace) -> Iterator[Tag]:
+        """Tags on main of what it never held; of expired snapshots only where others list them."""
+        held, ids = self._held(MAIN_BRANCH), {each.id for each in main.snapshots}
         was_rewritten = any(
             event.kind is LineageKind.RESCUED and event.source_branch == MAIN_BRANCH
             for event in self._lineage.events
         )
-        return lists in self._lineage.snapshots and not was_rewritten
+        for tag in main.tags:
+            lists, number = tag.snapshot.identity.manifest_lists, tag.snapshot.id
+            if lists in held:
+                continue
+            is_another = number in ids or number > main.snapshots[-1].id
+            if is_another or (lists in self._lineage.snapshots and not was_rewritten):
+                yield tag
 
     def _partners(self, branch: str) -> list[str]:
         """The branches that may hold more of a branch's history than it began with."""
