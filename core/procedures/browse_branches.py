@@ -218,9 +218,10 @@ class BranchReader:
             tag for tag in self.tags(MAIN_BRANCH) if tag.snapshot.identity.same_as(fork.identity)
         ]
         if not keeping:
+            where = "main" if fork.parent == MAIN_BRANCH else repr(fork.parent)
             return (
-                "No tag on main keeps the snapshot it began at: expiry on main may delete files "
-                "that this branch needs. Pin it.",
+                f"No tag on main keeps the snapshot it began at: expiry on {where} may delete "
+                "files that this branch needs. Pin it.",
             )
         if all(tag.time_retained_seconds is not None for tag in keeping):
             return (

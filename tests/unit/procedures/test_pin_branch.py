@@ -144,3 +144,12 @@ def test_a_pin_of_main_s_own_history_hides_nothing(bench: BranchBench) -> None:
     bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
     told = [each.text for each in preview(bench, "pin_branch", branch="dev").consequences]
     assert not any("may delete files" in each for each in told)
+
+
+def test_what_a_replaced_branch_was_is_at_risk_from_that_branch(bench: BranchBench) -> None:
+    bench.branch("other", from_branch="dev")
+    bench.append("x", branch="other")
+    bench.append("c", branch="dev")
+    run(bench, "fast_forward", "swap", branch="other", target="dev", force=True)
+    (finding,) = findings(bench, "rescue-swap")
+    assert "expiry on 'dev' may delete files" in finding
