@@ -32,6 +32,7 @@ class Action(StrEnum):
     UNDO = "undo"
     REVERT = "revert"
     PICK = "cherry-pick"
+    AGAIN = "run-again"
 
 
 class Start(StrEnum):

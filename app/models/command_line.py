@@ -22,6 +22,8 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "revert": ("table", "operation"),
     "cherry_pick": ("table", "branch", "snapshot"),
 }
+PREVIEWED: Final = frozenset({*_POSITIONS, "fast_forward"})
+"""The procedures that tell their consequences before they run."""
 POLICY_FILE: Final = "policy.yaml"
 """Where a policy goes that the command line reads from a file."""
 _OPTIONS: Final[Mapping[tuple[str, str], str]] = {

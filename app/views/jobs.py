@@ -12,8 +12,10 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.compare_job import link_to_comparison
-from app.widgets.confirm import lacks_role, start_again
+from app.widgets.confirm import lacks_role
+from app.widgets.dialogs import show_dialog
 from app.widgets.gates import show_judgement
+from app.widgets.job_again import again_dialogs, link_to_merge, show_again, why_not_again
 from app.widgets.job_log import show_log
 from app.widgets.job_status import show_progress, show_steps, show_worker, state_badge
 from app.widgets.location import show_location
@@ -27,7 +29,7 @@ from core.procedures.permissions import Role
 
 _PER_PAGE = 25
 _READS = ("check_rules", "compare_quality", "compare_rows", "compare_states", "query")
-_MERGES = ("merge_branch", "dry_run_merge", "compare_rows")
+_PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
 _STATE = Column(label="State", weight=1.3)
@@ -154,6 +156,7 @@ def show_job() -> None:
         show_judgement(job)
     _show_commands(job, place)
     show_log()
+    show_dialog(again_dialogs(job, place_of(job)))
 
 
 def _show_title(job: JobView) -> None:
@@ -244,6 +247,7 @@ def _show_waiting(job: JobView) -> None:
 def _show_commands(job: JobView, place: Location) -> None:
     """Draw the buttons outside of the part that redraws itself."""
     refused = None if job.name in _READS else lacks_role(Role.EDITOR)
+    why_not = why_not_again(job) if job.state.is_over else None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if job.receipt_id:
             state.link(
@@ -262,33 +266,25 @@ def _show_commands(job: JobView, place: Location) -> None:
                 args=(job.id,), help=refused or "Goes on from the last finished step",
                 disabled=refused is not None,
             )  # fmt: skip
-        if job.state.is_over and st.button(
-            "Run again", icon=":material/replay:", key="job-again", disabled=refused is not None,
-            help=refused or "The same command as a new job; refused where the heads have moved",
-        ):  # fmt: skip
-            start_again(job, place_of(job))
+        if job.state.is_over and why_not is None:
+            show_again(job, place_of(job), refused)
         _show_way_back(job)
         link_to_comparison(job, place_of(job))
         if place_of(job).table:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
-    if refused:
-        st.caption(refused)
+    for told in filter(None, (refused, why_not)):
+        st.caption(told)
 
 
 def _show_way_back(job: JobView) -> None:
-    """Lead from a merge that did not come to be to its preview: every decision is kept there."""
-    if job.name not in _MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
+    """Lead from a look at a merge that did not come to be to the preview of the merge."""
+    if job.name not in _PARTS_OF_MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
         return
     with suppress(PaimonError):
-        given = reads.call_of_job(job.id).arguments
-        names = {"source": "branch", **{name: name for name in ("target", "scope", "isolation")}}
-        view = {name: str(given[each]) for name, each in names.items() if given.get(each)}
-        if given.get("strict"):
-            view["strict"] = "1"
-        place = place_of(job)
-        state.link(PageName.MERGE, "Look at the merge", place, view=view, icon=":material/merge:")
+        call = reads.call_of_job(job.id)
+        link_to_merge(call, "Look at the merge", place_of(job), icon=":material/merge:")
 
 
 def _cancel(job_id: str) -> None:

@@ -70,6 +70,15 @@ class ProcedureCall:
             return value
         raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
 
+    @property
+    def asked(self) -> dict[str, Argument]:
+        """The arguments that say what is done; not those that say what was looked at before."""
+        return {
+            name: value
+            for name, value in self.arguments.items()
+            if value is not None and name not in _OF_A_PREVIEW
+        }
+
     def to_json(self) -> str:
         """Encode; `from_json` reads it back."""
         return json.dumps(
@@ -106,9 +115,7 @@ class ProcedureCall:
             # A call that is a statement: it says itself best.
             return sql if branch in (None, MAIN_BRANCH) else f"USE BRANCH `{branch}`; {sql}"
         arguments = ", ".join(
-            f"{name} => {_literal(value)}"
-            for name, value in sorted(self.arguments.items())
-            if value is not None and name not in _OF_A_PREVIEW
+            f"{name} => {_literal(value)}" for name, value in sorted(self.asked.items())
         )
         return f"CALL sys.{self.name}({arguments})"
 

@@ -181,6 +181,7 @@ class PretendServices:
     log: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
     kept_rules: RuleSet | None = None
+    asked_of_jobs: dict[str, Mapping[str, Argument]] = field(default_factory=dict)
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -367,7 +368,14 @@ class PretendServices:
         return self.preview_merge(arguments).plan.id
 
     def call_of_job(self, job_id: str) -> ProcedureCall:
-        return next(each for each in self.sent if each.operation_id == job_id)
+        for each in self.sent:
+            if each.operation_id == job_id:
+                return each
+        found = self.job(job_id)
+        return replace(
+            self.call(found.name, {"table": found.table, **self.asked_of_jobs.get(job_id, {})}),
+            operation_id=job_id,
+        )
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         return self.conflicts

@@ -6,8 +6,9 @@ import pytest
 
 from core.errors import ErrorKind
 from core.jobs.progress import JobState, WorkerView
+from core.procedures.call import Argument
 from tests.console.pages import Console, Page, air_console, settings
-from tests.console.pretend import NOW, air_warehouse, job, receipt
+from tests.console.pretend import NOW, PretendServices, air_warehouse, job, preview, receipt
 
 
 def open_job(tmp_path: Path, state: JobState, error: ErrorKind | None = None) -> Page:
@@ -42,18 +43,66 @@ def test_only_what_may_be_done_is_offered(tmp_path: Path, state: JobState) -> No
     assert ("Receipt" in labels) == (state is JobState.DONE)
 
 
+def open_ended(services: PretendServices, name: str, **arguments: Argument) -> Page:
+    """The page of a job that is done."""
+    services.known_jobs["9f2a00"] = job("9f2a00", state=JobState.DONE, name=name)
+    services.asked_of_jobs["9f2a00"] = arguments
+    return Console(services).open("job", id="9f2a00", db="air", table="flights")
+
+
 @pytest.mark.parametrize("state", list(JobState))
-def test_what_has_ended_runs_again_as_a_new_job(tmp_path: Path, state: JobState) -> None:
+def test_what_only_looks_runs_again_as_a_new_job(tmp_path: Path, state: JobState) -> None:
     services = air_warehouse(settings(tmp_path))
-    services.known_jobs["9f2a00"] = job("9f2a00", state=state)
+    services.known_jobs["9f2a00"] = job("9f2a00", state=state, name="check_rules")
     page = Console(services).open("job", id="9f2a00", db="air", table="flights")
     assert page.has_button("job-again") == state.is_over
     if state.is_over:
         page.click("job-again")
         (call,) = services.sent
-        assert call.name == "fast_forward"
+        assert call.name == "check_rules"
         assert call.operation_id != "9f2a00"
         assert page.at.query_params["id"] == call.operation_id
+
+
+def test_a_drop_runs_again_only_from_its_preview_with_the_name_typed(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.previews["drop_branch"] = preview("drop_branch", typed_name="fix-delays")
+    given = {"branch": "fix-delays", "reason": "done with it", "plan_id": "of then"}
+    page = open_ended(services, "drop_branch", **given).click("job-again")
+    assert services.sent == []
+    assert "Something changes\\." in page.text
+    assert page.at.button(key="run-drop_branch").disabled
+    page.at.text_input(key="typed-drop_branch").set_value("fix-delays")
+    page.run().click("run-drop_branch")
+    (call,) = services.sent
+    told = {"table": "air.flights", "branch": "fix-delays", "reason": "done with it"}
+    assert dict(call.arguments) == {**told, "plan_id": "5f0c7a"}
+    assert page.at.query_params["id"] == call.operation_id
+    assert "do" not in page.at.query_params
+
+
+def test_what_its_branch_is_gone_for_is_not_offered_again(tmp_path: Path) -> None:
+    page = open_ended(air_warehouse(settings(tmp_path)), "drop_branch", branch="gone")
+    assert not page.has_button("job-again")
+    assert "Branch `gone` is gone, so this cannot be run again." in page.text
+
+
+def test_a_fast_forward_leads_to_its_preview_again(tmp_path: Path) -> None:
+    given = {"branch": "fix-delays", "target": "main", "force": True}
+    page = open_ended(air_warehouse(settings(tmp_path)), "fast_forward", **given)
+    assert not page.has_button("job-again")
+    (query,) = (each for label, each in page.links() if label == "Run again")
+    for each in ("source=fix-delays", "target=main", "how=ff", "table=flights"):
+        assert each in query
+
+
+def test_a_statement_that_wrote_leads_to_the_editor_again(tmp_path: Path) -> None:
+    given = {"sql": "DELETE FROM air.flights", "branch": "fix-delays"}
+    page = open_ended(air_warehouse(settings(tmp_path)), "delete_rows", **given)
+    assert not page.has_button("job-again")
+    (query,) = (each for label, each in page.links() if label == "Run again")
+    assert "q=DELETE+FROM+air.flights" in query
+    assert "branch=fix-delays" in query
 
 
 def test_the_log_is_read_once_it_is_opened(tmp_path: Path) -> None:
