@@ -38,16 +38,17 @@ from app.cli.output import (
     print_rows,
     short_user,
 )
-from app.cli.preview_text import DryRunOption, print_preview
+from app.cli.preview_text import ConfirmOption, DryRunOption, print_preview, refusal_of
 from app.services import Services
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
-from core.errors import ErrorKind, InvalidInput, NotFound, Refused
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
+from core.procedures.preview import Preview
 from core.quality.gate import Finding, findings_of
 
 branches = typer.Typer()
@@ -113,6 +114,7 @@ def fast_forward(
         bool,
         typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),
     ] = False,
+    confirm: ConfirmOption = None,
     override_gate: OverrideGateOption = None,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -122,21 +124,6 @@ def fast_forward(
     services = open_services(warehouse)
     identifier = named_table(table)
     plan = services.preview_fast_forward(identifier, source, target)
-    may_run = plan.can_run or (force and plan.can_replace)
-    refused = plan.verdict is Verdict.REFUSED and not (force and plan.can_replace)
-    rules = services.rules(identifier) if may_run else None
-    if dry_run or not may_run:
-        if as_json:
-            print_json({**plan.to_object(), **gate_document(rules)})
-        else:
-            print_plan(plan, force=force)
-            print_gate(rules)
-            if refused:
-                print_error(_refusal(plan), as_json=False)
-        return REFUSED if refused else DONE
-    if not as_json:
-        print_plan(plan, force=force)
-        print_gate(rules)
     arguments: dict[str, Argument] = {
         "table": identifier.table_name,
         "branch": source,
@@ -145,13 +132,33 @@ def fast_forward(
         "force": force or None,
         "override_gate": override_gate,
     }
+    refusal: PaimonError | None = None
+    preview: Preview | None = None
+    if force and plan.can_replace:
+        preview = services.preview("fast_forward", arguments)
+        refusal = refusal_of(preview, confirm, dry_run=dry_run)
+    elif plan.verdict is Verdict.REFUSED:
+        refusal = _refusal(plan)
+    rules = services.rules(identifier) if plan.can_run or preview is not None else None
+    told = {**plan.to_object(), **gate_document(rules)}
+    if preview is not None:
+        told["preview"] = preview.to_object()
+    if not as_json:
+        print_plan(plan, force=force)
+        print_gate(rules)
+    if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:
+        if as_json:
+            print_json(told)
+        elif refusal is not None:
+            print_error(refusal, as_json=False)
+        return DONE if refusal is None else REFUSED
     return run_call(
         services,
         "fast_forward",
         arguments,
         background=background,
         as_json=as_json,
-        beside={**plan.to_object(), **gate_document(rules)},
+        beside=told,
     )
 
 
@@ -371,7 +378,8 @@ def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
         case WayOut.COMPARE:
             return f"compare: see how {plan.source} and {plan.target} differ"
         case WayOut.REPLACE:
-            return f"--force: replace {plan.target}; a rescue branch keeps what it holds now"
+            words = shlex.join(["--force", "--confirm", plan.target])
+            return f"{words}: replace {plan.target}; a rescue branch keeps what it holds now"
 
 
 def _merge_words(source: str, target: str, plan: FastForwardPlan) -> str:

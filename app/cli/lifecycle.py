@@ -15,17 +15,11 @@ from app.cli.arguments import (
 )
 from app.cli.branches import BackgroundOption, run_call
 from app.cli.output import print_error, print_json
-from app.cli.preview_text import DryRunOption, print_preview
-from core.errors import ErrorKind, PaimonError, Refused
+from app.cli.preview_text import ConfirmOption, DryRunOption, print_preview, refusal_of
 from core.procedures.call import Argument
-from core.procedures.preview import Preview
 
 lifecycle = typer.Typer()
 
-ConfirmOption = Annotated[
-    str | None,
-    typer.Option("--confirm", metavar="NAME", help="The name that the consequences ask for."),
-]
 ReasonOption = Annotated[
     str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
 ]
@@ -322,7 +316,7 @@ def run_previewed(
     """Tell the consequences and, unless that is all or something stands in the way, run."""
     services = open_services(warehouse)
     preview = services.preview(name, arguments)
-    refusal = _refusal(preview, confirm, dry_run=dry_run)
+    refusal = refusal_of(preview, confirm, dry_run=dry_run)
     beside = {"preview": preview.to_object()}
     if not as_json:
         print_preview(preview)
@@ -341,17 +335,4 @@ def run_previewed(
         background=background,
         as_json=as_json,
         beside=beside,
-    )
-
-
-def _refusal(preview: Preview, confirm: str | None, *, dry_run: bool) -> PaimonError | None:
-    if preview.blocks:
-        texts = " ".join(each.text for each in preview.blocks)
-        return Refused(f"{preview.title} is refused. {texts}", kind=preview.blocks[0].kind)
-    if dry_run or preview.typed_name in (None, confirm):
-        return None
-    return Refused(
-        f"{preview.title}: nothing was changed. Where the consequences are right, add "
-        f"--confirm {preview.typed_name}.",
-        kind=ErrorKind.INVALID_ARGUMENT,
     )

@@ -1,14 +1,19 @@
-"""The consequences of a call, as lines."""
+"""The consequences of a call as lines, and what it takes to run it all the same."""
 
 from typing import Annotated, Final
 
 import typer
 
 from app.cli.output import print_line
+from core.errors import ErrorKind, PaimonError, Refused
 from core.procedures.preview import Preview
 
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Tell the consequences; change nothing.")
+]
+ConfirmOption = Annotated[
+    str | None,
+    typer.Option("--confirm", metavar="NAME", help="The name that the consequences ask for."),
 ]
 
 _DETAILS_SHOWN: Final = 20
@@ -25,3 +30,17 @@ def print_preview(preview: Preview) -> None:
             print_line(f"           … {len(each.details) - _DETAILS_SHOWN:,} more")
     print_line(f"  {'role':<8} {preview.role}")
     print_line(f"  {'undo':<8} {preview.undo}")
+
+
+def refusal_of(preview: Preview, confirm: str | None, *, dry_run: bool) -> PaimonError | None:
+    """Return why a call does not run: what stands in the way, or a name that was not given."""
+    if preview.blocks:
+        texts = " ".join(each.text for each in preview.blocks)
+        return Refused(f"{preview.title} is refused. {texts}", kind=preview.blocks[0].kind)
+    if dry_run or preview.typed_name in (None, confirm):
+        return None
+    return Refused(
+        f"{preview.title}: nothing was changed. Where the consequences are right, add "
+        f"--confirm {preview.typed_name}.",
+        kind=ErrorKind.INVALID_ARGUMENT,
+    )

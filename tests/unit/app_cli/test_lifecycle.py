@@ -52,6 +52,25 @@ def test_what_asks_for_a_name_is_not_done_without_it(
     assert bench.table().branches.names() != ("dev",)
 
 
+def test_a_target_that_moved_is_replaced_only_with_its_name(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.append("c")
+    before, forced = metadata(bench), ("fast-forward", "db.t", "dev", "--force")
+    for more in ((), ("--confirm", "dev")):
+        answer = console(*forced, *more)
+        assert answer.code == REFUSED
+        assert "Replace 'main' of db.t by 'dev': nothing was changed" in answer.err
+        assert "add --confirm main" in answer.err
+        assert "would go" in answer.out
+        found = console(*forced, *more, "--json")
+        assert (found.code, found.document["preview"]["typed_name"]) == (REFUSED, "main")
+    assert console(*forced, "--dry-run").code == 0
+    assert metadata(bench) == before
+    done = console.json(*forced, "--confirm", "main")
+    assert done["receipt"]["rescue_branch"] == f"rescue-{done['operation_id']}"
+
+
 def test_what_is_blocked_is_refused(console: CommandLine, bench: BranchBench) -> None:
     answer = console("delete-tag", "db.t", "branch-base-dev")
     assert answer.code == 1
