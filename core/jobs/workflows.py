@@ -15,8 +15,8 @@ from core.errors import ErrorKind, PaimonError, error_of
 from core.format.receipt import Receipt
 from core.jobs.client import STAGE, WORKFLOW
 from core.jobs.progress import JobState
+from core.procedures.browse_tables import is_recorded
 from core.procedures.call import ProcedureCall
-from core.procedures.lifecycle import VERBS
 from core.procedures.registry import run_call
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts
@@ -101,7 +101,7 @@ def register_workflow(context: JobContext) -> None:
         stages = DurableStages(context)
         try:
             receipt = run_call(context.warehouse, context.rows, call, stages)
-            outcome = _done(receipt, is_recorded=bool(receipt.moves) or call.name in VERBS)
+            outcome = _done(receipt, is_kept=is_recorded(context.warehouse, call, receipt))
         except PaimonError as error:
             outcome = _ended(error)
         finally:
@@ -125,7 +125,7 @@ def _step(work: Callable[[Progress], Facts], progress: Progress) -> dict[str, ob
         return {"error": _error_object(error)}
 
 
-def _done(receipt: Receipt, *, is_recorded: bool) -> dict[str, object]:
+def _done(receipt: Receipt, *, is_kept: bool) -> dict[str, object]:
     moves = [
         f"{move.branch!r} is at snapshot {move.after_id}."
         for move in receipt.moves
@@ -135,7 +135,7 @@ def _done(receipt: Receipt, *, is_recorded: bool) -> dict[str, object]:
         "state": str(JobState.DONE),
         "message": " ".join([*moves, *receipt.notes]),
         # What changed nothing left no event, and so no receipt to read later.
-        "receipt_id": receipt.operation_id if is_recorded else None,
+        "receipt_id": receipt.operation_id if is_kept else None,
     }
 
 

@@ -15,6 +15,8 @@ from core.format.options import BRANCH_OPTIONS
 from core.format.receipt import Receipt
 from core.format.table_schema import TableSchema
 from core.procedures.browse_values import Health, TableItem, TableKind, TableSummary
+from core.procedures.call import ProcedureCall
+from core.procedures.lifecycle import VERBS
 from core.procedures.operation import find_receipt
 from core.procedures.recover import tables_of
 from core.procedures.warehouse import Warehouse
@@ -139,6 +141,17 @@ def read_receipt(
         kind=ErrorKind.OPERATION_NOT_FOUND,
         operation_id=operation_id,
     )
+
+
+def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
+    """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
+    if receipt.moves or call.name not in VERBS:
+        return bool(receipt.moves)
+    try:
+        read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.text("table")))
+    except PaimonError:
+        return False
+    return True
 
 
 def unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozenset[str]:

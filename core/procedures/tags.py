@@ -23,7 +23,7 @@ from core.procedures.consequence import Consequence, Preview, blocks, changes, k
 from core.procedures.dependents import Standing, readable_tags, rescued_on, standing_on
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
-from core.procedures.records import event_of, receipt_of, text_of
+from core.procedures.records import event_of, receipt_of, receipt_without_change, text_of
 from core.procedures.rollback_pins import RollbackPin, needed_pin
 from core.procedures.row_engine import RowEngine
 from core.procedures.run_verb import run_verb
@@ -53,7 +53,8 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if left out).
 
     Raises:
-        AlreadyExists: The name stands for another snapshot, and is not to be replaced.
+        AlreadyExists: The name stands for another snapshot, or lasts for another time, and is not
+            to be replaced.
         InvalidInput: The name or the time is none that a tag may have.
         NotFound: There is no such table, branch or snapshot.
     """
@@ -61,46 +62,44 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     check_tag_name(name)
     snapshot, retained = _snapshot(table, call), call.find_text("time_retained")
     seconds = None if retained is None else retention_seconds(retained)
-    old = table.tags.find(name)
+    old, replaces = table.tags.find(name), call.flag("replace")
     is_same = old is not None and old.snapshot.identity.same_as(snapshot.identity)
-    if old is not None and not is_same and not call.flag("replace"):
-        raise AlreadyExists(
-            f"Branch {table.branch!r} has a tag {name!r} already: it names snapshot "
-            f"{old.snapshot.id}. Choose another name, or replace it.",
-            tag=name,
-            snapshot_id=old.snapshot.id,
-        )
-    if is_same and not call.flag("replace"):
-        # The tag stays as it is.
-        seconds, data = None, table.reader.files.read(table.paths.tag(name))
-    else:
-        data = snapshot_bytes(table, snapshot)
+    lasts_as_asked = old is not None and old.time_retained_seconds == seconds
+    if old is not None and not replaces and not (is_same and lasts_as_asked):
+        raise _is_taken(table, old)
+    data = snapshot_bytes(table, snapshot)
     if seconds is not None:
         # As Paimon writes it: the wall clock of who writes, without a zone.
         made = datetime.fromtimestamp(warehouse.clock() / 1000, UTC).astimezone()
         data = with_retention(data, made.replace(tzinfo=None), seconds)
-    consequences: tuple[Consequence, ...] = (
-        changes(f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id}."),
-    )
-    if old is not None:
-        if not is_same:
-            consequences += (changes(f"It names snapshot {old.snapshot.id} until then."),)
-        consequences += replacement_blocks(table, old, Tag.from_json(name, data))
-    if seconds is not None:
-        consequences += (
-            changes(f"It expires by itself {retained} after it was made, at a commit to main."),
-        )
+    # To replace a tag by the same lets its time begin anew.
+    stays = is_same and lasts_as_asked and not (replaces and seconds)
+    verb, undo = "Create", "Delete the tag: nothing else changes."
+    if stays:
+        undo = "There is nothing to undo."
+        text = f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id} already."
+        told: tuple[Consequence, ...] = (keeps(text),)
+    else:
+        if old is not None:
+            verb = "Replace" if is_same else "Move"
+            undo = "Undo gives the name back what it stood for."
+        told = _told_of_tag(table, Tag.from_json(name, data), old, retained)
+    kept = None if old is None else [str(old.snapshot.identity), old.time_retained_seconds]
     preview = Preview(
         procedure=call.name,
-        title=f"{'Move' if old else 'Create'} tag {name!r} of {table.identifier}",
-        plan_id=plan_digest(call, [str(snapshot.identity), str(old and old.snapshot.identity)]),
-        consequences=consequences,
+        title=f"{verb} tag {name!r} of {table.identifier}",
+        plan_id=plan_digest(call, [str(snapshot.identity), kept]),
+        consequences=told,
         typed_name=None,
         role=Role.EDITOR,
-        undo="Undo gives the name back what it stood for."
-        if old
-        else "Delete the tag: nothing else changes.",
+        undo=undo,
     )
+    already = None
+    if stays:
+        now, notes = warehouse.clock(), (told[0].text, "Nothing was changed.")
+        already = receipt_without_change(
+            call, preview.plan_id, notes, started_millis=now, finished_millis=now
+        )
     return Planned(
         preview=preview,
         table=table,
@@ -114,6 +113,34 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
                 "snapshotId": snapshot.id,
             }
         ),
+        already=already,
+    )
+
+
+def _told_of_tag(
+    table: FileStoreTable, new: Tag, old: Tag | None, retained: str | None
+) -> tuple[Consequence, ...]:
+    told = [changes(f"Tag {new.name!r} of {table.branch!r} names snapshot {new.snapshot.id}.")]
+    if old is not None:
+        if not old.snapshot.identity.same_as(new.snapshot.identity):
+            told.append(changes(f"It names snapshot {old.snapshot.id} until then."))
+        told += replacement_blocks(table, old, new)
+        if retained is None and old.time_retained_seconds is not None:
+            told.append(changes("It no longer expires by itself."))
+    if retained is not None:
+        told.append(
+            changes(f"It expires by itself {retained} after it was made, at a commit to main.")
+        )
+    return tuple(told)
+
+
+def _is_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
+    lasts = "for good" if old.time_retained_seconds is None else "until it expires by itself"
+    return AlreadyExists(
+        f"Branch {table.branch!r} has a tag {old.name!r} already: it names snapshot "
+        f"{old.snapshot.id}, {lasts}. Choose another name, or replace it.",
+        tag=old.name,
+        snapshot_id=old.snapshot.id,
     )
 
 

@@ -6,8 +6,8 @@ import pytest
 from app.services import Services, new_operation_id
 from core.errors import PaimonError
 from core.jobs.progress import JobState, JobView
+from core.procedures.browse_tables import is_recorded
 from core.procedures.call import Argument
-from core.procedures.lifecycle import VERBS
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from tests.support.branch_bench import BranchBench, TrustingRows
@@ -41,8 +41,8 @@ def console(
             receipt = run_call(warehouse, TrustingRows(), call, InlineStages())
             message = " ".join(receipt.notes)
             # As a worker has it: what changed nothing left no receipt to be read later.
-            is_recorded = bool(receipt.moves) or name in VERBS
-            receipt_id = receipt.operation_id if is_recorded else None
+            if is_recorded(warehouse, call, receipt):
+                receipt_id = receipt.operation_id
         except PaimonError as caught:
             state, message, error = JobState.REFUSED, caught.message, caught.kind
             error_class = type(caught).__name__

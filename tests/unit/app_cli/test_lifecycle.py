@@ -138,6 +138,17 @@ def test_every_command_runs_and_leaves_a_receipt(
     assert done["operation_id"] in {each.operation_id for each in events}
 
 
+def test_what_changed_nothing_says_so_and_names_no_receipt(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    make = ("create-tag", "db.t", "v1", "--time-retained", "P7D")
+    console.json(*make)
+    before = metadata(bench)
+    assert console.json(*make)["receipt"] is None
+    assert console(*make).lines[-1].endswith("names snapshot 1 already. Nothing was changed.")
+    assert metadata(bench) == before
+
+
 def test_a_pin_is_made_again(console: CommandLine, bench: BranchBench) -> None:
     assert console("pin-branch", "db.t", "dev").code == 1
     bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])

@@ -6,6 +6,8 @@ import pytest
 
 from core.errors import AlreadyExists, InvalidInput, NotFound, Refused
 from core.format.lineage_event import LineageKind
+from core.format.receipt import Counts
+from core.procedures.consequence import Weight
 from core.procedures.tags import retention_seconds
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.lifecycle import preview, run
@@ -58,7 +60,7 @@ def test_tags_name_the_head_or_a_snapshot_and_never_two(bench: BranchBench) -> N
 
 def test_a_tag_moves_only_where_that_is_asked_for(bench: BranchBench) -> None:
     bench.call("create_tag", operation="one", tag="now", snapshot=1)
-    with pytest.raises(AlreadyExists, match=r"names snapshot 1\. Choose another name, or replace"):
+    with pytest.raises(AlreadyExists, match=r"names snapshot 1, for good\. Choose another"):
         bench.call("create_tag", operation="two", tag="now")
     receipt = bench.call("create_tag", operation="two", tag="now", replace=True)
     assert bench.table().tags.get("now").snapshot.id == 2
@@ -221,12 +223,46 @@ def test_a_tag_that_nothing_stands_on_gets_a_retention_time_and_loses_it(
     assert bench.table().tags.get("v2").time_retained_seconds is None
 
 
-def test_a_retention_time_that_is_not_to_be_set_is_not_told(bench: BranchBench) -> None:
+def test_a_tag_that_lasts_for_another_time_is_replaced_only_where_that_is_asked_for(
+    bench: BranchBench,
+) -> None:
     bench.tag("v2")
-    found = preview(bench, "create_tag", tag="v2", time_retained="P7D")
-    assert not any("expires by itself" in each.text for each in found.consequences)
-    bench.call("create_tag", tag="v2", time_retained="P7D")
-    assert bench.table().tags.get("v2").time_retained_seconds is None
+    bench.call("create_tag", operation="week", tag="week", time_retained="P7D")
+    before = tree(Path(bench.file_io.root))
+    for arguments, lasts in (
+        ({"tag": "v2", "time_retained": "P7D"}, "for good"),
+        ({"tag": "week", "time_retained": "P8D"}, "until it expires by itself"),
+        ({"tag": "week"}, "until it expires by itself"),
+    ):
+        taken = f"names snapshot 2, {lasts}. Choose another"
+        with pytest.raises(AlreadyExists, match=taken):
+            preview(bench, "create_tag", **arguments)
+        with pytest.raises(AlreadyExists, match=taken):
+            bench.call("create_tag", **arguments)
+    assert tree(Path(bench.file_io.root)) == before
+    found = preview(bench, "create_tag", tag="week", replace=True)
+    assert "It no longer expires by itself." in [each.text for each in found.consequences]
+
+
+@pytest.mark.parametrize("retained", [None, "P7D"])
+def test_a_tag_that_is_as_asked_stays_and_says_so(bench: BranchBench, retained: str | None) -> None:
+    bench.call("create_tag", operation="first", tag="v2", time_retained=retained)
+    before = tree(Path(bench.file_io.root))
+    found = preview(bench, "create_tag", tag="v2", time_retained=retained)
+    assert [each.weight for each in found.consequences] == [Weight.KEEPS]
+    assert found.undo == "There is nothing to undo."
+    receipt = bench.call("create_tag", operation="second", tag="v2", time_retained=retained)
+    assert receipt.counts == Counts()
+    assert receipt.notes[-1] == "Nothing was changed."
+    assert tree(Path(bench.file_io.root)) == before
+
+
+def test_a_time_begins_anew_where_a_tag_is_replaced_by_the_same(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="first", tag="v2", time_retained="P7D")
+    again = {"tag": "v2", "time_retained": "P7D", "replace": True}
+    assert preview(bench, "create_tag", **again).title.startswith("Replace tag 'v2'")
+    receipt = bench.call("create_tag", operation="second", **again)
+    assert (receipt.counts.tags_added, receipt.counts.tags_removed) == (1, 1)
 
 
 def test_undo_gives_no_retention_time_to_what_a_branch_stands_on(bench: BranchBench) -> None:
