@@ -41,6 +41,7 @@ from core.procedures.browse_values import (
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.resolve_conflicts import Resolution
+from core.procedures.undo import UndoChance
 from core.quality.comparison import QualityComparison
 from core.quality.rules import RuleSet
 from core.sql.answer import Answer
@@ -269,6 +270,11 @@ def worker_log() -> str:
 def receipt(operation_id: str) -> Receipt:
     """Return the receipt of a finished operation; it never changes."""
     return get_services().receipt(operation_id)
+
+
+def undo_chance(identifier: Identifier, operation_id: str) -> UndoChance:
+    """Tell whether an operation can be undone, on the heads as they are now."""
+    return get_services().undo_chance(operation_id, identifier)
 
 
 def answer(job_id: str) -> Answer:

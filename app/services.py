@@ -20,7 +20,7 @@ from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
-from core.errors import PaimonError
+from core.errors import NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -76,6 +76,7 @@ from core.procedures.preview import preview_call
 from core.procedures.preview_merge import planned_merge
 from core.procedures.resolve_conflicts import Resolution, find_resolution, save_draft
 from core.procedures.rule_evaluation import find_rules, read_rules
+from core.procedures.undo import UndoChance, find_undo_chance
 from core.procedures.warehouse import Warehouse
 from core.procedures.warehouse_folder import check_is_warehouse
 from core.quality.comparison import QualityComparison
@@ -292,6 +293,19 @@ class Services:
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""
         return read_receipt(self.warehouse, operation_id)
+
+    def undo_chance(self, operation_id: str, table: Identifier | None = None) -> UndoChance:
+        """Tell whether an operation can be undone as things stand, and what stands in the way.
+
+        Args:
+            operation_id: The operation.
+            table: Whose; looked for if left out.
+        """
+        try:
+            found = table or self.table_of_operation(operation_id)
+        except NotFound as error:
+            return UndoChance(obstacle=error.message)
+        return find_undo_chance(self.warehouse, found, operation_id)
 
     def table_of_operation(self, operation_id: str) -> Identifier:
         """Return the table that an operation changed."""

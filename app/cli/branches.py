@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -29,6 +30,7 @@ from app.cli.output import (
     change,
     count,
     error_object,
+    fields_of,
     local_time,
     print_error,
     print_fields,
@@ -168,12 +170,16 @@ def receipt(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what an operation did."""
-    found = open_services(warehouse).receipt(operation_id)
+    """Show what an operation did, and whether it can be undone."""
+    services = open_services(warehouse)
+    found = services.receipt(operation_id)
+    chance = services.undo_chance(operation_id)
     if as_json:
-        print_json(found)
+        document = {field.name: getattr(found, field.name) for field in fields_of(found)}
+        print_json({**document, "undo": {"can_run": chance.obstacle is None, **asdict(chance)}})
     else:
         print_receipt(found)
+        print_line(f"undo: {chance.obstacle or f'branch-console undo {operation_id}'}")
 
 
 @branches.command()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.format.lineage_event import LineageEvent
+from core.format.lineage_event import LineageEvent, undone_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ def history_lines(
         words: Looked for in branches, people, reasons, tags and the id of the operation.
         kinds: None means all.
     """
-    undone = {event.undoes: event.operation_id for event in events if event.undoes is not None}
+    undone = {name: event.operation_id for name, event in undone_by(events).items()}
     wanted, chosen = words.lower().split(), frozenset(kinds)
     return tuple(
         HistoryLine(event=event, undone_by=undone.get(event.operation_id))

@@ -88,14 +88,24 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
                 ("Operation", code(receipt.operation_id)),
             ],
         )
+    chance = None
+    if place.full_table:
+        chance = reads.undo_chance(Identifier.parse(place.full_table), receipt.operation_id)
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
     show_same_as("receipt", receipt.operation_id)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if place.full_table:
-            offer(
-                Action.UNDO, "Undo", icon=":material/undo:", key="undo", what=receipt.operation_id
-            )
+            if chance is not None and chance.obstacle is None:
+                offer(
+                    Action.UNDO, "Undo", icon=":material/undo:", key="undo",
+                    what=receipt.operation_id,
+                )  # fmt: skip
+            if chance is not None and chance.undone_by is not None:
+                state.link(
+                    PageName.RECEIPT, "What undid it", place, view={"id": chance.undone_by},
+                    icon=":material/undo:",
+                )  # fmt: skip
             if _added_to(receipt) is not None:
                 offer(
                     Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
@@ -106,6 +116,8 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             PageName.JOB, "Job", place, view={"id": job_of(receipt)},
             icon=":material/checklist:",
         )  # fmt: skip
+    if chance is not None and chance.obstacle is not None:
+        st.caption(f":material/undo: {plain(chance.obstacle)}")
 
 
 def _added_to(receipt: Receipt) -> str | None:

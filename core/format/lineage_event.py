@@ -164,6 +164,21 @@ def forks_of_base_tags(
     return {name: tuple(each) for name, each in found.items()}
 
 
+def undone_by(events: Iterable[LineageEvent]) -> Mapping[str, LineageEvent]:
+    """What took back each operation that is taken back, by that operation.
+
+    What was taken back in turn, such as a revert that was reverted, took nothing back.
+
+    Args:
+        events: In the order they happened.
+    """
+    found: dict[str, LineageEvent] = {}
+    for event in reversed(tuple(events)):
+        if event.undoes is not None and event.operation_id not in found:
+            found.setdefault(event.undoes, event)
+    return found
+
+
 def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, ...]:
     """Tell the history of branches under the names they have now.
 

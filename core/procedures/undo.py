@@ -1,11 +1,14 @@
 """Taking an operation back, while nothing builds on what it did."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.commit.write_receipt import find_receipt_of_write
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
+from core.format.identifier import Identifier
+from core.format.lineage_event import LineageEvent, LineageKind, undone_by
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, keeps, plan_digest
@@ -30,6 +33,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.FAST_FORWARDED: plan_way_back,
         LineageKind.MERGED: plan_way_back,
         LineageKind.CHERRY_PICKED: plan_way_back,
+        LineageKind.REVERTED: plan_way_back,
         LineageKind.REPLACED: plan_way_back,
         LineageKind.ROLLED_BACK: plan_way_back,
         LineageKind.TAGGED: plan_tag_back,
@@ -62,7 +66,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     Arguments of the call: `table`, `operation` (its id), `plan_id`.
 
     Raises:
-        InvalidInput: It is an operation of a kind that is not undone.
+        InvalidInput: It is an operation of a kind that is not undone, or a write of rows.
         NotFound: The ledger of the table knows no such operation.
     """
     table, operation_id = table_of(warehouse, call), call.text("operation")
@@ -71,17 +75,18 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         (each for each in events if each.operation_id == operation_id and each.receipt), None
     )
     if event is None:
+        _raise_if_written(warehouse, table, operation_id)
         raise NotFound(
             f"The ledger of {table.identifier.table_name} has no operation {operation_id!r}: it "
             "changed nothing, has not ended, or was another table's.",
             kind=ErrorKind.OPERATION_NOT_FOUND,
             operation_id=operation_id,
         )
-    undone = next((each for each in events if each.undoes == operation_id), None)
+    undone = undone_by(events).get(operation_id)
     if undone is not None and undone.receipt is not None:
         return _already(call, table, undone, undone.receipt)
     way = _WAYS.get(event.kind)
-    if way is None or event.undoes is not None:
+    if way is None or (event.undoes is not None and event.kind is not LineageKind.REVERTED):
         instead = _INSTEAD.get(event.kind, "run again what it took back.")
         raise InvalidInput(
             f"Operation {operation_id} ({event.kind}) is not undone by this: {instead}",
@@ -89,6 +94,37 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             operation_id=operation_id,
         )
     return way(warehouse, call, table, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoChance:
+    """Whether `undo` of an operation would run, as things stand.
+
+    Attributes:
+        obstacle: Why not, in sentences that name the way out; None where it would.
+        undone_by: The operation that took it back already.
+    """
+
+    obstacle: str | None
+    undone_by: str | None = None
+
+
+def find_undo_chance(warehouse: Warehouse, table: Identifier, operation_id: str) -> UndoChance:
+    """Tell whether an operation on a table can be taken back now, and what stands in the way."""
+    call = ProcedureCall(
+        name=UNDO.name,
+        arguments={"table": table.table_name, "operation": operation_id},
+        actor="",
+        operation_id="undo-chance",
+    )
+    try:
+        planned = plan_undo(warehouse, call)
+    except PaimonError as error:
+        return UndoChance(obstacle=error.message)
+    if planned.already is not None:
+        told = planned.preview.consequences[0].text
+        return UndoChance(obstacle=told, undone_by=planned.already.operation_id)
+    return UndoChance(obstacle=" ".join(each.text for each in planned.preview.blocks) or None)
 
 
 def finish_undo(operation: Operation) -> Receipt:
@@ -104,9 +140,9 @@ def finish_undo(operation: Operation) -> Receipt:
         raise _another_undo(undone, holder)
     try:
         # One that had the claim before has told of it by now.
-        for event in operation.table.ledger.whole_as_written():
-            if event.undoes == undone and event.operation_id != own:
-                raise _another_undo(undone, event.operation_id)
+        other = undone_by(operation.table.ledger.whole_as_written()).get(undone)
+        if other is not None and other.operation_id != own:
+            raise _another_undo(undone, other.operation_id)
         return _FINISHES[str(operation.intent.plan["way"])](operation)
     finally:
         operation.journal.release(claim, own)
@@ -128,6 +164,16 @@ UNDO = Verb(
     plan=plan_undo,
     finish=finish_undo,
 )
+
+
+def _raise_if_written(warehouse: Warehouse, table: FileStoreTable, operation_id: str) -> None:
+    """Raise InvalidInput for a write of rows, which has a receipt and is in no ledger."""
+    if find_receipt_of_write(table, warehouse.store, operation_id) is not None:
+        raise InvalidInput(
+            f"Operation {operation_id} wrote rows, which is not undone by this: revert it instead.",
+            kind=ErrorKind.UNSUPPORTED,
+            operation_id=operation_id,
+        )
 
 
 def _already(

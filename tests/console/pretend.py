@@ -49,6 +49,7 @@ from core.procedures.consequence import Consequence, Preview, changes, keeps
 from core.procedures.permissions import Role
 from core.procedures.preview_merge import rules_of
 from core.procedures.resolve_conflicts import Resolution
+from core.procedures.undo import UndoChance
 from core.quality.rules import RuleSet
 from core.sql.answer import Answer
 from tests.support.commit_tables import UNPARTITIONED, data_files
@@ -180,6 +181,7 @@ class PretendServices:
     opened: list[Identifier] = field(default_factory=list)
     log: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
+    undo_chances: dict[str, UndoChance] = field(default_factory=dict)
     kept_rules: RuleSet | None = None
     asked_of_jobs: dict[str, Mapping[str, Argument]] = field(default_factory=dict)
 
@@ -391,6 +393,9 @@ class PretendServices:
                 kind=ErrorKind.OPERATION_NOT_FOUND,
             )
         return self.receipts[operation_id]
+
+    def undo_chance(self, operation_id: str, table: Identifier | None = None) -> UndoChance:
+        return self.undo_chances.get(operation_id, UndoChance(obstacle=None))
 
     def call(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None

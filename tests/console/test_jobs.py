@@ -7,8 +7,11 @@ import pytest
 from core.errors import ErrorKind
 from core.jobs.progress import JobState, WorkerView
 from core.procedures.call import Argument
+from core.procedures.undo import UndoChance
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job, preview, receipt
+
+FLIGHTS = {"db": "air", "table": "flights"}
 
 
 def open_job(tmp_path: Path, state: JobState, error: ErrorKind | None = None) -> Page:
@@ -194,6 +197,21 @@ def test_a_receipt_tells_heads_counts_and_who(tmp_path: Path) -> None:
     assert "41,208" in page.text
     assert "ada" in page.text
     assert "CALL sys.fast_forward" in page.text
+
+
+def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["9f2a00"] = receipt("9f2a00", main[-2], main[-1])
+    console = Console(services)
+    assert console.open("receipt", id="9f2a00", **FLIGHTS).has_button("undo")
+    told = "Operation 9f2a00 was undone already, by operation 77."
+    services.undo_chances["9f2a00"] = UndoChance(obstacle=told, undone_by="77")
+    page = console.open("receipt", id="9f2a00", **FLIGHTS)
+    assert not page.has_button("undo")
+    assert "was undone already, by operation 77" in page.text
+    (query,) = (each for label, each in page.links() if label == "What undid it")
+    assert "id=77" in query
 
 
 def test_a_receipt_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from core.procedures.call import Argument, ProcedureCall
 from core.procedures.preview import Preview, preview_call
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
+from core.procedures.undo import UndoChance, find_undo_chance
 from core.storage.directory_mover import UnsupportedDirectoryMover
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, store_of, tree
 
@@ -16,6 +17,11 @@ from tests.support.branch_bench import NOW, BranchBench, TrustingRows, store_of,
 def without_renames(root: Path) -> CommitStore:
     """A store whose directories are only prefixes, as on object stores."""
     return replace(store_of(root), mover=UnsupportedDirectoryMover())
+
+
+def undo_chance(bench: BranchBench, operation_id: str) -> UndoChance:
+    """Whether an operation on the table of the bench can be undone."""
+    return find_undo_chance(bench.warehouse(), bench.table().identifier, operation_id)
 
 
 def run(

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from app.cli.commands import FAILED, REFUSED, WRONG_USAGE
-from tests.support.branch_bench import BranchBench
+from core.commit.journal import Intent, Journal
+from core.commit.write_receipt import RESULT, encode_result
+from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.lifecycle import metadata
 
@@ -136,6 +138,35 @@ def test_every_command_runs_and_leaves_a_receipt(
     assert done["receipt"]["operation_id"] == done["operation_id"]
     events = bench.table().ledger.events()
     assert done["operation_id"] in {each.operation_id for each in events}
+
+
+def test_a_receipt_tells_what_undo_would_do(console: CommandLine, bench: BranchBench) -> None:
+    forward = console.json("fast-forward", "db.t", "dev")["operation_id"]
+    undo = {"can_run": True, "obstacle": None, "undone_by": None}
+    assert console.json("receipt", forward)["undo"] == undo
+    back = console.json("undo", forward)["operation_id"]
+    told = f"Operation {forward} was undone already, by operation {back}."
+    found = console.json("receipt", forward)
+    assert found["undo"] == {"can_run": False, "obstacle": told, "undone_by": back}
+    assert found["operation_id"] == forward
+    assert console("receipt", forward).lines[-1] == f"undo: {told}"
+    assert console("receipt", back).lines[-1].endswith("run again what it took back.")
+
+
+def test_the_receipt_of_a_write_of_rows_says_to_revert_it(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    table, journal = bench.table(), Journal(bench.store, bench.table().paths)
+    intent = journal.begin(
+        Intent(
+            operation_id="write-1", procedure="insert_rows", actor="ada", branch="main", plan={},
+            statement="INSERT INTO db.t VALUES (1)", time_millis=NOW, event_millis=NOW,
+        )
+    )  # fmt: skip
+    journal.mark("write-1", RESULT, encode_result(table, intent, {"snapshot_id": 1}, NOW))
+    answer = console("receipt", "write-1")
+    assert answer.lines[-1].endswith("wrote rows, which is not undone by this: revert it instead.")
+    assert "revert it instead" in console("undo", "write-1").err
 
 
 def test_what_changed_nothing_says_so_and_names_no_receipt(

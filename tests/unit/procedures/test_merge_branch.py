@@ -19,9 +19,10 @@ from core.merge.file_moves import Isolation, Knowledge, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.row_work import JoinedRows
 from core.procedures.preview_merge import preview_merge
+from core.procedures.undo import UndoChance
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import data_files, message
-from tests.support.lifecycle import run
+from tests.support.lifecycle import metadata, preview, run, undo_chance
 
 TABLE = Identifier(database="db", table="t")
 MANAGED = {"write-only": "true"}
@@ -334,6 +335,35 @@ def test_a_reverted_merge_takes_back_just_what_it_brought(bench: BranchBench) ->
     # ... until the revert is reverted.
     run(bench, "revert", "revert-2", operation="revert-1")
     assert names(bench) == {"base", "mine", "later", "theirs"}
+
+
+def test_a_revert_is_undone_as_its_preview_says(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    before = metadata(bench)
+    assert preview(bench, "revert", operation="merge-1").undo.startswith("Undo works until")
+    run(bench, "revert", "back", operation="merge-1")
+    assert undo_chance(bench, "merge-1").undone_by == "back"
+    run(bench, "undo", "forth", operation="back")
+    after = metadata(bench)
+    assert {name: after[name] for name in before} == before
+    assert "already holds all of 'dev'" in plan(bench).notes[0]
+    # What the revert took back stands again, so it can be undone itself.
+    assert undo_chance(bench, "merge-1") == UndoChance(obstacle=None)
+    run(bench, "undo", "away", operation="merge-1")
+    assert undo_chance(bench, "merge-1").undone_by == "away"
+
+
+def test_what_a_reverted_revert_brought_back_is_not_told_as_undone(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    merge(bench)
+    run(bench, "revert", "back", operation="merge-1")
+    run(bench, "revert", "forth", operation="back")
+    found = undo_chance(bench, "merge-1")
+    assert found.undone_by is None
+    assert "'main' moved since" in str(found.obstacle)
 
 
 def test_a_merge_that_was_taken_back_is_not_said_to_be_held(bench: BranchBench) -> None:

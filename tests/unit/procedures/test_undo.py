@@ -15,10 +15,11 @@ from core.errors import CommitConflict, InvalidInput, NotAllowed, NotFound, Refu
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Receipt
 from core.procedures.operation import Operation
+from core.procedures.undo import UndoChance
 from tests.support.branch_bench import BranchBench, store_of
 from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import FaultyStore
-from tests.support.lifecycle import metadata, preview, run, without_renames
+from tests.support.lifecycle import metadata, preview, run, undo_chance, without_renames
 
 StoreOf = Callable[[Path], CommitStore]
 
@@ -85,6 +86,20 @@ def test_undo_brings_back_every_byte(
     assert LineageKind.UNDONE in {event.kind, bench.table().ledger.events()[-2].kind}
     assert run(bench, "undo", "twice", operation="op") == undone
     assert metadata(bench) == after
+
+
+def test_the_chance_of_an_undo_is_what_undo_does(bench: BranchBench) -> None:
+    run(bench, "create_branch", "made", branch="new")
+    fast_forward(bench)
+    assert undo_chance(bench, "op") == UndoChance(obstacle=None)
+    told = {"made": "drop the branch instead", "none": "has no operation 'none'"}
+    run(bench, "undo", "back", operation="op")
+    told |= {"op": "was undone already, by operation back", "back": "run again what it took back"}
+    for operation_id, words in told.items():
+        assert words in str(undo_chance(bench, operation_id).obstacle)
+    for operation_id in ("made", "back", "none"):
+        with pytest.raises((InvalidInput, NotFound), match=told[operation_id]):
+            run(bench, "undo", f"again-{operation_id}", operation=operation_id)
 
 
 @pytest.mark.parametrize("verb", [force, replace_main])
