@@ -4,10 +4,14 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from core.errors import ErrorKind, Refused
 from core.procedures.call import ProcedureCall
 from core.procedures.permissions import Role
+
+NOTHING_TO_UNDO: Final = "There is nothing to undo."
+"""What a preview says of undo where the call would change nothing."""
 
 
 class Weight(StrEnum):

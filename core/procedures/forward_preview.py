@@ -1,10 +1,18 @@
 """The plan of a fast-forward as the preview that all verbs have."""
 
-from core.diff.fast_forward import FastForwardPlan
+from core.diff.fast_forward import FastForwardPlan, Verdict
 from core.diff.history_move import Arrivals, Removals, count
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
-from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, loses
+from core.procedures.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+)
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks, protection_of, rule_text
 
@@ -32,7 +40,9 @@ def preview_of_forward(
         told.append(arrival_of(plan.source, plan.target, plan.arrives))
     if replaces:
         told += removals_of(plan.target, plan.would_remove)
-    if not (plan.can_run or replaces or plan.reasons):
+    undo = f"Undo works until {plan.target!r} moves; it brings back every byte."
+    if plan.verdict is Verdict.UP_TO_DATE:
+        undo = NOTHING_TO_UNDO
         told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
     told += [changes(note) for note in plan.notes]
     if rule is not None and not replaces:
@@ -45,7 +55,7 @@ def preview_of_forward(
         consequences=tuple(told),
         typed_name=plan.target if replaces else None,
         role=Role.OPERATOR if force else Role.EDITOR if rule is None else Role.APPROVER,
-        undo=f"Undo works until {plan.target!r} moves; it brings back every byte.",
+        undo=undo,
     )
 
 

@@ -9,7 +9,14 @@ from core.format.json_text import without_nulls
 from core.format.receipt import Receipt
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import ProcedureCall
-from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps
+from core.procedures.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+)
 from core.procedures.decisions import decisions_on_merge
 from core.procedures.drop_branch import open_operations
 from core.procedures.fast_forward import journal_of_forward
@@ -110,7 +117,9 @@ def preview_of_merge(
         consequences=tuple(told),
         typed_name=None,
         role=Role.EDITOR if rule is None else Role.APPROVER,
-        undo=f"Undo works until {plan.target!r} moves; it brings back every byte.",
+        undo=NOTHING_TO_UNDO
+        if plan.verdict is MergeVerdict.UP_TO_DATE
+        else f"Undo works until {plan.target!r} moves; it brings back every byte.",
     )
 
 

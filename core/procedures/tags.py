@@ -19,7 +19,15 @@ from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
-from core.procedures.consequence import Consequence, Preview, blocks, changes, keeps, plan_digest
+from core.procedures.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    plan_digest,
+)
 from core.procedures.dependents import Standing, readable_tags, rescued_on, standing_on
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
@@ -76,7 +84,7 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     stays = is_same and lasts_as_asked and not (replaces and seconds)
     verb, undo = "Create", "Delete the tag: nothing else changes."
     if stays:
-        undo = "There is nothing to undo."
+        undo = NOTHING_TO_UNDO
         text = f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id} already."
         told: tuple[Consequence, ...] = (keeps(text),)
     else:

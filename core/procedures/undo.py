@@ -11,7 +11,7 @@ from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent, LineageKind, undone_by
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
-from core.procedures.consequence import Preview, keeps, plan_digest
+from core.procedures.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.rename_branch import finish_rename
@@ -187,6 +187,6 @@ def _already(
         consequences=(keeps(told),),
         typed_name=None,
         role=Role.VIEWER,
-        undo="There is nothing to undo.",
+        undo=NOTHING_TO_UNDO,
     )
     return Planned(preview=preview, table=table, branch="", journal={}, already=receipt)

@@ -60,6 +60,13 @@ def test_a_fast_forward_and_what_replacing_costs(bench: BranchBench) -> None:
     assert forced.consequences[1].details == ("snapshot 2 by etl",)
 
 
+@pytest.mark.parametrize("name", ["fast_forward", "merge_branch"])
+def test_what_changes_nothing_promises_no_undo(bench: BranchBench, name: str) -> None:
+    assert preview(bench, name, branch="dev").undo.startswith("Undo works until 'main' moves")
+    bench.branch("idle")
+    assert preview(bench, name, branch="idle").undo == "There is nothing to undo."
+
+
 def test_what_is_agreed_to_is_what_runs(bench: BranchBench) -> None:
     found = preview(bench, "create_tag", tag="v1")
     bench.append("x")
