@@ -18,8 +18,10 @@ from core.errors import (
     AlreadyExists,
     CommitConflict,
     ErrorKind,
+    FormatError,
     InvalidInput,
     NotFound,
+    Refused,
     StorageError,
 )
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
@@ -63,6 +65,7 @@ def create_branch(
         AlreadyExists: The name is taken.
         InvalidInput: The name is none that a branch may have, or two forks are given.
         NotFound: There is no such table, branch, tag or snapshot.
+        Refused: The snapshot that it would begin at cannot be read.
     """
     facts = stages.run(
         "create branch",
@@ -74,12 +77,28 @@ def create_branch(
 
 
 def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
-    """Find the snapshot that a new branch would begin at.
+    """Find the snapshot that a new branch would begin at, and see that it can be read.
 
     Raises:
         InvalidInput: More than one place is named.
         NotFound: There is no such place.
+        Refused: Metadata of the snapshot is missing or broken, so the branch could not be read.
     """
+    try:
+        fork = _find_fork(table, call)
+        if fork.snapshot is not None:
+            table.on(fork.source).check_manifests(fork.snapshot)
+    except FormatError as error:
+        raise Refused(
+            f"Nothing was changed: a branch that begins there could not be read. {error.message} "
+            "Or begin at an older snapshot or a tag that can be read, or with an empty branch.",
+            kind=error.kind,
+            **error.facts,
+        ) from error
+    return fork
+
+
+def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
     source = table.on(call.find_text("from_branch") or table.branch)
     tag, snapshot_id = call.find_text("tag"), call.find_number("snapshot")
     time_millis, is_empty = call.find_number("timestamp"), call.flag("empty")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from core.errors import ErrorKind, InvalidInput, NotFound
+from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -181,6 +181,28 @@ class FileStoreTable:
         for path, is_there in zip(paths, are_there, strict=True):
             if not is_there:
                 raise missing_file(path)
+
+    def check_manifests(self, snapshot: Snapshot) -> None:
+        """Look whether the manifests of a snapshot are there and whole; only its lists are read.
+
+        Raises:
+            FormatError: A manifest or its list is missing, cut short or broken.
+        """
+        manifests = self.manifests(snapshot)
+        names, sizes = manifests["file_name"].to_pylist(), manifests["file_size"].to_pylist()
+        if snapshot.index_manifest is not None:
+            names, sizes = [*names, snapshot.index_manifest], [*sizes, None]
+        paths = [self.paths.manifest(name) for name in names]
+        found = self.reader.each(self.reader.files.status, paths)
+        for path, size, status in zip(paths, sizes, found, strict=True):
+            if status is None:
+                raise missing_file(path)
+            if size is not None and status.size != size:
+                raise FormatError(
+                    f"{path} is broken: it has {status.size:,} bytes where its manifest list tells "
+                    f"of {size:,}. Restore the file.",
+                    path=path,
+                )
 
     def data_paths(self, schema: TableSchema | None = None) -> TablePaths:
         """The paths with the table's own folder for data files, an option of the newest schema."""

@@ -1,8 +1,9 @@
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, StorageError
+from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, Refused, StorageError
 from core.format.lineage_event import LineageKind
 from core.format.tag import Tag
 from core.procedures.browse_branches import list_branches
@@ -10,6 +11,7 @@ from core.procedures.browse_graph import read_graph
 from core.procedures.browse_tables import list_tables, read_table
 from core.table.schema_manager import SchemaManager
 from tests.support.branch_bench import BranchBench, tree
+from tests.support.lifecycle import preview, run
 
 
 @pytest.fixture
@@ -36,6 +38,47 @@ def test_a_branch_from_the_head_has_its_snapshot_schemas_and_base_tag(bench: Bra
     assert (event.kind, event.source_branch) == (LineageKind.FORKED, "main")
     assert (event.owner, event.reason, event.base_tag) == ("ann", "fix delays", "branch-base-dev")
     assert event.receipt == receipt
+
+
+def spoil(path: Path, how: str) -> None:
+    """Make a file missing, empty, shorter or no file of ours."""
+    data = path.read_bytes()
+    path.unlink()
+    if how != "missing":
+        path.write_bytes({"empty": b"", "short": data[:-7], "other": b"x" * 9}[how])
+
+
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [
+        *product(("base list", "delta list", "manifest"), ("missing", "empty", "short", "other")),
+        *product(("snapshot",), ("empty", "short", "other")),
+    ],
+)
+def test_no_branch_begins_at_a_head_that_cannot_be_read(
+    bench: BranchBench, what: str, how: str
+) -> None:
+    main, head = bench.table(), bench.table().snapshots.get(3)
+    path = Path(
+        {
+            "base list": main.paths.manifest(head.base_manifest_list),
+            "delta list": main.paths.manifest(head.delta_manifest_list),
+            "manifest": main.paths.manifest(main.manifests(head)["file_name"][-1].as_py()),
+            "snapshot": main.paths.snapshot(3),
+        }[what]
+    )
+    spoil(path, how)
+    before = tree(Path(bench.file_io.root))
+    for ask in (preview, run):
+        with pytest.raises(Refused, match="begin at an older snapshot or") as caught:
+            ask(bench, "create_branch", branch="dev")
+        assert path.name in caught.value.message
+        assert caught.value.facts["path"] == str(path)
+    assert tree(Path(bench.file_io.root)) == before
+    bench.branch("older", snapshot=2)
+    bench.branch("tagged", tag="v2")
+    bench.branch("bare", empty=True)
+    assert bench.live_names("older") == bench.live_names("tagged")
 
 
 def test_c01_a_branch_goes_on_from_the_id_of_its_fork(bench: BranchBench) -> None:
