@@ -44,6 +44,7 @@ def main() -> None:
     state.register_pages(pages)
     state.begin_reading()
     page = st.navigation(list(pages.values()), position="hidden")
+    state.go_back_to_left(page.url_path)
     state.announce(page.url_path)
     try:
         _show_sidebar()

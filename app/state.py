@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from enum import StrEnum
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from app.models.actions import DO, WHAT
 from app.models.location import PARAMETERS, Location, SnapshotPoint
 from app.models.merge_preview import SeenPlan
 
@@ -39,6 +40,8 @@ _T = TypeVar("_T")
 
 _PAGES: Final = "pages"
 _ADDRESS: Final = "address"
+_LEFT: Final = "left"
+"""The parameter that says which address a page was left at."""
 _READ_AT: Final = "read_at"
 _MARK: Final = "mark:"
 _SEEN_PLAN: Final = "seen_plan"
@@ -81,6 +84,18 @@ def announce(page: str) -> None:
             return
 
 
+def go_back_to_left(page: str) -> None:
+    """Give a page that the browser went back to the address that it was left at by `go_to`.
+
+    Streamlit tells the browser the parameters of the next page first and the page afterwards, so
+    that the page that is left stands in the history with the parameters of the next one. While it
+    answers a step back, what is set here takes the place of that entry.
+    """
+    left, _, query = (st.query_params.get(_LEFT) or "").partition("?")
+    if _LEFT in st.query_params and left == page:
+        st.query_params.from_dict(dict(parse_qsl(query)))
+
+
 def parameter(name: str) -> str | None:
     """Return a parameter of the address that no widget is bound to."""
     return st.query_params.get(name) or None
@@ -121,14 +136,19 @@ def link(
 
 
 def go_to(page: PageName, place: Location, **view: str | None) -> None:
-    """Open a page at a place."""
+    """Open a page at a place, so that the browser goes back to the page without its dialog."""
+    here: str = st.session_state[_ADDRESS][0]
+    if page_of(page).url_path != here:
+        query = st.query_params.to_dict()
+        kept = {name: query[name] for name in query if name not in (DO, WHAT, _LEFT)}
+        view = {**view, _LEFT: f"{here}?{urlencode(kept)}"}
     st.switch_page(page_of(page), query_params=query_of(place, **view))
 
 
 def address() -> str:
     """Return the full address of what is seen now, to be copied."""
     base = urlsplit(st.context.url or "http://localhost/")
-    query = urlencode(st.query_params.to_dict())
+    query = urlencode({k: each for k, each in st.query_params.to_dict().items() if k != _LEFT})
     return urlunsplit((base.scheme, base.netloc, base.path, query, ""))
 
 

@@ -77,6 +77,29 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.keep_picture("history-light", update=update_screenshots)
 
 
+def test_going_back_from_a_job_leads_to_the_page_that_asked_for_it(
+    visit: NewVisit, own_demo_console: RunningConsole
+) -> None:
+    seen = visit(own_demo_console)
+    seen.open("branches", **FLIGHTS, branch="fix-delays", br_axis="time")
+    before = seen.query
+    seen.page.get_by_role("button", name="Create branch").click()
+    _fill(seen, "Name", "sandbox")
+    _run(seen, "Create sandbox")
+    for _ in ("as it stands", "opened anew"):
+        seen.page.go_back()
+        seen.page.wait_for_url("**/branches?**br_axis=time**")
+        seen.settle()
+        assert seen.query == before
+        expect(_dialog(seen)).to_have_count(0)
+        seen.page.go_forward()
+        seen.page.wait_for_url("**/job?**")
+        seen.settle()
+        expect(seen.page.locator(".st-key-page")).to_contain_text("is done")
+        seen.page.reload()
+        seen.settle()
+
+
 def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
     visit: NewVisit, own_demo_console: RunningConsole
 ) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlencode
 
 from core.errors import ErrorKind, StorageError
 from core.jobs.progress import JobState
@@ -55,6 +56,18 @@ def test_after_a_job_has_ended_the_same_plan_is_a_new_job(tmp_path: Path) -> Non
     console.services.known_jobs[job_id] = failed
     console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
     assert len(console.services.known_jobs) == 2
+
+
+def test_a_page_that_was_left_for_a_job_has_its_address_again(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    job = page.at.query_params.to_dict()
+    left = {**FLIGHTS, "source": "backfill"}
+    assert job["left"] == f"merge?{urlencode(left)}"
+    back = console.open("merge", **job)
+    assert back.at.query_params.to_dict() == left
+    assert console.open("job", **job).at.query_params["id"] == job["id"]
+    assert console.open("branches", **job).at.query_params["branch"] == "main"
 
 
 def test_a_moved_target_is_refused_with_what_it_would_remove(tmp_path: Path) -> None:

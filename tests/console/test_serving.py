@@ -103,7 +103,9 @@ def test_the_console_is_served_and_a_job_runs_beside_it(
         done = ask("fast-forward", TABLE, "ahead")
         assert done["verdict"] == "fast-forward"
         assert done["receipt"]["counts"]["snapshots_added"] == 2
-        assert ask("receipt", done["operation_id"]) == done["receipt"]
+        receipt = ask("receipt", done["operation_id"])
+        assert receipt.pop("undo")["can_run"]
+        assert receipt == done["receipt"]
         jobs = ask("jobs")
         assert [job["state"] for job in jobs["jobs"]] == ["done"]
         assert jobs["worker"]["is_alive"]
