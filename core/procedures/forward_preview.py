@@ -1,5 +1,7 @@
 """The plan of a fast-forward as the preview that all verbs have."""
 
+from collections.abc import Sequence
+
 from core.diff.fast_forward import FastForwardPlan, Verdict
 from core.diff.history_move import Arrivals, Removals, count
 from core.format.identifier import Identifier
@@ -102,13 +104,24 @@ def removals_of(target: str, removed: Removals) -> list[Consequence]:
                 tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
             )
         )
-    if removed.consumers:
-        told.append(
-            loses(
-                f"{count(len(removed.consumers), 'consumer')} of {target!r} would read "
-                "snapshots of another history.",
-                tuple(f"consumer {name} reads {number} next" for name, number in removed.consumers),
-            )
-        )
+    told += rewound_consumers(target, removed.consumers)
     told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
     return told
+
+
+def rewound_consumers(target: str, consumers: Sequence[tuple[str, int]]) -> tuple[Consequence, ...]:
+    """Tell which streaming readers of a target have read what leaves it.
+
+    Args:
+        target: The branch.
+        consumers: Each by its id, with the snapshot that it reads next.
+    """
+    if not consumers:
+        return ()
+    return (
+        loses(
+            f"{count(len(consumers), 'consumer')} of {target!r} would read snapshots of another "
+            "history.",
+            tuple(f"consumer {name} reads {number} next" for name, number in consumers),
+        ),
+    )

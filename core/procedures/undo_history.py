@@ -19,6 +19,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
 from core.procedures.dependents import readable_tags
 from core.procedures.drop_branch import open_operations
+from core.procedures.forward_preview import rewound_consumers
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of
 from core.procedures.records import text_of, texts_of
@@ -249,6 +250,7 @@ def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> 
                 tuple(f"snapshot {each}" for each in sorted(copy.remove_snapshot_ids)[:_SHOWN]),
             )
         )
+        told += rewound_consumers(target.branch, _past(target, min(copy.remove_snapshot_ids)))
     there = set(target.tags.names())
     going = tuple(name for name in copy.remove_tags if name in there)
     if going:
@@ -265,3 +267,9 @@ def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> 
         told.append(changes("Tags that were made since stay, and name what leaves.", staying))
     told.append(keeps("A rescue branch keeps what leaves, byte for byte."))
     return told
+
+
+def _past(target: FileStoreTable, first_id: int) -> list[tuple[str, int]]:
+    """The consumers that have read the first snapshot that leaves, and what each reads next."""
+    read = (state.value for state in target.consumers.states())
+    return [(c.id, c.next_snapshot_id) for c in read if c and c.next_snapshot_id > first_id]

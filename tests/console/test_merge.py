@@ -61,11 +61,11 @@ def test_after_a_job_has_ended_the_same_plan_is_a_new_job(tmp_path: Path) -> Non
 def test_a_page_that_was_left_for_a_job_has_its_address_again(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     page = console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
-    job = page.at.query_params.to_dict()
+    job = dict(page.at.query_params)
     left = {**FLIGHTS, "source": "backfill"}
     assert job["left"] == f"merge?{urlencode(left)}"
     back = console.open("merge", **job)
-    assert back.at.query_params.to_dict() == left
+    assert dict(back.at.query_params) == left
     assert console.open("job", **job).at.query_params["id"] == job["id"]
     assert console.open("branches", **job).at.query_params["branch"] == "main"
 

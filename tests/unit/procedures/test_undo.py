@@ -102,6 +102,26 @@ def test_the_chance_of_an_undo_is_what_undo_does(bench: BranchBench) -> None:
             run(bench, "undo", f"again-{operation_id}", operation=operation_id)
 
 
+@pytest.mark.parametrize("verb", [fast_forward, force, replace_main, roll_back])
+def test_readers_of_what_leaves_are_named(
+    bench: BranchBench, verb: Callable[[BranchBench], Receipt]
+) -> None:
+    if verb is not fast_forward:
+        diverge(bench)
+    first = {fast_forward: 2, force: 2, replace_main: 2, roll_back: 4}[verb]
+    verb(bench)
+    paths = bench.table().paths
+    for name, following in (("past", first + 1), ("next", first)):
+        content = b'{"nextSnapshot" : %d}' % following
+        bench.store.publisher.publish(paths.consumer(name), content)
+    bench.store.publisher.publish(paths.consumer("torn"), b"{")
+    found = preview(bench, "undo", operation="op")
+    assert found.can_run
+    (told,) = (each for each in found.consequences if "consumer" in each.text)
+    assert told.text == "1 consumer of 'main' would read snapshots of another history."
+    assert told.details == (f"consumer past reads {first + 1} next",)
+
+
 @pytest.mark.parametrize("verb", [force, replace_main])
 def test_what_another_branch_stands_on_never_leaves_main(
     bench: BranchBench, verb: Callable[[BranchBench], Receipt]
