@@ -20,7 +20,7 @@ from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
-from core.errors import NotFound, PaimonError
+from core.errors import NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -30,7 +30,7 @@ from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.merge.policy import Policy
 from core.merge.policy_draft import PolicyDraft
-from core.procedures.browse_branches import list_branches
+from core.procedures.browse_branches import BranchReader, list_branches, read_branches
 from core.procedures.browse_conflicts import read_row_conflicts
 from core.procedures.browse_fallback import fallback_of
 from core.procedures.browse_graph import read_graph
@@ -43,7 +43,6 @@ from core.procedures.browse_history import (
     read_snapshot,
 )
 from core.procedures.browse_tables import (
-    list_broken_events,
     list_databases,
     list_table_names,
     list_tables,
@@ -170,9 +169,9 @@ class Services:
         """Return a table on one branch."""
         return read_table(self.warehouse, table)
 
-    def broken_events(self, table: Identifier) -> tuple[PaimonError, ...]:
-        """Return why events of a table's history cannot be read."""
-        return list_broken_events(self.warehouse, table)
+    def branch_reader(self, table: Identifier) -> BranchReader:
+        """Return what tells of the branches of a table, read once."""
+        return read_branches(self.warehouse, table)
 
     def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
         """Return the branches of a table, each compared with the branch `versus`."""

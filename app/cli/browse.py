@@ -133,7 +133,8 @@ def branches(
     """List the branches of a table: head, fork, how far ahead and behind, health."""
     identifier = named_table(table)
     services = open_services(warehouse)
-    items, broken = services.branches(identifier, versus), services.broken_events(identifier)
+    reader = services.branch_reader(identifier)
+    items, broken = reader.items(versus), reader.broken_events
     if as_json:
         print_json(
             {

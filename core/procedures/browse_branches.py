@@ -11,7 +11,7 @@ from core.diff.shared_files import SharedFiles
 from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind, under_present_names
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.browse_tables import branch_options, unfinished_branches
@@ -28,6 +28,7 @@ from core.procedures.rescued_fork import rescued_fork
 from core.procedures.warehouse import Warehouse
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
+from core.table.lineage_ledger import errors_of, in_order
 from core.table.versioned_files import FileState
 
 _STALE_MILLIS: Final = 30 * 24 * 3_600_000
@@ -47,20 +48,36 @@ def list_branches(
     Raises:
         NotFound: There is no such table.
     """
-    return BranchReader(warehouse, warehouse.table(table)).items(versus)
+    return read_branches(warehouse, table).items(versus)
+
+
+def read_branches(warehouse: Warehouse, table: Identifier) -> "BranchReader":
+    """Read the branches of a table, to be asked for more than their list.
+
+    Raises:
+        NotFound: There is no such table.
+    """
+    return BranchReader(warehouse, warehouse.table(table))
 
 
 class BranchReader:
-    """Reads the branches of one table once, and answers what lists and graphs ask of them."""
+    """Reads the branches of one table once, and answers what lists and graphs ask of them.
+
+    Attributes:
+        events: The ledger under the names of today.
+        broken_events: Why other events cannot be read: the history is incomplete.
+    """
 
     def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
         self._warehouse = warehouse
         self._table = table
         with table.reader.asking() as ask:
-            events = ask(table.ledger.events)
+            told = ask(table.ledger.states)
             unfinished = ask(lambda: unfinished_branches(warehouse, table))
             states = ask(table.branches.states)
-        self.events, hidden = events.result(), unfinished.result()
+        self.events = under_present_names(in_order(told.result()))
+        self.broken_events = errors_of(told.result())
+        hidden = unfinished.result()
         self._states = [state for state in states.result() if state.name not in hidden]
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}

@@ -99,15 +99,6 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
     )
 
 
-def list_broken_events(warehouse: Warehouse, table: Identifier) -> tuple[PaimonError, ...]:
-    """Return why events of a table's ledger cannot be read: its history is incomplete.
-
-    Raises:
-        NotFound: There is no such table.
-    """
-    return errors_of(warehouse.table(table).ledger.states())
-
-
 def read_system_table(warehouse: Warehouse, table: Identifier, name: str) -> pa.Table:
     """Return a system table of a branch, with Paimon's columns.
 

@@ -7,6 +7,9 @@ import pytest
 from app.cli.commands import FAILED, REFUSED, WRONG_USAGE
 from core.commit.journal import Intent, Journal
 from core.commit.write_receipt import RESULT, encode_result
+from core.format.lineage_event import LineageEvent
+from core.table.lineage_ledger import LineageLedger
+from core.table.versioned_files import FileState
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.lifecycle import metadata
@@ -178,6 +181,26 @@ def test_what_changed_nothing_says_so_and_names_no_receipt(
     assert console.json(*make)["receipt"] is None
     assert console(*make).lines[-1].endswith("names snapshot 1 already. Nothing was changed.")
     assert metadata(bench) == before
+
+
+def test_a_list_of_branches_waits_for_the_ledger_once_and_tells_what_is_broken(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, times = LineageLedger.states, []
+
+    def counted(ledger: LineageLedger) -> tuple[FileState[LineageEvent], ...]:
+        times.append(ledger)
+        return read(ledger)
+
+    monkeypatch.setattr(LineageLedger, "states", counted)
+    assert console("branches", "db.t").lines[2].startswith("dev")
+    # By the list and by what names base tags, at once.
+    assert len(times) == 2
+    torn = Path(bench.table().paths.lineage_dir) / "event-1-torn.json"
+    torn.write_text("{")
+    assert str(torn) in console("branches", "db.t").err
+    (error,) = console.json("branches", "db.t")["broken_events"]
+    assert str(torn) in error["message"]
 
 
 def test_a_pin_is_made_again(console: CommandLine, bench: BranchBench) -> None:

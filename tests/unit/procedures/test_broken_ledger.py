@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import ErrorKind, Refused
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_tables import list_broken_events, read_table
+from core.procedures.browse_branches import list_branches, read_branches
+from core.procedures.browse_tables import read_table
 from core.procedures.call import Argument
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
@@ -79,7 +79,7 @@ def test_so_are_statements(bench: BranchBench, name: str, sql: str) -> None:
 
 
 def test_pages_go_on_and_tell_that_the_history_is_incomplete(bench: BranchBench) -> None:
-    assert list_broken_events(bench.warehouse(), bench.identifier) == ()
+    assert read_branches(bench.warehouse(), bench.identifier).broken_events == ()
     whole = read_table(bench.warehouse(), bench.identifier)
     assert whole.broken_events == ()
     broken = break_event(bench)
@@ -87,7 +87,7 @@ def test_pages_go_on_and_tell_that_the_history_is_incomplete(bench: BranchBench)
     assert summary.events == tuple(e for e in whole.events if e.operation_id != "protect")
     (error,) = summary.broken_events
     assert error.facts["path"] == str(broken)
-    (told,) = list_broken_events(bench.warehouse(), bench.identifier)
+    (told,) = read_branches(bench.warehouse(), bench.identifier).broken_events
     assert told.message == error.message
     items = list_branches(bench.warehouse(), bench.identifier)
     assert [item.error for item in items] == [None, None]
