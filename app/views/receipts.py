@@ -101,12 +101,7 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
                     Action.UNDO, "Undo", icon=":material/undo:", key="undo",
                     what=receipt.operation_id,
                 )  # fmt: skip
-            if chance is not None and chance.undone_by is not None:
-                state.link(
-                    PageName.RECEIPT, "What undid it", place, view={"id": chance.undone_by},
-                    icon=":material/undo:",
-                )  # fmt: skip
-            if _added_to(receipt) is not None:
+            if _added_to(receipt) is not None and (chance is None or chance.undone_by is None):
                 offer(
                     Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
                     key="revert", what=receipt.operation_id,
@@ -117,13 +112,21 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             icon=":material/checklist:",
         )  # fmt: skip
     if chance is not None and chance.obstacle is not None:
-        st.caption(f":material/undo: {plain(chance.obstacle)}")
+        _show_obstacle(chance.obstacle, chance.undone_by, place)
+
+
+def _show_obstacle(obstacle: str, undone_by: str | None, place: Location) -> None:
+    """Say why there is no undo, and lead to the one that there was."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-undo"):
+        st.caption(f":material/undo: {plain(obstacle)}", width="content")
+        if undone_by is not None:
+            state.link(PageName.RECEIPT, "Its receipt", place, view={"id": undone_by})
 
 
 def _added_to(receipt: Receipt) -> str | None:
-    """Return the branch that got a snapshot; None where a revert would have nothing to take back.
+    """Return the branch that got one snapshot; None where a revert has not one to take back.
 
     Whether that snapshot can be reverted is for the dialog to say, with the reason.
     """
-    added = (move.branch for move in receipt.moves if move.after_id is not None)
+    added = (move.branch for move in receipt.moves if move.is_one_snapshot)
     return next(added, None) if receipt.counts.snapshots_added else None

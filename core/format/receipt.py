@@ -18,6 +18,11 @@ class HeadMove:
     after: SnapshotIdentity | None
     after_id: int | None
 
+    @property
+    def is_one_snapshot(self) -> bool:
+        """Whether the branch went on by just one snapshot, as by a commit."""
+        return self.after_id is not None and self.after_id == (self.before_id or 0) + 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:

@@ -90,7 +90,7 @@ def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
             table.on(fork.source).check_manifests(fork.snapshot)
     except FormatError as error:
         raise Refused(
-            f"Nothing was changed: a branch that begins there could not be read. {error.message} "
+            f"A branch that begins there could not be read. {error.message} "
             "Or begin at an older snapshot or a tag that can be read, or with an empty branch.",
             kind=error.kind,
             **error.facts,

@@ -177,9 +177,8 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
             continue
         for move in event.receipt.moves:
             if move.branch == target.branch and move.after_id is not None:
-                first = (move.before_id or 0) + 1
-                if move.after_id == first:
-                    return first
+                if move.is_one_snapshot:
+                    return move.after_id
                 raise InvalidInput(
                     f"Operation {operation_id!r} moved {target.branch!r} {_span(move)}; a revert "
                     "takes back one snapshot. Undo the operation, or revert its snapshots one by "

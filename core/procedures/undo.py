@@ -89,7 +89,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if way is None or (event.undoes is not None and event.kind is not LineageKind.REVERTED):
         instead = _INSTEAD.get(event.kind, "run again what it took back.")
         raise InvalidInput(
-            f"Operation {operation_id} ({event.kind}) is not undone by this: {instead}",
+            f"There is no undo of operation {operation_id} ({event.kind}): {instead}",
             kind=ErrorKind.UNSUPPORTED,
             operation_id=operation_id,
         )
@@ -170,7 +170,7 @@ def _raise_if_written(warehouse: Warehouse, table: FileStoreTable, operation_id:
     """Raise InvalidInput for a write of rows, which has a receipt and is in no ledger."""
     if find_receipt_of_write(table, warehouse.store, operation_id) is not None:
         raise InvalidInput(
-            f"Operation {operation_id} wrote rows, which is not undone by this: revert it instead.",
+            f"There is no undo of operation {operation_id}, which wrote rows: revert it instead.",
             kind=ErrorKind.UNSUPPORTED,
             operation_id=operation_id,
         )

@@ -209,8 +209,9 @@ def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:
     services.undo_chances["9f2a00"] = UndoChance(obstacle=told, undone_by="77")
     page = console.open("receipt", id="9f2a00", **FLIGHTS)
     assert not page.has_button("undo")
+    assert not page.has_button("revert")
     assert "was undone already, by operation 77" in page.text
-    (query,) = (each for label, each in page.links() if label == "What undid it")
+    (query,) = (each for label, each in page.links() if label == "Its receipt")
     assert "id=77" in query
 
 

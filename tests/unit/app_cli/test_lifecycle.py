@@ -168,7 +168,7 @@ def test_the_receipt_of_a_write_of_rows_says_to_revert_it(
     )  # fmt: skip
     journal.mark("write-1", RESULT, encode_result(table, intent, {"snapshot_id": 1}, NOW))
     answer = console("receipt", "write-1")
-    assert answer.lines[-1].endswith("wrote rows, which is not undone by this: revert it instead.")
+    assert answer.lines[-1].endswith("operation write-1, which wrote rows: revert it instead.")
     assert "revert it instead" in console("undo", "write-1").err
 
 
