@@ -7,7 +7,7 @@ from core.commit.rescue import RESCUE_PREFIX, rescue_name
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
-from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
+from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born, undone_by
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import (
@@ -297,7 +297,7 @@ def _rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent 
     """The operation whose undo needs this rescue branch, None for other branches."""
     if not branch.startswith(RESCUE_PREFIX):
         return None
-    undone = {event.undoes for event in events}
+    undone = undone_by(events)
     return next(
         (
             event

@@ -47,7 +47,8 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
         branch: The branch that was rolled back.
     """
     known = tuple(events)
-    undone = {event.undoes for event in known}
+    # A revert takes the rows back, and leaves the rollback's snapshot in the history.
+    undone = {event.undoes for event in known if event.kind is LineageKind.UNDONE}
     return tuple(
         RollbackPin(
             tag=name,

@@ -366,6 +366,16 @@ def test_what_a_reverted_revert_brought_back_is_not_told_as_undone(bench: Branch
     assert "'main' moved since" in str(found.obstacle)
 
 
+def test_the_tag_of_a_rollback_stays_though_a_revert_took_it_back(bench: BranchBench) -> None:
+    bench.append("mine")
+    run(bench, "rollback", "roll", snapshot=1)
+    run(bench, "revert", "forth", operation="roll")
+    # What the rollback made is in the history, and so are the files that its tag keeps.
+    with pytest.raises(Refused, match="rollback roll made snapshot 3"):
+        run(bench, "delete_tag", "away", tag="rollback-roll")
+    assert undo_chance(bench, "roll").undone_by == "forth"
+
+
 def test_a_merge_that_was_taken_back_is_not_said_to_be_held(bench: BranchBench) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
