@@ -15,7 +15,7 @@ from core.commit.branch_folder import HINTS, remove_folder, whole_files_below
 from core.commit.commit_store import CommitStore
 from core.commit.journal import Journal
 from core.commit.metadata_copy import copy_files
-from core.errors import CommitConflict, ErrorKind
+from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import SnapshotIdentity
@@ -111,10 +111,17 @@ def move_branch(
 def _moved_at_once(
     store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
 ) -> bool:
-    if not store.files.exists(source.paths.root) and store.files.exists(target.paths.root):
+    if _is_moved(store, source, target):
         return True  # an earlier try did it
     _check_source(store, source, target, move)
-    match store.mover.move(source.paths.root, target.paths.root):
+    try:
+        moved = store.mover.move(source.paths.root, target.paths.root)
+    except NotFound as error:
+        if not _is_moved(store, source, target):
+            raise _gone(source) from error
+        _check_head(target, move)
+        return True  # a try on another machine did it just now
+    match moved:
         case Moved.UNSUPPORTED:
             return False
         case Moved.TAKEN:
@@ -134,21 +141,29 @@ def _moved_at_once(
     return True
 
 
+def _is_moved(store: CommitStore, source: FileStoreTable, target: FileStoreTable) -> bool:
+    return not store.files.exists(source.paths.root) and store.files.exists(target.paths.root)
+
+
 def _check_source(
     store: CommitStore, source: FileStoreTable, target: FileStoreTable, move: BranchMove
 ) -> None:
     if not store.files.exists(source.paths.root):
-        raise CommitConflict(
-            f"Branch {source.branch!r} is gone: somebody else moved or dropped it. Nothing was "
-            "changed.",
-            kind=ErrorKind.HEAD_MOVED,
-            branch=source.branch,
-        )
+        raise _gone(source)
     _check_head(source, move)
     # Mostly there is nothing yet, and then a branch of many files need not be listed.
     there = set(whole_files_below(store.files, target.paths.root))
     if there and not there.issubset(whole_files_below(store.files, source.paths.root)):
         raise _name_taken(target)
+
+
+def _gone(source: FileStoreTable) -> CommitConflict:
+    return CommitConflict(
+        f"Branch {source.branch!r} is gone: somebody else moved or dropped it. Nothing was "
+        "changed.",
+        kind=ErrorKind.HEAD_MOVED,
+        branch=source.branch,
+    )
 
 
 def _check_head(branch: FileStoreTable, move: BranchMove) -> None:

@@ -5,16 +5,13 @@ published over another, which does not ask who queued.
 """
 
 import contextlib
-import fcntl
 import hashlib
-import os
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
+from core.storage.system_lock import Hold, locked, place_on_this_machine
 from core.table.file_store_table import FileStoreTable
 
 _LONGEST_WAIT_SECONDS: Final = 30.0
@@ -62,46 +59,8 @@ class DirectoryQueue:
                 held.enter_context(self._locked(self._directory))
             yield held.close
 
-    @contextlib.contextmanager
-    def _locked(self, directory: Path) -> Iterator[None]:
-        try:
-            descriptor = os.open(directory, os.O_RDONLY)
-        except OSError:
-            yield
-            return
-        try:
-            if not _lock_at_once(descriptor):
-                # Not by asking again and again: with some that wait, asking would take the
-                # processor from whoever has the turn.
-                waiter = threading.Thread(target=_lock, args=(os.dup(descriptor),), daemon=True)
-                waiter.start()
-                waiter.join(self._longest_wait_seconds)
-            yield
-        finally:
-            os.close(descriptor)
-
-
-def _lock_at_once(descriptor: int) -> bool:
-    """Lock a folder; False if another holds it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _lock(descriptor: int) -> None:
-    """Wait for the lock, which other descriptors of the same opening share, and go with the last.
-
-    So one that comes too late is nobody's.
-    """
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-    finally:
-        os.close(descriptor)
+    def _locked(self, directory: Path) -> AbstractContextManager[Hold]:
+        return locked(directory, longest_wait_seconds=self._longest_wait_seconds)
 
 
 def queue_of(table: FileStoreTable) -> CommitQueue:
@@ -112,9 +71,6 @@ def queue_of(table: FileStoreTable) -> CommitQueue:
             Path(files.native_path(each)) for each in (paths.snapshot_dir, paths.schema_dir)
         )
         return DirectoryQueue(turn, gate)
-    digest = hashlib.sha256(files.url(paths.snapshot_dir).encode()).hexdigest()
-    place = Path(tempfile.gettempdir()) / f"branch-console-queues-{os.getuid()}" / digest[:32]
-    with contextlib.suppress(OSError):
-        for name in ("turn", "gate"):
-            (place / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return DirectoryQueue(place / "turn", place / "gate")
+    digest = hashlib.sha256(files.url(paths.snapshot_dir).encode()).hexdigest()[:32]
+    turn, gate = (place_on_this_machine(digest, name) for name in ("turn", "gate"))
+    return DirectoryQueue(turn, gate)

@@ -12,8 +12,10 @@ claim needs no wait of its own, neither to be made nor to be given back.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from core.commit.commit_store import CommitStore
@@ -22,6 +24,7 @@ from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.lineage_event import LineageEvent
 from core.storage.file_publisher import Published
+from core.storage.system_lock import Hold, locked, place_on_this_machine
 from core.storage.table_paths import EVENT_PREFIX, TablePaths
 
 CLAIMS: Final = "claims"
@@ -48,6 +51,7 @@ class Intent:
         branch: The branch that changes.
         time_millis: When it was written, by the clock of who wrote it.
         event_millis: The time of its event, which is later than that of every event before.
+        host: The machine that it began on; None where an earlier release wrote it.
         plan: JSON values: all that is needed to finish or to roll back.
     """
 
@@ -59,6 +63,7 @@ class Intent:
     time_millis: int
     event_millis: int
     plan: Mapping[str, object]
+    host: str | None = None
 
     @property
     def makes(self) -> tuple[str, ...]:
@@ -85,10 +90,12 @@ class Intent:
             time_millis=raw.get("timeMillis", int),
             event_millis=raw.find("eventMillis", int) or raw.get("timeMillis", int),
             plan=raw.get("plan", dict),
+            host=raw.find("host", str),
         )
 
     def to_json(self) -> str:
         """Encode as JSON text."""
+        content = without_nulls({"host": self.host})
         return to_pretty_json(
             {
                 "operationId": self.operation_id,
@@ -98,6 +105,7 @@ class Intent:
                 "statement": self.statement,
                 "timeMillis": self.time_millis,
                 "eventMillis": self.event_millis,
+                **content,
                 "plan": self.plan,
             }
         )
@@ -158,6 +166,22 @@ class Journal:
         path = self._path("intent", operation_id)
         data = self._store.files.find(path)
         return None if data is None else _intent_from(path, data)
+
+    def hold(
+        self, operation_id: str, *, longest_wait_seconds: float
+    ) -> AbstractContextManager[Hold]:
+        """Be the only one on this machine that is at work on an operation, until it is let go.
+
+        A lock of the operating system on the intent, or for a store far away on a folder of this
+        machine, which a few operations share.
+        """
+        files, path = self._store.files, self._path("intent", operation_id)
+        if files.is_local:
+            place = Path(files.native_path(path))
+        else:
+            digest = hashlib.sha256(files.url(path).encode()).hexdigest()
+            place = place_on_this_machine("operations", digest[:3])
+        return locked(place, longest_wait_seconds=longest_wait_seconds)
 
     def find_event(self, intent: Intent) -> LineageEvent | None:
         """Return the event that an operation is recorded by, None where it is not done."""

@@ -282,8 +282,8 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
             warehouse, table, call, branch=planned.branch, plan=planned.journal
         )
     progress(0, 1)
-    with operation.carried_out():
-        receipt = finish_creation(operation)
+    with operation.carried_out() as held:
+        receipt = finish_creation(held)
     progress(1, 1)
     return {"receipt": receipt.to_json()}
 

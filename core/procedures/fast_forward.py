@@ -219,8 +219,8 @@ def _publish(
         journal = gate_journal(warehouse, call, found, journal, judged)
         journalled = {**journal, "filesVerified": verified.get("files", 0)}
         operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
-    with operation.carried_out():
-        return {"receipt": finish_take_over(operation, progress).to_json()}
+    with operation.carried_out() as held:
+        return {"receipt": finish_take_over(held, progress).to_json()}
 
 
 def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:

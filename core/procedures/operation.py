@@ -1,18 +1,26 @@
 """What every procedure that changes a table does around its work: journal, event, receipt."""
 
 import hashlib
+import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from core.commit.journal import End, Ending, Intent, Journal
-from core.errors import CommitConflict, ErrorKind, NotFound, StorageError
+from core.errors import CommitConflict, ErrorKind, NotFound, Refused, StorageError
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.warehouse import Warehouse
+from core.storage.system_lock import Hold
 from core.table.file_store_table import FileStoreTable
+
+FRESH_MILLIS: Final = 60_000
+"""An operation younger than this may still be at work."""
+_TAKEN_UP: Final = "taken-up"
+_LONGEST_WAIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,6 +29,7 @@ class Operation:
 
     Attributes:
         is_resumed: Whether an earlier try may have left something.
+        is_held: Whether whoever has this holds the operation already.
     """
 
     warehouse: Warehouse
@@ -28,6 +37,7 @@ class Operation:
     journal: Journal
     intent: Intent
     is_resumed: bool = False
+    is_held: bool = False
 
     @classmethod
     def find(
@@ -64,6 +74,7 @@ class Operation:
                 time_millis=now_millis,
                 event_millis=journal.time_for_event(now_millis),
                 plan=plan,
+                host=platform.node(),
             )
         )
         return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
@@ -75,14 +86,19 @@ class Operation:
         return int.from_bytes(digest[:7])
 
     @contextmanager
-    def carried_out(self) -> Iterator[None]:
-        """Say of a store that fails in the middle what then holds, whatever call it was.
+    def carried_out(self) -> Iterator["Operation"]:
+        """Be the only one on this machine that carries the operation out, and say where it ends.
+
+        Yields:
+            The operation as it stands by then: somebody else may have been at work on it.
 
         Raises:
-            StorageError: The store failed; recovery goes on from there.
+            Refused: Another process is at work on it, for longer than is waited for.
+            StorageError: The store failed in the middle; recovery goes on from there.
         """
         try:
-            yield
+            with self._held() as held:
+                yield held
         except StorageError as error:
             # A call that failed says that it changed nothing, which holds for that call alone.
             cause = error.__cause__
@@ -94,6 +110,44 @@ class Operation:
                 kind=error.kind,
                 **{**error.facts, "operation_id": self.intent.operation_id},
             ) from error
+
+    @contextmanager
+    def taken_up(self) -> Iterator["Operation | None"]:
+        """Hold an operation that was cut off, for recovery; None where it is at work or has ended.
+
+        Whoever began it sees from a step that somebody else was at it.
+        """
+        operation_id, journal = self.intent.operation_id, self.journal
+        with journal.hold(operation_id, longest_wait_seconds=0) as hold:
+            if hold is Hold.NOT or journal.end_of(operation_id) is not None:
+                yield None
+                return
+            journal.mark(operation_id, _TAKEN_UP)
+            yield replace(self, is_resumed=True, is_held=True)
+
+    @contextmanager
+    def _held(self) -> Iterator["Operation"]:
+        if self.is_held:
+            yield self
+            return
+        operation_id, waits = self.intent.operation_id, _LONGEST_WAIT_SECONDS
+        with self.journal.hold(operation_id, longest_wait_seconds=waits) as hold:
+            if hold is Hold.NOT:
+                raise Refused(
+                    f"Operation {operation_id} is at work in another process. Nothing was changed "
+                    "by this one. Wait for the other, or end it if it hangs, then try again.",
+                    kind=ErrorKind.BRANCH_IN_USE,
+                    operation_id=operation_id,
+                )
+            others = hold is Hold.WAITED or self._was_taken_up()
+            yield replace(self, is_resumed=self.is_resumed or others, is_held=True)
+
+    def _was_taken_up(self) -> bool:
+        """Whether recovery was at work on it since it began, as a pause makes it look cut off."""
+        age = self.warehouse.clock() - self.intent.time_millis
+        # A store far away is not asked for what can hardly be: that takes longer than most pauses.
+        is_asked = self.warehouse.store.files.is_local or age > FRESH_MILLIS // 2
+        return is_asked and self.journal.has_reached(self.intent.operation_id, _TAKEN_UP)
 
     def end_unless_stopped(self) -> End | None:
         """Return the end of an operation that is done, None while it is open.

@@ -1,8 +1,9 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
+import platform
 from collections.abc import Collection
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
 
 from core.commit import row_write, staged_rows
 from core.commit.journal import BrokenIntent, End, Ending, Intent, Journal
@@ -13,7 +14,7 @@ from core.procedures import branches
 from core.procedures.call import ProcedureCall
 from core.procedures.kept_results import forget_old_results, names_kept
 from core.procedures.lifecycle import VERBS
-from core.procedures.operation import Operation
+from core.procedures.operation import FRESH_MILLIS, Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
@@ -23,8 +24,8 @@ from core.procedures.verb import finish_verb
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
-FRESH_MILLIS = 60_000
-"""An operation younger than this may still be at work."""
+_FOREIGN_MILLIS = 300_000
+"""One of another machine younger than this may be at work: no lock tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +73,18 @@ def recover_table(
     for intent in found.readable:
         if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
             continue
-        operation = Operation(
-            warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
-        )
-        done.append(_recover(operation))
+        operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        with _taken_up(operation) as held:
+            if held is not None:
+                done.append(_recover(held))
     return tuple(done)
+
+
+def _taken_up(operation: Operation) -> AbstractContextManager[Operation | None]:
+    if operation.intent.procedure in (row_write.PROCEDURE, staged_rows.PROCEDURE):
+        # Rows have steps of their own that tell whose they are.
+        return nullcontext(replace(operation, is_resumed=True))
+    return operation.taken_up()
 
 
 def _unreadable(table: FileStoreTable, broken: BrokenIntent) -> Recovery:
@@ -102,7 +110,8 @@ def _may_be_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     if intent.procedure == row_write.PROCEDURE:
         # A write may take hours, and says which process it is of.
         return row_write.is_at_work(intent, now_millis)
-    return now_millis - intent.time_millis < FRESH_MILLIS
+    is_foreign = intent.host not in (None, platform.node())
+    return now_millis - intent.time_millis < (_FOREIGN_MILLIS if is_foreign else FRESH_MILLIS)
 
 
 def _recover(operation: Operation) -> Recovery:

@@ -50,11 +50,15 @@ def finish_take_over(
     store, table = operation.warehouse.store, operation.table
     try:
         _carry_out(operation, copy, progress)
-    except _Gone as error:
+    except CommitConflict as error:
+        # A try on another machine, which no lock holds off, may have been faster.
+        done = operation.receipt()
+        if done is not None:
+            return done
+        if not isinstance(error, _Gone):
+            raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
         if not has_come_whole(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
-    except CommitConflict as error:
-        raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
     return operation.complete(*_events(operation, copy))
 
 

@@ -84,18 +84,20 @@ def finish_verb(verb: Verb, operation: Operation) -> Receipt:
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
     """
-    ended = operation.end_unless_stopped()
-    done = operation.receipt()
-    if done is not None:
-        if ended is None:
-            operation.end(Ending.DONE)
-        return done
-    try:
-        with operation.carried_out():
-            return verb.finish(operation)
-    except CommitConflict as error:
-        operation.end(Ending.STOPPED, error.message)
-        raise
+    with operation.carried_out() as held:
+        ended, done = held.end_unless_stopped(), held.receipt()
+        if done is not None:
+            if ended is None:
+                held.end(Ending.DONE)
+            return done
+        try:
+            return verb.finish(held)
+        except CommitConflict as error:
+            # A try on another machine, which no lock holds off, may have been faster.
+            ended, done = held.end(Ending.STOPPED, error.message), held.receipt()
+            if ended.ending is Ending.DONE and done is not None:
+                return done
+            raise
 
 
 def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:

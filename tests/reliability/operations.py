@@ -14,7 +14,7 @@ from typing import TypeAlias
 from core.commit.commit_store import CommitStore
 from core.format.receipt import Receipt
 from core.procedures.call import Argument, ProcedureCall
-from core.procedures.recover import FRESH_MILLIS
+from core.procedures.operation import FRESH_MILLIS
 from core.procedures.registry import run_call
 from core.procedures.row_engine import RowEngine
 from core.procedures.stages import InlineStages

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StorageError
-from core.procedures.recover import FRESH_MILLIS
+from core.procedures.operation import FRESH_MILLIS
 from core.storage.file_io import FileIO
 from core.storage.file_publisher import Published
 from core.storage.publishers import publisher_for

@@ -9,8 +9,9 @@ from core.errors import ErrorKind, FormatError, Refused
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_tables import list_tables, read_table
 from core.procedures.browse_values import Health
+from core.procedures.operation import FRESH_MILLIS
 from core.procedures.preview import Weight
-from core.procedures.recover import FRESH_MILLIS, recover_table
+from core.procedures.recover import recover_table
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import preview, run
