@@ -69,7 +69,8 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         "pin_branch": _same("pin_branch", "table", "branch"),
         "replace_main": _same("replace_main", "table", "branch", "reason"),
         "fast_forward": _same(
-            "fast_forward", "table", "branch", "target", "force", "override_gate"
+            "fast_forward", "table", "branch", "target", "force", "override_gate",
+            confirms="target",
         ),
         "merge_branch": _same(
             "merge_branch", "table", "branch", "target", "strict", "scope", "isolation", "policy",

@@ -32,6 +32,19 @@ def test_statements_run_one_after_the_other(console: CommandLine, bench: BranchB
     assert not bench.table().branches.exists("old")
 
 
+def test_a_call_that_names_what_it_replaces_is_run(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    forced = "table => 'db.t', branch => 'dev', force => true"
+    assert "add --confirm main" in console("sql", f"CALL sys.fast_forward({forced})").err
+    assert "data-mine.parquet" in bench.live_names()
+    assert console("sql", f"CALL sys.fast_forward({forced}, target => 'main')").code == 0
+    assert bench.live_names() == {"data-base.parquet", "data-theirs.parquet"}
+
+
 def test_a_dry_run_changes_nothing(console: CommandLine, bench: BranchBench) -> None:
     bench.branch("dev")
     bench.append("theirs", branch="dev")

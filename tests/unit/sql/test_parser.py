@@ -108,6 +108,11 @@ def test_the_session_stands_on_a_branch() -> None:
         ("DROP BRANCH dev ON TABLE db.t", "dev"),
         ("REPLACE MAIN WITH BRANCH dev ON TABLE db.t", "main"),
         ("CALL sys.delete_branch(table => 'db.t', branch => 'dev')", "dev"),
+        (
+            "CALL sys.fast_forward(table => 'db.t', branch => 'a', target => 'b', force => true)",
+            "b",
+        ),
+        ("CALL sys.fast_forward(table => 'db.t', branch => 'a', force => true)", None),
         ("MERGE BRANCH dev ON TABLE db.t", None),
     ],
 )
