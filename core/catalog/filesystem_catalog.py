@@ -18,6 +18,7 @@ from core.storage.metadata_cache import MetadataCache, MetadataReader
 from core.table.branch_manager import name_error
 from core.table.file_store_table import FileStoreTable, check_branch_segment
 from core.table.manifest_scan import ManifestScan
+from core.table.missing_branch import no_branch
 
 _DATABASE_SUFFIX: Final = ".db"
 # A materialized table keeps the same files; the other types are no tables of this format.
@@ -84,12 +85,7 @@ class FilesystemCatalog:
             return table  # broken: its readers say what is missing
         self._check_database(identifier.database)
         if table.branches.exists(MAIN_BRANCH) or table.branches.names():
-            raise NotFound(
-                f"Table {identifier.table_name} has no branch {identifier.branch!r}.",
-                kind=ErrorKind.BRANCH_NOT_FOUND,
-                branch=identifier.branch,
-                path=table.paths.root,
-            )
+            raise no_branch(table, identifier.branch)
         raise NotFound(
             f"There is no table {identifier.table_name}: {path} holds no schema.",
             kind=ErrorKind.TABLE_NOT_FOUND,

@@ -7,6 +7,7 @@ from typing import Final
 from core.format.lineage_event import BIRTHS, LineageEvent, LineageKind
 
 _MOVES: Final = frozenset({LineageKind.RENAMED, LineageKind.RESTORED})
+_TAKES_OR_LEAVES: Final = BIRTHS | _MOVES | {LineageKind.DROPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +47,32 @@ def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> 
         elif event.kind in BIRTHS | _MOVES:
             return Trail(name=name, ended_by=event)
     return Trail(name=name, ended_by=ended_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """A branch that has another name by now, and the operation that took the earlier one away."""
+
+    operation_id: str
+    name: str
+
+
+def renamed_since(events: Sequence[LineageEvent], branch: str) -> Renamed | None:
+    """Return the present name of the branch that had this one last; None where none has another.
+
+    Args:
+        events: The ledger as it was written, in the order things happened.
+        branch: A name that no branch has.
+    """
+    last = None
+    for event in events:
+        if event.kind in _MOVES and event.source_branch == branch:
+            last = event
+        elif event.branch == branch and event.kind in _TAKES_OR_LEAVES:
+            last = None
+    if last is None:
+        return None
+    trail = trail_of(events, last.operation_id, last.branch)
+    if trail.ended_by is not None:
+        return None
+    return Renamed(operation_id=last.operation_id, name=trail.name)

@@ -8,7 +8,7 @@ from typing import Final
 from core.diff.branch_overview import compare_branches
 from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, best_forks, build_lineage
 from core.diff.shared_files import SharedFiles
-from core.errors import ErrorKind, NotFound, PaimonError
+from core.errors import PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent, LineageKind, under_present_names
@@ -29,6 +29,7 @@ from core.procedures.warehouse import Warehouse
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
 from core.table.lineage_ledger import errors_of, in_order
+from core.table.missing_branch import no_branch
 from core.table.versioned_files import FileState
 
 _STALE_MILLIS: Final = 30 * 24 * 3_600_000
@@ -353,11 +354,7 @@ class BranchReader:
 
     def _check_exists(self, branch: str) -> None:
         if branch not in {state.name for state in self._states}:
-            raise NotFound(
-                f"Table {self._table.identifier.table_name} has no branch {branch!r}.",
-                kind=ErrorKind.BRANCH_NOT_FOUND,
-                branch=branch,
-            )
+            raise no_branch(self._table, branch)
 
     def _first_readable(self) -> str:
         readable = [state.name for state in self._states if state.ref is not None]

@@ -4,7 +4,7 @@ from core.commit import staged_rows
 from core.commit.branch_move import BranchMove, move_branch
 from core.commit.journal import Journal
 from core.commit.rescue import RESCUE_PREFIX, rescue_name
-from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
+from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
 from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born, undone_by
@@ -31,6 +31,7 @@ from core.procedures.records import event_of, receipt_of, text_of, texts_of
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import no_branch
 
 _SHOWN = 100
 
@@ -163,11 +164,7 @@ def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTab
             branch=name,
         )
     if not table.branches.exists(name):
-        raise NotFound(
-            f"Table {table.identifier.table_name} has no branch {name!r}.",
-            kind=ErrorKind.BRANCH_NOT_FOUND,
-            branch=name,
-        )
+        raise no_branch(table, name)
     return table.on(name)
 
 

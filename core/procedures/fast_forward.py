@@ -5,7 +5,7 @@ from dataclasses import replace
 from core.commit.branch_commit import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
-from core.errors import ErrorKind, InvalidInput, NotFound, Refused
+from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -30,6 +30,7 @@ from core.procedures.take_over import finish_take_over
 from core.procedures.verify_files import arriving_files, verify
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import no_branch
 
 
 def preview_fast_forward(
@@ -99,11 +100,7 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
         raise InvalidInput(f"Branch {source!r} cannot be fast-forwarded to itself. Name two.")
     for branch in (source, target):
         if not table.branches.exists(branch):
-            raise NotFound(
-                f"Table {table.identifier.table_name} has no branch {branch!r}.",
-                kind=ErrorKind.BRANCH_NOT_FOUND,
-                branch=branch,
-            )
+            raise no_branch(table, branch)
     return plan_fast_forward(
         table.identifier.table_name, *histories_of(table.on(source), table.on(target))
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.errors import ErrorKind, InvalidInput, NotFound
+from core.format.branch_trail import Trail, trail_of
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.json_text import JsonObject
 from core.format.lineage_event import LineageKind
@@ -172,11 +173,21 @@ def sides_of(
 
 def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
     """The snapshot that an operation added to the target."""
-    for event in target.ledger.events():
+    events, elsewhere = target.ledger.whole_as_written(), ""
+    for event in events:
         if event.operation_id != operation_id or event.receipt is None:
             continue
         for move in event.receipt.moves:
-            if move.branch == target.branch and move.after_id is not None:
+            if move.after_id is None:
+                continue
+            trail = trail_of(events, operation_id, move.branch)
+            if trail.ended_by is not None:
+                elsewhere = _told_gone(move.branch, trail)
+            elif trail.name != target.branch:
+                elsewhere = f" It changed {trail.name!r}: revert it there."
+            elif not _is_there(target, move):
+                elsewhere = f" Snapshot {move.after_id}, which it added, was taken back."
+            else:
                 if move.is_one_snapshot:
                     return move.after_id
                 raise InvalidInput(
@@ -188,10 +199,23 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
                 )
     raise NotFound(
         f"The ledger of {target.identifier.table_name} knows no operation {operation_id!r} that "
-        f"added a snapshot to {target.branch!r}.",
+        f"added a snapshot to {target.branch!r}.{elsewhere}",
         kind=ErrorKind.OPERATION_NOT_FOUND,
         operation_id=operation_id,
     )
+
+
+def _is_there(target: FileStoreTable, move: HeadMove) -> bool:
+    """Whether the number is still that of what was added; one that has expired is told later."""
+    found = None if move.after_id is None else target.snapshots.find(move.after_id)
+    return found is None or move.after is None or found.identity.same_as(move.after)
+
+
+def _told_gone(branch: str, trail: Trail) -> str:
+    assert trail.ended_by is not None
+    by = trail.ended_by
+    did = "dropped it" if by.kind is LineageKind.DROPPED else f"gave {trail.name!r} to another"
+    return f" It changed a branch {branch!r} that is gone: operation {by.operation_id} {did}."
 
 
 def _span(move: HeadMove) -> str:

@@ -19,6 +19,7 @@ from core.procedures.merge_sides import holds_schema
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import no_branch
 
 _MOST_REMEMBERED: Final = 16
 _REMEMBERED: dict[tuple[object, ...], MergePlan] = {}
@@ -215,11 +216,7 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
     are_there = target.reader.each(target.branches.exists, wanted)
     for branch, is_there in zip(wanted, are_there, strict=True):
         if not is_there:
-            raise NotFound(
-                f"Table {target.identifier.table_name} has no branch {branch!r}.",
-                kind=ErrorKind.BRANCH_NOT_FOUND,
-                branch=branch,
-            )
+            raise no_branch(target, branch)
     return target.on(name)
 
 

@@ -16,6 +16,7 @@ from core.procedures.records import event_of, receipt_of, texts_of
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import told_renamed
 
 _MAX_RULE_LENGTH = 100
 
@@ -41,9 +42,10 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     events = table.ledger.whole()
     now = {name: protection_of(events, name) for name in covered}
     if protected:
+        renamed = "" if covered else told_renamed(table, rule)
         told = changes(
             f"{_count(len(covered))} can then be neither dropped nor renamed, and are moved by "
-            "approvers only.",
+            f"approvers only.{renamed}",
             covered,
         )
     else:
