@@ -9,20 +9,13 @@ from core.procedures.browse_tables import read_receipt
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.row_engine import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
+from tests.support.two_branches import dev_ahead, move_main
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> BranchBench:
     """Main at 2, and dev two commits, a schema and a tag ahead."""
-    bench = BranchBench(tmp_path)
-    bench.append("a")
-    bench.append("b")
-    bench.branch("dev")
-    bench.append("c", branch="dev")
-    bench.alter("dev")
-    bench.append("d", branch="dev")
-    bench.tag("v4", "dev")
-    return bench
+    return dev_ahead(tmp_path)
 
 
 def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
@@ -89,9 +82,7 @@ def test_a_moved_target_is_refused_and_nothing_changes(bench: BranchBench) -> No
 
 
 def test_force_keeps_the_target_on_a_rescue_branch_and_then_replaces_it(bench: BranchBench) -> None:
-    bench.append("x", user="etl")
-    bench.alter("main", "other")
-    bench.tag("v4")
+    move_main(bench)
     old = tree(Path(bench.table().paths.snapshot_dir))
     live = bench.live_names()
     receipt = bench.call("fast_forward", branch="dev", force=True)

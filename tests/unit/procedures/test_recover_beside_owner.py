@@ -15,6 +15,7 @@ from core.procedures.call import Argument
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.lifecycle import metadata, run, without_renames
+from tests.support.two_branches import dev_ahead, move_main
 
 LATER = NOW + 120_000
 AFTER_A_WHILE = NOW + 400_000
@@ -33,16 +34,8 @@ verbs = pytest.mark.parametrize("name", CALLS)
 @pytest.fixture
 def origin(tmp_path: Path) -> Path:
     """Main and dev went apart, and a branch was dropped."""
-    bench = BranchBench(tmp_path / "origin")
-    bench.append("a")
-    bench.append("b")
-    bench.branch("dev")
-    bench.append("c", branch="dev")
-    bench.alter("dev")
-    bench.append("d", branch="dev")
-    bench.tag("v4", "dev")
-    bench.append("x", user="etl")
-    bench.tag("v3")
+    bench = dev_ahead(tmp_path / "origin")
+    move_main(bench)
     bench.append("y", user="etl")
     bench.branch("old")
     run(bench, "drop_branch", "earlier", branch="old")

@@ -14,6 +14,7 @@ from core.format.receipt import Receipt
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import metadata, run
+from tests.support.two_branches import dev_ahead, move_main
 
 LATER = NOW + 120_000
 
@@ -23,22 +24,12 @@ Verb = Callable[[BranchBench], Receipt]
 @pytest.fixture
 def bench(tmp_path: Path) -> BranchBench:
     """Main at 2, dev two commits, a schema and a tag ahead."""
-    bench = BranchBench(tmp_path / "origin")
-    bench.append("a")
-    bench.append("b")
-    bench.branch("dev")
-    bench.append("c", branch="dev")
-    bench.alter("dev")
-    bench.append("d", branch="dev")
-    bench.tag("v4", "dev")
-    return bench
+    return dev_ahead(tmp_path / "origin")
 
 
 def diverge(bench: BranchBench) -> None:
     """Main gets commits, a schema and a tag that mean something else on dev."""
-    bench.append("x", user="etl")
-    bench.alter("main", "other")
-    bench.tag("v4")
+    move_main(bench)
     bench.append("y", user="etl")
 
 
