@@ -30,6 +30,7 @@ from core.procedures.protection import protection_blocks
 from core.procedures.records import event_of, receipt_of, text_of, texts_of
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
+from core.table.consumer_manager import Consumer
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
 
@@ -50,11 +51,21 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     events = table.ledger.whole()
     move = move_of_branch(branch, rescue_name(call.operation_id))
     base_tag = base_tag_of(events, branch.branch)
-    lost = _lost(branch, events, base_tag)
+    tags = tuple(name for name in branch.tags.names() if name != base_tag)
+    consumers = _consumers_of(branch)
+    lost = _lost(branch, events, tags, consumers)
     preview = Preview(
         procedure=call.name,
         title=f"Drop branch {branch.branch!r} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, str(move.head), move.head_id, [each.text for each in lost]),
+        plan_id=plan_digest(
+            call,
+            str(move.head),
+            move.head_id,
+            [each.text for each in lost],
+            tags,
+            # Not where they stand: they go on while somebody looks.
+            [each.id for each in consumers],
+        ),
         consequences=(
             *protection_blocks(events, branch.branch, "dropped"),
             *_in_use(branch, events),
@@ -244,8 +255,18 @@ def _in_use(branch: FileStoreTable, events: tuple[LineageEvent, ...]) -> tuple[C
     return tuple(found)
 
 
+def _consumers_of(branch: FileStoreTable) -> tuple[Consumer, ...]:
+    try:
+        return branch.consumers.all()
+    except PaimonError:
+        return ()
+
+
 def _lost(
-    branch: FileStoreTable, events: tuple[LineageEvent, ...], base_tag: str | None
+    branch: FileStoreTable,
+    events: tuple[LineageEvent, ...],
+    tags: tuple[str, ...],
+    consumers: tuple[Consumer, ...],
 ) -> tuple[Consequence, ...]:
     """What can be found nowhere but on the branch, and who reads it."""
     found = []
@@ -266,13 +287,8 @@ def _lost(
                 ),
             )
         )
-    tags = tuple(name for name in branch.tags.names() if name != base_tag)
     if tags:
         found.append(loses("Its tags go with it.", tuple(f"tag {name}" for name in tags)))
-    try:
-        consumers = branch.consumers.all()
-    except PaimonError:
-        consumers = ()
     if consumers:
         found.append(
             loses(

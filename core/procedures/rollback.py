@@ -35,6 +35,7 @@ from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
 from core.procedures.warehouse import Warehouse
+from core.table.consumer_manager import Consumer
 from core.table.file_store_table import FileStoreTable
 
 
@@ -57,9 +58,13 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         text = f"Snapshot {then.id} is the head of {table.branch!r} already."
         told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     journal: dict[str, object] = {"way": "cut" if cut else "restore"}
+    decided: list[object] = [str(then.identity), str(head and head.identity)]
     if cut:
         copy, expired = _cut(table, head, then, tag, call)
-        told += _cut_told(table, then, copy, expired)
+        rewound = _rewound(table, then)
+        told += _cut_told(table, then, copy, expired, rewound)
+        # Not where readers stand: they go on while somebody looks.
+        decided += [copy.remove_tags, [each.id for each in rewound]]
         journal |= {
             **copy.to_object(),
             "makes": [copy.rescue_branch],
@@ -84,7 +89,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     preview = Preview(
         procedure=call.name,
         title=f"{'Cut' if cut else 'Roll'} {table.identifier} back to {place}",
-        plan_id=plan_digest(call, str(then.identity), str(head and head.identity)),
+        plan_id=plan_digest(call, *decided),
         consequences=tuple(told),
         typed_name=table.branch if cut else None,
         role=Role.OPERATOR if cut else least,
@@ -226,8 +231,17 @@ def _foreign(table: FileStoreTable, then: Snapshot) -> str:
     )
 
 
+def _rewound(table: FileStoreTable, then: Snapshot) -> tuple[Consumer, ...]:
+    """The streaming readers that are ahead of what a branch is cut back to."""
+    return tuple(each for each in table.consumers.all() if each.next_snapshot_id > then.id + 1)
+
+
 def _cut_told(
-    table: FileStoreTable, then: Snapshot, copy: HistoryCopy, expired: bool
+    table: FileStoreTable,
+    then: Snapshot,
+    copy: HistoryCopy,
+    expired: bool,
+    rewound: tuple[Consumer, ...],
 ) -> list[Consequence]:
     ids = copy.remove_snapshot_ids
     told = (
@@ -243,12 +257,11 @@ def _cut_told(
     )
     if copy.remove_tags:
         told.append(loses("Tags on them go.", tuple(f"tag {name}" for name in copy.remove_tags)))
-    consumers = [each for each in table.consumers.all() if each.next_snapshot_id > then.id + 1]
-    if consumers:
+    if rewound:
         told.append(
             loses(
                 "Streaming readers wait for snapshots that are gone; reset them.",
-                tuple(f"{each.id} reads {each.next_snapshot_id} next" for each in consumers),
+                tuple(f"{each.id} reads {each.next_snapshot_id} next" for each in rewound),
             )
         )
     kept = [
