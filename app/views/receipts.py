@@ -69,11 +69,10 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             st.caption("No head moved.")
         if receipt.rescue_branch:
             st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
-        st.markdown("**Counts**")
         pairs = count_pairs(receipt.counts)
-        rows.facts("counts", pairs, columns=3)
-        if not pairs:
-            st.caption("Nothing was moved.")
+        if pairs:
+            st.markdown("**Counts**")
+            rows.facts("counts", pairs, columns=3)
         for note in receipt.notes:
             st.caption(plain(note))
     with right, st.container(border=True, key="card-who"):
