@@ -172,7 +172,9 @@ def _reasons(
     if not fork_is_known:
         return (_no_common_history(source, target), *_name_clashes(source, target))
     if stands_in(source.head, target):
-        return ()
+        # Where both are at one snapshot schemas and tags may come all the same.
+        comes = is_same(source, target) and not arrivals(source, target, fork).is_empty
+        return _name_clashes(source, target) if comes else ()
     moved = _target_moved(source, target, fork)
     return (
         *((moved,) if moved else ()),

@@ -9,6 +9,7 @@ from core.procedures.browse_tables import read_receipt
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.row_engine import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
+from tests.support.lifecycle import run
 from tests.support.two_branches import dev_ahead, move_main
 
 
@@ -79,6 +80,22 @@ def test_a_moved_target_is_refused_and_nothing_changes(bench: BranchBench) -> No
     assert "1 commit of its own since the shared snapshot 2 (by etl)" in caught.value.message
     assert "Ways out: merge, update, compare, replace." in caught.value.message
     assert tree(Path(bench.file_io.root)) == before
+
+
+def test_branches_at_one_snapshot_that_were_both_altered_are_refused(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    bench.alter("dev", "theirs")
+    bench.alter("main", "ours")
+    before = tree(tmp_path)
+    with pytest.raises(Refused, match="Schema 1 is one thing on 'dev' and another on 'main'"):
+        bench.call("fast_forward", branch="dev")
+    assert tree(tmp_path) == before
+    bench.call("fast_forward", operation="forced", branch="dev", force=True)
+    assert bench.table().schema().fingerprint == bench.table("dev").schema().fingerprint
+    run(bench, "undo", "back", operation="forced")
+    assert bench.table().schema().fields[-1].name == "ours"
 
 
 def test_force_keeps_the_target_on_a_rescue_branch_and_then_replaces_it(bench: BranchBench) -> None:
