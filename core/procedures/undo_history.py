@@ -15,6 +15,7 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import HeadMove
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
+from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
 from core.procedures.dependents import readable_tags
@@ -203,11 +204,16 @@ def _schema_blocks(
 
 
 def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
-    """Refuse where a tag that stays is read by a schema that leaves."""
+    """Refuse where a tag that stays is read by a schema that leaves.
+
+    A pin may have been there before the schema was: it is as it was without that.
+    """
     needing = [
         tag.name
         for tag in target.tags.all()
-        if tag.name not in copy.remove_tags and tag.snapshot.schema_id in copy.remove_schema_ids
+        if tag.name not in copy.remove_tags
+        and tag.snapshot.schema_id in copy.remove_schema_ids
+        and not _was_kept(target, copy, tag)
     ]
     if not needing:
         return ()
@@ -219,6 +225,14 @@ def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence,
             tuple(f"tag {name}" for name in needing),
         ),
     )
+
+
+def _was_kept(target: FileStoreTable, copy: HistoryCopy, tag: Tag) -> bool:
+    """Whether a tag was there when the state that comes back was kept."""
+    if copy.source == copy.target:
+        return False
+    kept = target.on(copy.source).tags.find(tag.name)
+    return kept is not None and kept.snapshot.identity.same_as(tag.snapshot.identity)
 
 
 def _rescue_blocks(

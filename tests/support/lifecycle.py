@@ -58,6 +58,12 @@ def metadata(bench: BranchBench) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if "/branch-lineage/" not in name}
 
 
+def without_hints(bench: BranchBench) -> dict[str, bytes]:
+    """The same files but for hints, which cost a reader a listing and no more."""
+    hints = ("LATEST", "EARLIEST")
+    return {name: data for name, data in metadata(bench).items() if not name.endswith(hints)}
+
+
 def _call(
     name: str, operation_id: str, role: str, actor: str, arguments: dict[str, Argument]
 ) -> ProcedureCall:

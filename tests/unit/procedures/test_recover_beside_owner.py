@@ -14,7 +14,7 @@ from core.format.receipt import Receipt
 from core.procedures.call import Argument
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
-from tests.support.lifecycle import metadata, run, without_renames
+from tests.support.lifecycle import run, without_hints, without_renames
 from tests.support.two_branches import dev_ahead, move_main
 
 LATER = NOW + 120_000
@@ -47,11 +47,6 @@ def copied(origin: Path, name: str) -> BranchBench:
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(origin, to)
     return BranchBench(to)
-
-
-def without_hints(bench: BranchBench) -> dict[str, bytes]:
-    hints = ("LATEST", "EARLIEST")
-    return {name: data for name, data in metadata(bench).items() if not name.endswith(hints)}
 
 
 def open_operations(bench: BranchBench) -> list[str]:

@@ -19,7 +19,14 @@ from core.procedures.undo import UndoChance
 from tests.support.branch_bench import BranchBench, store_of
 from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import FaultyStore
-from tests.support.lifecycle import metadata, preview, run, undo_chance, without_renames
+from tests.support.lifecycle import (
+    metadata,
+    preview,
+    run,
+    undo_chance,
+    without_hints,
+    without_renames,
+)
 
 StoreOf = Callable[[Path], CommitStore]
 
@@ -346,3 +353,15 @@ def test_no_branch_is_left_without_the_snapshot_that_it_would_go_back_to(
     with pytest.raises(Refused, match=r"snapshot 1 of 'main', .* has expired"):
         run(bench, "undo", "back", operation="op")
     assert metadata(bench) == before
+
+
+def test_a_pin_that_was_there_before_does_not_hold_an_undo_up(bench: BranchBench) -> None:
+    """Main has the pin of a branch that began at a schema which main does not have."""
+    bench.branch("fix", from_branch="dev")
+    run(bench, "pin_branch", "pin", branch="fix")
+    bench.append("x")
+    before = without_hints(bench)
+    run(bench, "replace_main", branch="dev")
+    run(bench, "undo", "back", operation="op")
+    after = without_hints(bench)
+    assert {name: data for name, data in after.items() if "/branch-rescue-" not in name} == before
