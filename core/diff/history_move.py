@@ -123,9 +123,20 @@ def known_of(history: BranchHistory) -> Known:
     return Known([*history.line, *(tag.snapshot for tag in history.tags)])
 
 
+def line_of(history: BranchHistory) -> Known:
+    """Return what a branch can prove to stand on.
+
+    A tag proves what has expired. One that stayed when the branch was cut back names what the
+    branch does not stand on any more: such a number is that of another snapshot now, or of none.
+    """
+    first = min((each.id for each in history.line), default=0)
+    expired = (tag.snapshot for tag in history.tags if tag.snapshot.id < first)
+    return Known([*history.line, *expired])
+
+
 def stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:
-    """Whether a branch knows a snapshot."""
-    return snapshot is not None and snapshot.identity in known_of(history)
+    """Whether a snapshot is in the history of a branch."""
+    return snapshot is not None and snapshot.identity in line_of(history)
 
 
 def is_same(left: BranchHistory, right: BranchHistory) -> bool:
@@ -136,8 +147,8 @@ def is_same(left: BranchHistory, right: BranchHistory) -> bool:
 
 
 def find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | None, bool]:
-    """Return the newest snapshot of the target that the source knows, and whether they relate."""
-    known = known_of(source)
+    """Return the newest snapshot of the target that the source has, and whether they relate."""
+    known = line_of(source)
     for snapshot in reversed(target.line):
         if snapshot.identity in known:
             return snapshot, True

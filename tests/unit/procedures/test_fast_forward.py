@@ -218,3 +218,34 @@ def test_a_base_tag_of_a_branch_that_is_gone_is_not_in_the_way(bench: BranchBenc
     tags = bench.table().tags
     assert tags.get("branch-base-again").snapshot.id == 2
     assert tags.get("branch-base-again-2").snapshot.id == 4
+
+
+@pytest.fixture
+def cut_back(tmp_path: Path) -> BranchBench:
+    """Main was cut back behind the fork of dev, whose base tag stays on it."""
+    bench = BranchBench(tmp_path)
+    for name in ("a", "b", "c"):
+        bench.append(name)
+    bench.branch("dev")
+    run(bench, "rollback", "cut", snapshot=2, cut=True)
+    assert bench.table().tags.names() == ("branch-base-dev",)
+    return bench
+
+
+def test_a_branch_is_not_moved_to_where_its_fork_was_taken_back(cut_back: BranchBench) -> None:
+    """Its rows would go without a word: what main is now does not build on them."""
+    for name in ("x", "y"):
+        cut_back.append(name, user="etl")
+    before = tree(Path(cut_back.file_io.root))
+    for heads in ({"branch": "main", "target": "dev"}, {"branch": "dev"}):
+        with pytest.raises(Refused, match="share no snapshot"):
+            cut_back.call("fast_forward", **heads)
+    assert tree(Path(cut_back.file_io.root)) == before
+
+
+def test_what_was_cut_off_is_not_said_to_be_held(cut_back: BranchBench) -> None:
+    before = tree(Path(cut_back.file_io.root))
+    for heads in ({"branch": "main", "target": "dev"}, {"branch": "dev"}):
+        with pytest.raises(Refused, match="share no snapshot"):
+            cut_back.call("fast_forward", **heads)
+    assert tree(Path(cut_back.file_io.root)) == before
