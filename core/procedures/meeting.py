@@ -37,9 +37,8 @@ class Stretch:
         return (each for each in self.table.snapshots.walk() if each.id <= self.newest_id)
 
     def tagged(self) -> tuple[Snapshot, ...]:
-        """What tags of the branch name of it; their snapshots may have expired."""
-        found = (tag.snapshot for tag in self.table.tags.all())
-        return tuple(each for each in found if each.id <= self.newest_id)
+        """What tags of the branch name of it whose snapshots have expired."""
+        return tuple(each for each in _expired(self.table) if each.id <= self.newest_id)
 
     def first(self) -> Snapshot | None:
         """The oldest snapshot of it that is listed or tagged."""
@@ -239,4 +238,14 @@ def _holds(table: FileStoreTable, wanted: Snapshot) -> bool:
     listed = table.snapshots.find(wanted.id)
     if listed is not None:
         return listed.identity.same_as(wanted.identity)
-    return any(tag.snapshot.identity.same_as(wanted.identity) for tag in table.tags.all())
+    return any(each.identity.same_as(wanted.identity) for each in _expired(table))
+
+
+def _expired(table: FileStoreTable) -> tuple[Snapshot, ...]:
+    """What a branch held that has expired, as far as its tags tell.
+
+    A tag of what is newer than its oldest snapshot, and not listed, stayed when that was cut off:
+    what the branch holds now does not build on it.
+    """
+    tags, earliest = table.tags.all(), table.snapshots.earliest_id()
+    return tuple(tag.snapshot for tag in tags if earliest is None or tag.snapshot.id < earliest)

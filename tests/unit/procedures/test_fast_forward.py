@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -232,20 +233,40 @@ def cut_back(tmp_path: Path) -> BranchBench:
     return bench
 
 
-def test_a_branch_is_not_moved_to_where_its_fork_was_taken_back(cut_back: BranchBench) -> None:
+@pytest.mark.parametrize(
+    ("is_rescued", "reason"), [(True, "since the shared snapshot 2"), (False, "share no snapshot")]
+)
+def test_a_branch_is_not_moved_to_where_its_fork_was_taken_back(
+    cut_back: BranchBench, is_rescued: bool, reason: str
+) -> None:
     """Its rows would go without a word: what main is now does not build on them."""
     for name in ("x", "y"):
         cut_back.append(name, user="etl")
+    if not is_rescued:
+        shutil.rmtree(cut_back.table("rescue-cut").paths.root)
     before = tree(Path(cut_back.file_io.root))
     for heads in ({"branch": "main", "target": "dev"}, {"branch": "dev"}):
-        with pytest.raises(Refused, match="share no snapshot"):
+        with pytest.raises(Refused, match=reason):
             cut_back.call("fast_forward", **heads)
     assert tree(Path(cut_back.file_io.root)) == before
 
 
 def test_what_was_cut_off_is_not_said_to_be_held(cut_back: BranchBench) -> None:
+    """Nothing tells what the fork built on once the rescue branch is gone; its tag does not."""
+    shutil.rmtree(cut_back.table("rescue-cut").paths.root)
     before = tree(Path(cut_back.file_io.root))
     for heads in ({"branch": "main", "target": "dev"}, {"branch": "dev"}):
         with pytest.raises(Refused, match="share no snapshot"):
             cut_back.call("fast_forward", **heads)
     assert tree(Path(cut_back.file_io.root)) == before
+
+
+def test_what_was_cut_off_comes_back_with_a_branch_that_builds_on_it(
+    cut_back: BranchBench,
+) -> None:
+    """The rescue branch tells that the fork builds on what main was cut back to."""
+    [note] = cut_back.call("fast_forward", branch="main", target="dev").notes
+    assert "'dev' already holds all of 'main'" in note
+    cut_back.call("fast_forward", branch="dev")
+    assert cut_back.table().snapshots.ids() == (1, 2, 3)
+    assert cut_back.live_names() == cut_back.live_names("dev")

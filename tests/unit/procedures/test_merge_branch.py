@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -171,6 +172,26 @@ def test_a_target_that_did_not_move_takes_over_the_history(bench: BranchBench) -
     assert head is not None
     assert other is not None
     assert head.identity.same_as(other.identity)
+
+
+@pytest.mark.parametrize("is_rescued", [True, False], ids=["rescued", "no rescue branch"])
+def test_what_the_target_was_cut_back_behind_is_no_base(tmp_path: Path, is_rescued: bool) -> None:
+    """Its tag stays on the target, which holds none of its rows any more: they would be lost."""
+    bench = BranchBench(tmp_path, options=dict(MANAGED))
+    for name in ("a", "b", "c"):
+        bench.append(name)
+    bench.branch("dev")
+    bench.append("d", branch="dev")
+    run(bench, "rollback", "cut", snapshot=1, cut=True)
+    for name in ("x", "y", "z"):
+        bench.append(name)
+    if not is_rescued:
+        shutil.rmtree(bench.table("rescue-cut").paths.root)
+        with pytest.raises(PaimonError, match="share no snapshot"):
+            run(bench, "merge_branch", "merge", branch="dev")
+        return
+    run(bench, "merge_branch", "merge", branch="dev")
+    assert bench.live_names() == {f"data-{name}.parquet" for name in "axyzbcd"}
 
 
 def test_a_source_that_only_compacted_brings_nothing(bench: BranchBench) -> None:
