@@ -19,7 +19,6 @@ from core.table.file_store_table import FileStoreTable
 
 FRESH_MILLIS: Final = 60_000
 """An operation younger than this may still be at work."""
-_TAKEN_UP: Final = "taken-up"
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
@@ -113,16 +112,12 @@ class Operation:
 
     @contextmanager
     def taken_up(self) -> Iterator["Operation | None"]:
-        """Hold an operation that was cut off, for recovery; None where it is at work or has ended.
-
-        Whoever began it sees from a step that somebody else was at it.
-        """
+        """Hold an operation that was cut off; None where somebody is at work or it has ended."""
         operation_id, journal = self.intent.operation_id, self.journal
         with journal.hold(operation_id, longest_wait_seconds=0) as hold:
             if hold is Hold.NOT or journal.end_of(operation_id) is not None:
                 yield None
                 return
-            journal.mark(operation_id, _TAKEN_UP)
             yield replace(self, is_resumed=True, is_held=True)
 
     @contextmanager
@@ -139,15 +134,16 @@ class Operation:
                     kind=ErrorKind.BRANCH_IN_USE,
                     operation_id=operation_id,
                 )
-            others = hold is Hold.WAITED or self._was_taken_up()
+            others = hold is Hold.WAITED or self._may_be_taken_up()
             yield replace(self, is_resumed=self.is_resumed or others, is_held=True)
 
-    def _was_taken_up(self) -> bool:
-        """Whether recovery was at work on it since it began, as a pause makes it look cut off."""
-        age = self.warehouse.clock() - self.intent.time_millis
-        # A store far away is not asked for what can hardly be: that takes longer than most pauses.
-        is_asked = self.warehouse.store.files.is_local or age > FRESH_MILLIS // 2
-        return is_asked and self.journal.has_reached(self.intent.operation_id, _TAKEN_UP)
+    def _may_be_taken_up(self) -> bool:
+        """Whether recovery may have been at work on it, as one that stood still looks cut off."""
+        if self.warehouse.clock() - self.intent.time_millis > FRESH_MILLIS // 2:
+            return True
+        # A clock that is ahead takes up what is young. A store far away is not asked for that.
+        is_near = self.warehouse.store.files.is_local
+        return is_near and self.journal.end_of(self.intent.operation_id) is not None
 
     def end_unless_stopped(self) -> End | None:
         """Return the end of an operation that is done, None while it is open.
