@@ -124,14 +124,22 @@ def known_of(history: BranchHistory) -> Known:
 
 
 def line_of(history: BranchHistory) -> Known:
-    """Return what a branch can prove to stand on.
-
-    A tag proves what has expired. One that stayed when the branch was cut back names what the
-    branch does not stand on any more: such a number is that of another snapshot now, or of none.
-    """
+    """Return what a branch can prove to stand on."""
     first = min((each.id for each in history.line), default=0)
-    expired = (tag.snapshot for tag in history.tags if tag.snapshot.id < first)
-    return Known([*history.line, *expired])
+    return Known([*history.line, *expired_of(history.tags, first)])
+
+
+def expired_of(tags: Iterable[Tag], oldest_id: int) -> tuple[Snapshot, ...]:
+    """What a branch stands on that has expired, as far as its tags tell.
+
+    A tag of what is newer than the oldest snapshot, and not there, stayed when the branch was cut
+    back: such a number is that of another snapshot now, or of none.
+
+    Args:
+        tags: Of the branch.
+        oldest_id: The oldest snapshot that it still has.
+    """
+    return tuple(tag.snapshot for tag in tags if tag.snapshot.id < oldest_id)
 
 
 def stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:

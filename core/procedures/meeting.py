@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from core.diff.history_move import Known
+from core.diff.history_move import Known, expired_of
 from core.errors import FormatError
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import Snapshot
@@ -242,10 +242,7 @@ def _holds(table: FileStoreTable, wanted: Snapshot) -> bool:
 
 
 def _expired(table: FileStoreTable) -> tuple[Snapshot, ...]:
-    """What a branch held that has expired, as far as its tags tell.
-
-    A tag of what is newer than its oldest snapshot, and not listed, stayed when that was cut off:
-    what the branch holds now does not build on it.
-    """
-    tags, earliest = table.tags.all(), table.snapshots.earliest_id()
-    return tuple(tag.snapshot for tag in tags if earliest is None or tag.snapshot.id < earliest)
+    tags, oldest_id = table.tags.all(), table.snapshots.earliest_id()
+    if oldest_id is None:
+        return tuple(tag.snapshot for tag in tags)
+    return expired_of(tags, oldest_id)

@@ -187,9 +187,9 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
                 elsewhere = f" It changed {trail.name!r}: revert it there."
             elif not _is_there(target, move):
                 elsewhere = f" Snapshot {move.after_id}, which it added, was taken back."
+            elif move.is_one_snapshot:
+                return move.after_id
             else:
-                if move.is_one_snapshot:
-                    return move.after_id
                 raise InvalidInput(
                     f"Operation {operation_id!r} moved {target.branch!r} {_span(move)}; a revert "
                     "takes back one snapshot. Undo the operation, or revert its snapshots one by "
