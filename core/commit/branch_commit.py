@@ -306,13 +306,14 @@ def source_files(table: FileStoreTable, copy: HistoryCopy) -> list[str]:
     """Where the files of a copy are read, in the order in which they are copied."""
     files = copied_files(table.on(copy.source).paths, copy)
     ahead = len(files) - len(copy.snapshot_ids)
-    return [*files[:ahead], *(source_snapshot(table, copy, each) for each in copy.snapshot_ids)]
+    return [*files[:ahead], *source_snapshots(table, copy).values()]
 
 
-def source_snapshot(table: FileStoreTable, copy: HistoryCopy, snapshot_id: int) -> str:
-    """Where a snapshot of a copy is read."""
-    holder = next((each.branch for each in copy.inherited if each.id == snapshot_id), copy.source)
-    return table.on(holder).paths.snapshot(snapshot_id)
+def source_snapshots(table: FileStoreTable, copy: HistoryCopy) -> dict[int, str]:
+    """Where each snapshot of a copy is read, by its id, in the order of the copy."""
+    lies_on = {each.id: table.on(each.branch).paths for each in copy.inherited}
+    source = table.on(copy.source).paths
+    return {each: lies_on.get(each, source).snapshot(each) for each in copy.snapshot_ids}
 
 
 def check_inherited(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from core.commit.branch_commit import HistoryCopy, copied_files, source_snapshot
+from core.commit.branch_commit import HistoryCopy, copied_files, source_snapshots
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once, read_files
 from core.errors import FormatError
@@ -17,12 +17,10 @@ def has_begun(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> b
     meanwhile, any of its number counts.
     """
     target, find = table.on(copy.target), store.files.find
-    for snapshot_id in sorted(set(copy.snapshot_ids) & set(target.snapshots.ids())):
+    sources = source_snapshots(table, copy)
+    for snapshot_id in sorted(set(sources) & set(target.snapshots.ids())):
         found = find(target.paths.snapshot(snapshot_id))
-        if found is not None and find(source_snapshot(table, copy, snapshot_id)) in (
-            None,
-            found,
-        ):
+        if found is not None and find(sources[snapshot_id]) in (None, found):
             return True
     return False
 
