@@ -7,7 +7,8 @@ from itertools import takewhile
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.diff.lineage import BranchTrace, Lineage
+from core.diff.branch_trace import BranchTrace
+from core.diff.lineage import Lineage
 from core.diff.merge_base import best_common_ancestors
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 

@@ -1,6 +1,7 @@
 """The best common ancestors of two heads, over snapshots, forks and merges."""
 
-from core.diff.lineage import Lineage, Lists
+from core.diff.branch_trace import Lists
+from core.diff.lineage import Lineage
 from core.format.snapshot import SnapshotIdentity
 
 

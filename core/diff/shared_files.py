@@ -8,8 +8,9 @@ a tag on main keeps it for good. All of it is told from histories: no manifest i
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from core.diff.branch_trace import BranchTrace, Lists
 from core.diff.history_move import count
-from core.diff.lineage import BRINGS_HISTORY, BranchTrace, Lineage, Lists
+from core.diff.lineage import BRINGS_HISTORY, Lineage
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot, SnapshotIdentity

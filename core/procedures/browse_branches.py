@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from core.diff.branch_overview import compare_branches
-from core.diff.lineage import BranchTrace, ForkCandidate, Lineage, best_forks, build_lineage
+from core.diff.branch_trace import BranchTrace
+from core.diff.fork_inference import ForkCandidate, best_forks
+from core.diff.lineage import Lineage, build_lineage
 from core.diff.shared_files import SharedFiles
 from core.errors import PaimonError
 from core.format.branch_ref import BranchRef

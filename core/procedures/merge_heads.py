@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.diff.branch_trace import BranchTrace
 from core.diff.history_move import Known
-from core.diff.lineage import MERGE_SOURCE, BranchTrace, Lineage, build_lineage, merge_source
+from core.diff.lineage import MERGE_SOURCE, Lineage, build_lineage, merge_source
 from core.diff.merge_base import best_common_ancestors
 from core.diff.three_way import ThreeWay
 from core.diff.virtual_base import Base, JoinedBase

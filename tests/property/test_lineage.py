@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.diff.branch_overview import compare_branches, distance_of
-from core.diff.lineage import (
-    MERGE_SOURCE_IDENTITY,
-    BranchTrace,
-    Lineage,
-    Lists,
-    best_forks,
-    build_lineage,
-    infer_forks,
-)
+from core.diff.branch_trace import BranchTrace, Lists
+from core.diff.fork_inference import best_forks, infer_forks
+from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
 from core.diff.merge_base import best_common_ancestors
 from core.format.receipt import identity_to
 from core.format.snapshot import Snapshot

@@ -1,6 +1,6 @@
 """Branch traces from a few words: `trace("dev", "m1 m2 d3")`; one word is one snapshot."""
 
-from core.diff.lineage import BranchTrace
+from core.diff.branch_trace import BranchTrace
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from tests.support.table_files import a_snapshot

@@ -5,7 +5,8 @@ import json
 import pyarrow as pa
 
 from core.diff.branch_overview import compare_branches, distance_of, with_files
-from core.diff.lineage import MERGE_SOURCE_IDENTITY, BranchTrace, Lineage, build_lineage
+from core.diff.branch_trace import BranchTrace
+from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import identity_to
 from core.format.snapshot import CommitKind

@@ -4,15 +4,8 @@ import json
 
 import pytest
 
-from core.diff.lineage import (
-    MERGE_SOURCE_IDENTITY,
-    Confidence,
-    Lineage,
-    best_forks,
-    build_lineage,
-    infer_forks,
-    merge_source,
-)
+from core.diff.fork_inference import Confidence, best_forks, infer_forks
+from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage, merge_source
 from core.diff.merge_base import best_common_ancestors
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import identity_to

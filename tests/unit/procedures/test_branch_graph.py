@@ -7,7 +7,7 @@ import pytest
 from app.cli.lane_text import draw_lanes
 from app.models.branch_graph import EdgeKind, draw_branches
 from app.models.branch_tracks import tracks_of, with_service_branches
-from core.diff.lineage import Lists
+from core.diff.branch_trace import Lists
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_graph import read_graph
 from tests.support.branch_bench import BranchBench
