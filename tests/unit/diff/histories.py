@@ -1,6 +1,7 @@
 """Branch traces from a few words: `trace("dev", "m1 m2 d3")`; one word is one snapshot."""
 
 from core.diff.branch_trace import BranchTrace
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from tests.support.table_files import a_snapshot
@@ -21,3 +22,9 @@ def trace(
         tags=tuple(Tag(name=f"tag-{word}", snapshot=snapshot(word)) for word in tags.split()),
         created_millis=None if created_minute is None else created_minute * 60_000,
     )
+
+
+def an_event(kind: LineageKind, **fields: object) -> LineageEvent:
+    """Something that the ledger tells of dev."""
+    given = {"id": "e", "branch": "dev", "operation_id": "op", "actor": "ann", "time_millis": 1}
+    return LineageEvent(kind=kind, **{**given, **fields})  # type: ignore[arg-type]
