@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from core.commit.branch_commit import check_head, remove_kept
 from core.commit.branch_folder import HINTS, remove_folder, whole_files_below
 from core.commit.commit_store import CommitStore
+from core.commit.head_check import check_head, check_newest
+from core.commit.history_copy import remove_kept
 from core.commit.journal import Journal
 from core.commit.metadata_copy import copy_files
 from core.errors import CommitConflict, ErrorKind, NotFound
@@ -191,9 +192,9 @@ def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStore
     hints = [name for name in names if name in HINTS]
     store.remover.remove([f"{source.paths.root}/{name}" for name in reversed(hints)])
     for together in _removals([name for name in reversed(names) if name not in HINTS]):
-        _check_newest(source, _snapshot_id(together[0]))
+        check_newest(source, _snapshot_id(together[0]))
         _remove_all_kept(store, source, target, together)
-    _check_newest(source, 0)
+    check_newest(source, 0)
     remove_folder(store, source.paths.root)
 
 
@@ -219,18 +220,6 @@ def _remove_all_kept(
         remove_kept(store, f"{source.paths.root}/{name}", f"{kept.paths.root}/{name}")
 
     each(store.files, remove, names)
-
-
-def _check_newest(source: FileStoreTable, allowed: int) -> None:
-    """Stop where a writer went on under the old name, whatever number its snapshot got."""
-    # By a handle of its own: what another one has seen may just have been removed.
-    newest = source.on(source.branch).snapshots.latest_id() or 0
-    if newest > allowed:
-        raise CommitConflict(
-            f"Branch {source.branch!r} got snapshot {newest} in the meantime.",
-            kind=ErrorKind.HEAD_MOVED,
-            branch=source.branch,
-        )
 
 
 def _taken_back(

@@ -19,6 +19,7 @@ from core.commit.commit_changes import Changes, without_duplicates
 from core.commit.commit_check import CommitCheck, check_features
 from core.commit.commit_queue import CommitQueue
 from core.commit.commit_store import CommitStore
+from core.commit.head_check import moved_text
 from core.commit.live_view import LiveView
 from core.commit.own_commit import CommitId, snapshots_since
 from core.commit.read_check import ReadAt
@@ -232,10 +233,8 @@ class Landing:
     def _check_guard(self, guard: SnapshotIdentity | None, head: Snapshot | None) -> None:
         if guard is None or _is_at(guard, head):
             return
-        where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
         raise CommitConflict(
-            f"Branch {self._table.branch!r} moved: it {where} now. Nothing was published; plan "
-            "again.",
+            f"{moved_text(self._table.branch, head)} Nothing was published; plan again.",
             kind=ErrorKind.HEAD_MOVED,
             branch=self._table.branch,
         )

@@ -4,10 +4,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.branch_folder import remove_folder
 from core.commit.commit_store import CommitStore
+from core.commit.history_copy import HistoryCopy
 from core.commit.metadata_copy import copy_files
+from core.commit.snapshot_commit import write_hints
 from core.errors import FormatError
 from core.table.file_store_table import FileStoreTable
 

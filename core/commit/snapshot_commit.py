@@ -8,6 +8,7 @@ from core.commit.commit_store import CommitStore
 from core.errors import FormatError, NotFound, PaimonError, StorageError
 from core.format.snapshot import Snapshot
 from core.storage.foreign_renames import wait_for_renames
+from core.storage.side_by_side import both
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 
@@ -22,6 +23,16 @@ def move_hints(store: CommitStore, paths: TablePaths, snapshot: Snapshot) -> Non
     store.publisher.replace_hint(paths.latest_hint, str(snapshot.id).encode())
     if snapshot.id == 1:
         store.publisher.replace_hint(paths.earliest_hint, b"1")
+
+
+def write_hints(store: CommitStore, paths: TablePaths, latest: int, earliest: int) -> None:
+    """Write both hints; a missing or wrong one costs readers a listing, no more."""
+    hint = store.publisher.replace_hint
+    both(
+        store.files,
+        lambda: hint(paths.earliest_hint, str(earliest).encode()),
+        lambda: hint(paths.latest_hint, str(latest).encode()),
+    )
 
 
 def was_replaced(

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from core.commit.branch_commit import HistoryCopy, copied_files, source_snapshots
 from core.commit.commit_store import CommitStore
+from core.commit.history_copy import HistoryCopy, copied_files, source_snapshots
 from core.commit.metadata_copy import publish_once, read_files
 from core.errors import FormatError
 from core.storage.side_by_side import each

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, count
 
-from core.commit.branch_commit import (
+from core.commit.branch_creation import (
     BranchCreation,
     make_branch,
     names_fork,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from core.commit.branch_commit import HistoryCopy
+from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
 from core.errors import ErrorKind, InvalidInput, Refused

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.commit.branch_commit import HistoryCopy, InheritedSnapshot
+from core.commit.history_copy import HistoryCopy, InheritedSnapshot
 from core.diff.history_move import Arrivals, BranchHistory, is_told
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag

@@ -8,10 +8,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from core.commit.branch_commit import check_head
 from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
+from core.commit.head_check import check_head
 from core.commit.metadata_copy import publish_files
 from core.commit.own_commit import snapshots_behind
 from core.commit.own_manifests import remove_lost_manifests, uuids_of

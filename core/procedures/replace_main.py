@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from core.commit.branch_commit import HistoryCopy
+from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import RESCUE_PREFIX, rescue_name
 from core.diff.replacement import Replacement, plan_replacement
 from core.errors import ErrorKind

@@ -2,9 +2,10 @@
 
 import pyarrow as pa
 
-from core.commit.branch_commit import HistoryCopy, write_hints
 from core.commit.file_store_commit import FileStoreCommit
+from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import rescue_name
+from core.commit.snapshot_commit import write_hints
 from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
 from core.diff.lineage import OPERATION
 from core.errors import CommitConflict, ErrorKind, InvalidInput

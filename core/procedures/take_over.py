@@ -3,13 +3,11 @@
 Fast-forward, replacing, cutting back and the undo of all of them end here.
 """
 
-from core.commit.branch_commit import (
+from core.commit.head_check import check_head, is_at, moved_text
+from core.commit.history_copy import (
     HistoryCopy,
-    check_head,
     check_inherited,
     copy_history,
-    is_at,
-    moved_text,
     put_back,
     remove_history,
 )

@@ -7,7 +7,8 @@ rescue branch of then, byte for byte.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.commit.branch_commit import HistoryCopy, is_at
+from core.commit.head_check import is_at
+from core.commit.history_copy import HistoryCopy
 from core.commit.journal import Intent, Journal
 from core.commit.rescue import rescue_name
 from core.errors import ErrorKind, NotFound

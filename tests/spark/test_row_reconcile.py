@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.commit.branch_commit import BranchCreation, make_branch
+from core.commit.branch_creation import BranchCreation, make_branch
 from core.commit.commit_message import CommitMessage
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit

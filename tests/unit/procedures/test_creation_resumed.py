@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.branch_commit import BranchCreation
+from core.commit.branch_creation import BranchCreation
 from core.commit.journal import Ending, Journal
 from core.errors import CommitConflict, PaimonError
 from core.format.lineage_event import LineageKind
