@@ -1,6 +1,6 @@
 """The commands of the lifecycle: each tells its consequences first, and can stop there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Final
 
 import typer
@@ -15,7 +15,13 @@ from app.cli.arguments import (
 )
 from app.cli.branches import BackgroundOption, run_call
 from app.cli.output import print_error, print_json
-from app.cli.preview_text import ConfirmOption, DryRunOption, print_preview, refusal_of
+from app.cli.preview_text import (
+    ConfirmOption,
+    DryRunOption,
+    confirm_words,
+    print_preview,
+    refusal_of,
+)
 from core.procedures.call import Argument
 
 lifecycle = typer.Typer()
@@ -312,11 +318,12 @@ def run_previewed(
     background: bool,
     as_json: bool,
     confirm: str | None = None,
+    words: Callable[[str], str] = confirm_words,
 ) -> int:
     """Tell the consequences and, unless that is all or something stands in the way, run."""
     services = open_services(warehouse)
     preview = services.preview(name, arguments)
-    refusal = refusal_of(preview, confirm, dry_run=dry_run)
+    refusal = refusal_of(preview, confirm, dry_run=dry_run, words=words)
     beside = {"preview": preview.to_object()}
     if not as_json:
         print_preview(preview)

@@ -1,5 +1,7 @@
 """The consequences of a call as lines, and what it takes to run it all the same."""
 
+import shlex
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
@@ -32,15 +34,33 @@ def print_preview(preview: Preview) -> None:
     print_line(f"  {'undo':<8} {preview.undo}")
 
 
-def refusal_of(preview: Preview, confirm: str | None, *, dry_run: bool) -> PaimonError | None:
-    """Return why a call does not run: what stands in the way, or a name that was not given."""
+def confirm_words(name: str) -> str:
+    """Write how a command is told the name."""
+    return shlex.join(["--confirm", name])
+
+
+def refusal_of(
+    preview: Preview,
+    confirm: str | None,
+    *,
+    dry_run: bool,
+    words: Callable[[str], str] = confirm_words,
+) -> PaimonError | None:
+    """Return why a call does not run: what stands in the way, or a name that was not given.
+
+    Args:
+        preview: What the call would do.
+        confirm: The name that was given.
+        dry_run: Whether nothing is to be run.
+        words: How the name is given where the call was written.
+    """
     if preview.blocks:
         texts = " ".join(each.text for each in preview.blocks)
         return Refused(f"{preview.title} is refused. {texts}", kind=preview.blocks[0].kind)
-    if dry_run or preview.typed_name in (None, confirm):
+    if dry_run or preview.typed_name is None or preview.typed_name == confirm:
         return None
     return Refused(
         f"{preview.title}: nothing was changed. Where the consequences are right, add "
-        f"--confirm {preview.typed_name}.",
+        f"{words(preview.typed_name)}.",
         kind=ErrorKind.INVALID_ARGUMENT,
     )

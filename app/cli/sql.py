@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -21,11 +22,11 @@ from app.cli.output import (
 )
 from app.services import Services
 from core.errors import ErrorKind, InvalidInput
-from core.procedures.call import Argument
+from core.procedures.call import Argument, argument_text
 from core.procedures.query import answer_query
 from core.sql.answer import Answer
 from core.sql.parser import WRITING, parse_statements
-from core.sql.statement import QUERY, Statement
+from core.sql.statement import CONFIRM, QUERY, Statement
 
 if TYPE_CHECKING:
     from core.jobs.warm_rows import WarmRows
@@ -155,6 +156,7 @@ def _run(
             statement.procedure,
             statement.arguments,
             confirm=statement.confirms,
+            words=partial(argument_text, CONFIRM),
             dry_run=statement.is_dry,
             background=background,
             as_json=as_json,

@@ -115,9 +115,14 @@ class ProcedureCall:
             # A call that is a statement: it says itself best.
             return sql if branch in (None, MAIN_BRANCH) else f"USE BRANCH `{branch}`; {sql}"
         arguments = ", ".join(
-            f"{name} => {_literal(value)}" for name, value in sorted(self.asked.items())
+            argument_text(name, value) for name, value in sorted(self.asked.items())
         )
         return f"CALL sys.{self.name}({arguments})"
+
+
+def argument_text(name: str, value: Argument) -> str:
+    """Write a named argument of a call as SQL."""
+    return f"{name} => {_literal(value)}"
 
 
 def _literal(value: Argument) -> str:

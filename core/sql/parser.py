@@ -13,7 +13,7 @@ from core.errors import InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.sql.looks import LOOKS, parse_look
 from core.sql.place import Place
-from core.sql.statement import CALLED, COMPACT, QUERY, Statement, Value
+from core.sql.statement import CALLED, COMPACT, CONFIRM, QUERY, Statement, Value
 from core.sql.tables import TableKind, parse_table_statement
 from core.sql.targets import Target
 from core.sql.words import Words
@@ -178,8 +178,10 @@ class _Parser(Words):
             raise self.unexpected(f"a procedure; there are {', '.join(CALLED)}")
         called = CALLED[name]
         given = dict(self._arguments(called.arguments))
-        confirms = given.get(called.confirms) if called.confirms is not None else None
-        return called.procedure, given, None if confirms is None else str(confirms), False
+        said = (given.get(name) for name in called.confirms)
+        confirms = next((str(name) for name in said if name is not None), None)
+        given.pop(CONFIRM, None)
+        return called.procedure, given, confirms, False
 
     def _arguments(self, known: Mapping[str, str]) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []

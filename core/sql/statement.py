@@ -1,7 +1,7 @@
 """The statements that there are, and the procedures that other programs call by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -13,6 +13,9 @@ QUERY: Final = "query"
 
 COMPACT: Final = "compact"
 """The procedure that writes a table's files anew."""
+
+CONFIRM: Final = "confirm"
+"""The argument of a call that names what is taken away, as it is typed elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +41,27 @@ class Called:
     """A procedure that `CALL sys.…` knows: our name of it and of its arguments.
 
     Attributes:
-        confirms: The argument that names what is taken away.
+        confirms: The arguments that name what is taken away, the first that is given. One of them
+            is `CONFIRM`, which is told nobody else.
     """
 
     procedure: str
     arguments: Mapping[str, str]
-    confirms: str | None = None
+    confirms: tuple[str, ...] = ()
 
 
-def _same(procedure: str, *names: str, confirms: str | None = None, **renamed: str) -> Called:
+def _same(procedure: str, *names: str, **renamed: str) -> Called:
     arguments = {**{name: name for name in names}, **renamed}
-    return Called(procedure=procedure, arguments=MappingProxyType(arguments), confirms=confirms)
+    return Called(procedure=procedure, arguments=MappingProxyType(arguments))
+
+
+def _taking(called: Called, named_by: str | None = None) -> Called:
+    """A procedure that may take something away, which `CONFIRM` or another argument names."""
+    return replace(
+        called,
+        arguments=MappingProxyType({**called.arguments, CONFIRM: CONFIRM}),
+        confirms=(CONFIRM,) if named_by is None else (CONFIRM, named_by),
+    )
 
 
 # Paimon's names and arguments [Paimon Spark procedures], beside them ours: what a receipt calls its
@@ -59,18 +72,22 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             "create_branch", "table", "branch", "tag", "snapshot", "timestamp", "empty",
             "from_branch", "owner", "reason",
         ),
-        "delete_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
-        "drop_branch": _same("drop_branch", "table", "branch", "reason", confirms="branch"),
+        "delete_branch": _taking(
+            _same("drop_branch", "table", "branch", "reason"), named_by="branch"
+        ),
+        "drop_branch": _taking(
+            _same("drop_branch", "table", "branch", "reason"), named_by="branch"
+        ),
         "rename_branch": _same(
             "rename_branch", "table", "branch", "to", "reason", "update_options",
             from_branch="branch", to_branch="to",
         ),
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
         "pin_branch": _same("pin_branch", "table", "branch"),
-        "replace_main": _same("replace_main", "table", "branch", "reason"),
-        "fast_forward": _same(
-            "fast_forward", "table", "branch", "target", "force", "override_gate",
-            confirms="target",
+        "replace_main": _taking(_same("replace_main", "table", "branch", "reason")),
+        "fast_forward": _taking(
+            _same("fast_forward", "table", "branch", "target", "force", "override_gate"),
+            named_by="target",
         ),
         "merge_branch": _same(
             "merge_branch", "table", "branch", "target", "strict", "scope", "isolation", "policy",
@@ -84,7 +101,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         "undo": _same("undo", "table", "operation"),
         "compact": _same(COMPACT, "table", "partitions"),
         "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
-        "delete_tag": _same("delete_tag", "table", "tag", "reason"),
-        "rollback": _same("rollback", "table", "snapshot", "tag", "cut", "reason"),
+        "delete_tag": _taking(_same("delete_tag", "table", "tag", "reason"), named_by="tag"),
+        "rollback": _taking(_same("rollback", "table", "snapshot", "tag", "cut", "reason")),
     }
 )  # fmt: skip

@@ -39,10 +39,38 @@ def test_a_call_that_names_what_it_replaces_is_run(
     bench.append("theirs", branch="dev")
     bench.append("mine")
     forced = "table => 'db.t', branch => 'dev', force => true"
-    assert "add --confirm main" in console("sql", f"CALL sys.fast_forward({forced})").err
+    assert "add confirm => 'main'." in console("sql", f"CALL sys.fast_forward({forced})").err
     assert "data-mine.parquet" in bench.live_names()
     assert console("sql", f"CALL sys.fast_forward({forced}, target => 'main')").code == 0
     assert bench.live_names() == {"data-base.parquet", "data-theirs.parquet"}
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "replace_main(table => 'db.t', branch => 'dev'",
+        "rollback(table => 'db.t', tag => 'v1', cut => true",
+    ],
+)
+def test_a_call_that_takes_commits_away_is_run_where_it_is_confirmed(
+    console: CommandLine, bench: BranchBench, called: str
+) -> None:
+    bench.tag("v1")
+    bench.branch("dev")
+    bench.append("mine")
+    for unsaid in ("", ", confirm => 'dev'"):
+        found = console("sql", f"CALL sys.{called}{unsaid})")
+        assert (found.code, "add confirm => 'main'." in found.err) == (1, True)
+        assert "loses" in found.out
+    assert "data-mine.parquet" in bench.live_names()
+    assert console("sql", f"CALL sys.{called}, confirm => 'main')").code == 0
+    assert bench.live_names() == {"data-base.parquet"}
+
+
+def test_a_call_deletes_the_tag_that_it_names(console: CommandLine, bench: BranchBench) -> None:
+    bench.tag("v1")
+    assert console("sql", "CALL sys.delete_tag(table => 'db.t', tag => 'v1')").code == 0
+    assert bench.table().tags.find("v1") is None
 
 
 def test_a_dry_run_changes_nothing(console: CommandLine, bench: BranchBench) -> None:

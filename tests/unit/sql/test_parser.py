@@ -113,12 +113,29 @@ def test_the_session_stands_on_a_branch() -> None:
             "b",
         ),
         ("CALL sys.fast_forward(table => 'db.t', branch => 'a', force => true)", None),
+        (
+            "CALL sys.fast_forward(table => 'db.t', branch => 'a', force => true, "
+            "confirm => 'main')",
+            "main",
+        ),
+        ("CALL sys.replace_main(table => 'db.t', branch => 'dev')", None),
+        ("CALL sys.replace_main(table => 'db.t', branch => 'dev', confirm => NULL)", None),
+        ("CALL sys.replace_main(table => 'db.t', branch => 'dev', confirm => 'main')", "main"),
+        ("CALL sys.rollback(table => 'db.t', snapshot => 1, cut => true)", None),
+        (
+            "CALL sys.rollback(table => 'db.t', snapshot => 1, cut => true, confirm => 'main')",
+            "main",
+        ),
+        ("CALL sys.delete_tag(table => 'db.t', tag => 'v1')", "v1"),
+        # What was said to confirm counts before what is named anyway.
+        ("CALL sys.drop_branch(table => 'db.t', branch => 'dev', confirm => 'v1')", "v1"),
         ("MERGE BRANCH dev ON TABLE db.t", None),
     ],
 )
 def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
     (found,) = parse_statements(text)
     assert found.confirms == name
+    assert "confirm" not in found.arguments
 
 
 @pytest.mark.parametrize(
@@ -134,6 +151,7 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("CALL sys.shred(table => 'db.t')", "Line 1, column 10", "a procedure; there are"),
         ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),
         ("CALL sys.undo(table => 'x', table => 'y')", "Line 1, column 29", "each once"),
+        ("CALL sys.undo(table => 'x', confirm => 'y')", "Line 1, column 29", "an argument; there"),
         ("CALL sys.undo('db.t')", "Line 1, column 15", "arguments are named"),
         ("CALL sys.revert(table => 'x', snapshot => 1.5)", "Line 1, column 43", "a whole number"),
         ("DROP BRANCH 'dev ON TABLE db.t", "", "cannot be cut into words"),
