@@ -139,7 +139,7 @@ def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) 
     else:
         verdict = Verdict.UP_TO_DATE if arrives.is_empty else Verdict.FAST_FORWARD
     return FastForwardPlan(
-        id=plan_id(table, source, target),
+        id=plan_id(table, source, target, would_remove),
         table=table,
         source=source.branch,
         target=target.branch,
@@ -314,12 +314,22 @@ def kept_tag_notes(target: str, removed: Removals) -> tuple[str, ...]:
     )
 
 
-def plan_id(table: str, source: BranchHistory, target: BranchHistory) -> str:
+def plan_id(
+    table: str, source: BranchHistory, target: BranchHistory, removed: Removals | None = None
+) -> str:
     """Hash what the decision rests on: whatever could change it changes the id.
 
     Of the snapshots only the heads count, so that older ones need not be read for it.
+
+    Args:
+        table: Database and table.
+        source: Where the target goes.
+        target: What moves.
+        removed: What leaves the target; None where nothing does.
     """
-    content = [table, *(_digest_part(history) for history in (source, target))]
+    # Not where readers stand: they go on while somebody looks.
+    rewound = [] if removed is None else [name for name, _ in removed.consumers]
+    content = [table, *(_digest_part(history) for history in (source, target)), rewound]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 

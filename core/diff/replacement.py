@@ -46,7 +46,7 @@ def plan_replacement(table: str, source: BranchHistory, target: BranchHistory) -
     kept = replaced_fork(source, target)
     arrives, removed = arrivals(source, target, kept), removals(source, target, kept)
     return Replacement(
-        id=plan_id(table, source, target),
+        id=plan_id(table, source, target, removed),
         source=source.branch,
         target=target.branch,
         source_head=source.head,

@@ -125,7 +125,7 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     wanted = call.find_text("plan_id")
     if wanted is not None and wanted != plan.id:
         raise Refused(
-            f"This preview is out of date: {source!r} or {target!r} moved. Nothing was changed; "
+            f"This preview is out of date: {source!r} or {target!r} changed. Nothing was done; "
             "look at the new preview.",
             kind=ErrorKind.HEAD_MOVED,
             plan_id=plan.id,
@@ -201,15 +201,12 @@ def _publish(
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
         source = call.text("branch")
-        found = plan_id(
-            table.identifier.table_name,
-            *histories_of(table.on(source), table, head_only=True),
-        )
+        found = _plan_id(table, source, target, takes=call.flag("force"))
         journal = checked.get("journal")
         if found != checked["plan_id"] or not isinstance(journal, dict):
             raise Refused(
-                f"Branch {source!r} or {target!r} moved while the files were checked. "
-                "Nothing was changed; look at the new preview.",
+                f"Branch {source!r} or {target!r} changed while the files were checked. "
+                "Nothing was done; look at the new preview.",
                 kind=ErrorKind.HEAD_MOVED,
                 plan_id=found,
             )
@@ -218,6 +215,14 @@ def _publish(
         operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
     with operation.carried_out() as held:
         return {"receipt": finish_take_over(held, progress).to_json()}
+
+
+def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) -> str:
+    """What the plan is called by now; what leaves is read only where something may."""
+    if takes:
+        return _plan(table, source, target).id
+    histories = histories_of(table.on(source), table, head_only=True)
+    return plan_id(table.identifier.table_name, *histories)
 
 
 def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:

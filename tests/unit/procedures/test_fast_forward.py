@@ -66,7 +66,7 @@ def test_a_head_that_moves_while_files_are_verified_stops_it(bench: BranchBench)
             bench.append("etl", user="etl")
             return FILE_PROBLEMS.empty_table()
 
-    with pytest.raises(Refused, match="moved while the files were checked"):
+    with pytest.raises(Refused, match="changed while the files were checked"):
         bench.call("fast_forward", branch="dev", rows=MeanwhileMain())
     assert bench.table().snapshots.get(3).commit_user == "etl"
     assert bench.table().schemas.ids() == (0,)
