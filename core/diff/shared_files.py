@@ -5,6 +5,7 @@ through by id. So what two branches share is safe where neither of them expires 
 a tag on main keeps it for good. All of it is told from histories: no manifest is read.
 """
 
+import functools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,10 +14,11 @@ from core.diff.history_move import count
 from core.diff.lineage import BRINGS_HISTORY, Lineage
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.tag import Tag
 
 _ADOPTS_FILES: Final = frozenset({LineageKind.MERGED, LineageKind.CHERRY_PICKED})
+_ADDS_ONLY: Final = frozenset({CommitKind.APPEND, CommitKind.ANALYZE})
 _MOST_NAMED: Final = 3
 
 
@@ -52,7 +54,11 @@ class SharedFiles:
             return self._foreign_tags()
         others = [each for each in self._partners(branch) if self.is_at_risk(branch, each)]
         told = (self._history(branch, each, fork) for each in others)
-        return (*(each for each in told if each is not None), *self._merges(branch))
+        return (
+            *(each for each in told if each is not None),
+            *self._merges(branch),
+            *self._hidden_base(branch, fork),
+        )
 
     def is_at_risk(self, branch: str, other: str) -> bool:
         """Whether other engines expire snapshots of one of two branches by themselves."""
@@ -96,15 +102,80 @@ class SharedFiles:
             if number
         )
 
+    def _hidden_base(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
+        """Say which tags of main hide from the branch's expiry the tag on what it began at.
+
+        That goes by the newest tag of main before a snapshot, be it of another history (hazard H6).
+        """
+        main, trace = self._traces.get(MAIN_BRANCH), self._traces[branch]
+        if main is None or trace.head is None or fork is None or branch not in self._expiring:
+            return ()
+        keeping = [tag for tag in main.tags if tag.snapshot.identity.same_as(fork)]
+        if not keeping:
+            return ()
+        least, first = keeping[0].snapshot.id, trace.snapshots[0].id
+        # What it removed up to its oldest snapshot is gone by now, or was spared.
+        reached = max((tag.snapshot.id for tag in main.tags if tag.snapshot.id <= first), default=0)
+        near = [
+            tag
+            for tag in main.tags
+            if max(least, reached) <= tag.snapshot.id <= trace.head.id and tag not in keeping
+        ]
+        hiding = self._without_files_of(branch, near, keeping[0]) if near else []
+        if not hiding:
+            return ()
+        hides, kept = (_names([each.name for each in tags]) for tags in (hiding, keeping))
+        return (
+            f"On main {hides} {'hides' if len(hiding) == 1 else 'hide'} {kept}, which keeps what "
+            "this branch began at. Other engines go by ids: of what it removes after such a "
+            f"number they spare what the newest tag holds, and may delete files of {kept} and of "
+            f"all that was made there. Set 'write-only' on {branch!r}.",
+        )
+
+    def _without_files_of(self, branch: str, tags: list[Tag], base: Tag) -> list[Tag]:
+        """Leave out tags of main that surely hold what a branch removes of what its base held."""
+        held, shared = self._held(branch), self._newest_shared(branch, MAIN_BRANCH)
+        # Of what has expired since main took the branch over only the number tells.
+        kept_id = 0 if shared is None else shared.id
+        if base.name not in self._foreign_names:
+            kept_id = max(kept_id, self._adds_only_up_to(base.snapshot.id, tags))
+        return [
+            tag
+            for tag in tags
+            if tag.snapshot.identity.manifest_lists not in held
+            and (tag.name in self._foreign_names or kept_id < tag.snapshot.id)
+        ]
+
+    def _adds_only_up_to(self, first_id: int, tags: Iterable[Tag]) -> int:
+        """Up to where, of some tags, no commit of main can have removed a file."""
+        last_id = max(tag.snapshot.id for tag in tags)
+        for number in range(first_id + 1, last_id + 1):
+            then = self._on_main.get(number)
+            if then is None or then.commit_kind not in _ADDS_ONLY:
+                return number - 1
+        return last_id
+
+    @functools.cached_property
+    def _on_main(self) -> Mapping[int, Snapshot]:
+        """What main built on by its number, as far as snapshots and its own tags tell."""
+        main = self._traces[MAIN_BRANCH]
+        tagged = (tag.snapshot for tag in main.tags if tag.name not in self._foreign_names)
+        return {each.id: each for each in (*tagged, *main.snapshots)}
+
+    @functools.cached_property
+    def _foreign_names(self) -> frozenset[str]:
+        main = self._traces[MAIN_BRANCH]
+        return frozenset(tag.name for tag in self._tags_of_others(main))
+
     def _foreign_tags(self) -> tuple[str, ...]:
         """Say which tags of main other engines take for tags of its history, with what result."""
         main = self._traces.get(MAIN_BRANCH)
         if main is None or main.head is None or MAIN_BRANCH not in self._expiring:
             return ()
-        foreign = {tag.name: tag for tag in self._tags_of_others(main)}
-        own = [tag for tag in main.tags if tag.name not in foreign]
+        foreign = [tag for tag in main.tags if tag.name in self._foreign_names]
+        own = [tag for tag in main.tags if tag.name not in self._foreign_names]
         told = []
-        for tag in foreign.values():
+        for tag in foreign:
             hiding = text_of_hiding(tag.name, tag.snapshot.id, own)
             # What was removed before a newer tag of its own goes by that one, and is gone by now.
             passed = (tag.snapshot.id < each.snapshot.id <= main.snapshots[0].id for each in own)
@@ -119,7 +190,7 @@ class SharedFiles:
             event.kind is LineageKind.RESCUED and event.source_branch == MAIN_BRANCH
             for event in self._lineage.events
         )
-        for tag in main.tags:
+        for tag in main.tags if main.snapshots else ():
             lists, number = tag.snapshot.identity.manifest_lists, tag.snapshot.id
             if lists in held:
                 continue
@@ -177,7 +248,9 @@ def _partner(branch: str, event: LineageEvent) -> str | None:
 
 
 def _names(tags: Sequence[str]) -> str:
-    named = ", ".join(repr(each) for each in tags[:_MOST_NAMED])
+    if len(tags) == 1:
+        return f"tag {tags[0]!r}"
+    *first, last = [repr(each) for each in tags[:_MOST_NAMED]]
     if len(tags) > _MOST_NAMED:
-        named = f"{named} and {len(tags) - _MOST_NAMED:,} more"
-    return f"{'tag' if len(tags) == 1 else 'tags'} {named}"
+        return f"tags {', '.join([*first, last])} and {len(tags) - _MOST_NAMED:,} more"
+    return f"tags {', '.join(first)} and {last}"

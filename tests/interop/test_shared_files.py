@@ -17,6 +17,8 @@ from tests.support.local_row_engine import LocalFiles
 
 _NAME = "db.shared"
 _ROWS = [(1, "ada"), (2, "bob")]
+# A commit that is not write-only leaves one snapshot of its branch.
+_EXPIRES = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
 
 
 @pytest.fixture
@@ -107,3 +109,26 @@ def test_a_tag_of_another_history(
     table.write([(4, "dan")])
     replace_all(table)
     assert is_whole(table, tag="v1") != is_pinned
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["as it is", "with write-only"])
+def test_a_later_tag_of_main(
+    is_kept: bool, table: JavaTable, call: Callable[..., None], tmp_path: Path
+) -> None:
+    call("create_branch", branch="dev")
+    call("create_branch", branch="other")
+    table.write([(9, "zoe")], overwrite={})
+    call("create_tag", tag="later")
+    assert findings(tmp_path) == {}
+    dev = table.on("dev")
+    dev.write([(3, "cas")])
+    assert "tag 'later'" in findings(tmp_path)["dev"]
+    if is_kept:
+        dev.set_options({"write-only": "true"})
+        assert findings(tmp_path) == {}
+    dev.write([(4, "dan")], overwrite={}, options=_EXPIRES)
+    dev.write([(5, "eve")], options=_EXPIRES)
+    assert is_whole(table.on("other")) == is_kept
+    assert is_whole(table, tag="branch-base-dev") == is_kept
+    assert is_whole(dev)
+    assert is_whole(table)

@@ -9,6 +9,7 @@ from core.commit.schema_commit import change_schema, set_options
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_values import Health
 from tests.support.branch_bench import NOW, BranchBench
+from tests.support.commit_tables import data_files, message
 from tests.support.lifecycle import run
 
 KEPT = {"snapshot.num-retained.min": "1000000000"}
@@ -201,3 +202,60 @@ def test_tags_of_main_that_have_expired_are_its_own(bench: BranchBench) -> None:
     for snapshot_id in (1, 2, 3):
         Path(bench.table().paths.snapshot(snapshot_id)).unlink()
     assert findings(bench) == {}
+
+
+def overwrite(bench: BranchBench, gone: str, new: str) -> None:
+    """Replace a file of main by another one."""
+    change = message(deleted_files=data_files([gone]), new_files=data_files([new]))
+    bench.committer().commit([change], user="etl", identifier=1)
+
+
+def test_a_later_tag_of_main_hides_the_base_tag_of_a_branch(bench: BranchBench) -> None:
+    overwrite(bench, "a", "x")
+    bench.tag("later")
+    assert findings(bench) == {
+        "dev": (
+            "On main tag 'later' hides tag 'branch-base-dev', which keeps what this branch began "
+            "at. Other engines go by ids: of what it removes after such a number they spare what "
+            "the newest tag holds, and may delete files of tag 'branch-base-dev' and of all that "
+            "was made there. Set 'write-only' on 'dev'.",
+        )
+    }
+    keep_snapshots(bench, "main")
+    assert "dev" in findings(bench)
+    keep_snapshots(bench, "dev")
+    assert findings(bench) == {}
+
+
+def test_a_tag_of_main_hides_no_base_tag_that_the_branch_has_not_reached(
+    bench: BranchBench,
+) -> None:
+    overwrite(bench, "a", "x")
+    bench.append("y")
+    bench.tag("later")
+    assert findings(bench) == {}
+    bench.append("c", branch="dev")
+    assert "tag 'later' hides" in findings(bench)["dev"][0]
+
+
+def test_a_tag_of_main_that_holds_what_the_branch_began_with_hides_nothing(
+    bench: BranchBench,
+) -> None:
+    bench.append("x")
+    bench.tag("later")
+    assert findings(bench) == {}
+
+
+def test_a_tag_of_main_hides_nothing_of_what_has_expired_by_a_newer_one(
+    bench: BranchBench,
+) -> None:
+    overwrite(bench, "a", "x")
+    bench.tag("later")
+    bench.append("y")
+    bench.tag("latest")
+    for name in "cd":
+        bench.append(name, branch="dev")
+    assert "tags 'later' and 'latest' hide tag" in findings(bench)["dev"][0]
+    for snapshot_id in (1, 2, 3):
+        Path(bench.table("dev").paths.snapshot(snapshot_id)).unlink()
+    assert "tag 'latest' hides tag" in findings(bench)["dev"][0]
