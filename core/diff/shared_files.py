@@ -2,24 +2,28 @@
 
 Other engines expire snapshots by looking at one branch and at the tags of main, which they go
 through by id. So what two branches share is safe where neither of them expires by itself, or where
-a tag on main keeps it for good. All of it is told from histories: no manifest is read.
+a tag on main keeps it for good. All of it is told from histories; manifests are read only of
+commits that look like a merge by Paimon's own procedure, which leaves no word of its source.
 """
 
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from core.diff.branch_trace import BranchTrace, Lists
 from core.diff.history_move import count
-from core.diff.lineage import BRINGS_HISTORY, Lineage
+from core.diff.lineage import BRINGS_HISTORY, OPERATION, Lineage
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.lineage_event import LineageKind
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.tag import Tag
 
 _ADOPTS_FILES: Final = frozenset({LineageKind.MERGED, LineageKind.CHERRY_PICKED})
 _ADDS_ONLY: Final = frozenset({CommitKind.APPEND, CommitKind.ANALYZE})
 _MOST_NAMED: Final = 3
+
+CountTaken: TypeAlias = Callable[[Snapshot, Snapshot], int]
+"""Counts the data files that a commit added and another state holds too."""
 
 
 class SharedFiles:
@@ -30,6 +34,7 @@ class SharedFiles:
         traces: Mapping[str, BranchTrace],
         lineage: Lineage,
         expiring: frozenset[str],
+        count_taken: CountTaken,
     ) -> None:
         """Look at the histories of a table.
 
@@ -37,10 +42,12 @@ class SharedFiles:
             traces: All branches that can be read, by name.
             lineage: Their graph, with the ledger's events under the names of today.
             expiring: Branches whose snapshots other engines expire by themselves.
+            count_taken: Asked of the few commits that may be merges of Paimon's own.
         """
         self._traces = traces
         self._lineage = lineage
         self._expiring = expiring
+        self._count_taken = count_taken
         self._undone = {event.undoes for event in lineage.events}
 
     def findings(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
@@ -83,24 +90,73 @@ class SharedFiles:
         )
 
     def _merges(self, branch: str) -> tuple[str, ...]:
-        """Say where files that a merge made common lost what kept them."""
+        """Say where files that a merge made common lost what kept them, or never had it."""
+        ours = (
+            (event.branch, event.source_branch, event.receipt.counts.files_shared)
+            for event in self._lineage.events
+            if event.kind in _ADOPTS_FILES
+            and event.receipt is not None
+            and event.operation_id not in self._undone
+        )
+        return (
+            *(
+                f"Merges made it share {count(number, 'data file')} with {other!r}, as neither "
+                "expired by itself then: of what one of them removes now, expiry by other engines "
+                "deletes files that the other may need. Set 'write-only' on "
+                f"{self._named(branch, other)}."
+                for other, number in self._shared_with(branch, ours)
+            ),
+            *(
+                f"Paimon's own merge made it share {count(number, 'data file')} with {other!r}, "
+                "and nothing keeps them: of what one of them removes, expiry by other engines "
+                "deletes files that the other may need. Set 'write-only' on "
+                f"{self._named(branch, other)}."
+                for other, number in self._shared_with(branch, self._taken_by_paimon)
+            ),
+        )
+
+    def _shared_with(
+        self, branch: str, merges: Iterable[tuple[str, str | None, int]]
+    ) -> Iterator[tuple[str, int]]:
+        """How many files merges made a branch share with each other one that is at risk with it.
+
+        Args:
+            branch: The branch.
+            merges: Target, source and number of files of each merge.
+        """
         files: dict[str, int] = {}
-        for event in self._lineage.events:
-            other = _partner(branch, event) if event.kind in _ADOPTS_FILES else None
-            if other is None or event.receipt is None or event.operation_id in self._undone:
-                continue
+        for target, source, number in merges:
             # Told by the side that came, or by the other one where main did.
-            if event.branch == branch and other != MAIN_BRANCH:
+            other = target if source == branch else source if target == branch else None
+            if other is None or (target == branch and other != MAIN_BRANCH):
                 continue
             if self.is_at_risk(branch, other):
-                files[other] = files.get(other, 0) + event.receipt.counts.files_shared
-        return tuple(
-            f"Merges made it share {count(number, 'data file')} with {other!r}, as neither expired "
-            "by itself then: of what one of them removes now, expiry by other engines deletes "
-            f"files that the other may need. Set 'write-only' on {self._named(branch, other)}."
-            for other, number in files.items()
-            if number
-        )
+                files[other] = files.get(other, 0) + number
+        return ((other, number) for other, number in files.items() if number)
+
+    @functools.cached_property
+    def _taken_by_paimon(self) -> tuple[tuple[str, str, int], ...]:
+        """The merges by Paimon's own procedure that a target still lists, as far as at risk.
+
+        They leave no word of it but a commit that looks like few others, so that its files are
+        compared with those that each other branch had then.
+        """
+        found = []
+        for target in self._traces.values():
+            for commit in filter(_may_be_paimons_merge, target.snapshots):
+                lists = commit.identity.manifest_lists
+                for other in self._traces.values():
+                    if not self.is_at_risk(target.branch, other.branch):
+                        continue
+                    then = _state_at(other, commit.time_millis)
+                    if (
+                        then is None
+                        or then.identity.manifest_lists in self._held(target.branch)
+                        or lists in self._held(other.branch)
+                    ):
+                        continue
+                    found.append((target.branch, other.branch, self._count_taken(commit, then)))
+        return tuple(found)
 
     def _hidden_base(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
         """Say which tags of main hide from the branch's expiry the tag on what it began at.
@@ -240,11 +296,24 @@ def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None
     )
 
 
-def _partner(branch: str, event: LineageEvent) -> str | None:
-    """The other side of what happened between a branch and another one."""
-    if event.branch == branch:
-        return event.source_branch
-    return event.branch if event.source_branch == branch else None
+def _may_be_paimons_merge(commit: Snapshot) -> bool:
+    """Whether a commit may be one of Paimon's `merge_branch`, which there is since uuids.
+
+    Source: Paimon FileSystemBranchManager.mergeBranch.
+    """
+    return (
+        commit.commit_kind is CommitKind.APPEND
+        and commit.commit_identifier == 0
+        and commit.uuid is not None
+        and commit.delta_record_count != 0
+        and OPERATION not in commit.properties
+    )
+
+
+def _state_at(branch: BranchTrace, time_millis: int) -> Snapshot | None:
+    """The newest snapshot up to a time, or the oldest one that is left."""
+    earlier = (each for each in reversed(branch.snapshots) if each.time_millis <= time_millis)
+    return next(earlier, branch.snapshots[0] if branch.snapshots else None)
 
 
 def _names(tags: Sequence[str]) -> str:

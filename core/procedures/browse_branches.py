@@ -32,6 +32,7 @@ from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
 from core.table.lineage_ledger import errors_of, in_order
 from core.table.missing_branch import no_branch
+from core.table.unshared_manifests import unshared_entries
 from core.table.versioned_files import FileState
 
 _STALE_MILLIS: Final = 30 * 24 * 3_600_000
@@ -315,7 +316,18 @@ class BranchReader:
     def _shared(self) -> SharedFiles:
         schemas = {state.name: state.ref.schema for state in self._states if state.ref is not None}
         expiring = (name for name, schema in schemas.items() if not schema.keeps_snapshots)
-        return SharedFiles(self._traces, self._lineage, frozenset(expiring))
+        return SharedFiles(self._traces, self._lineage, frozenset(expiring), self._count_taken)
+
+    def _count_taken(self, commit: Snapshot, state: Snapshot) -> int:
+        """How many data files a commit added that another state holds too."""
+        table = self._table
+        try:
+            delta = table.scan.read_list(table.paths, commit.delta_manifest_list)
+            added = table.read_manifests(delta)["file_name"]
+            _, held = unshared_entries(table.scan, table.paths, (commit, state)).sides
+        except PaimonError:
+            return 0  # the branch that it breaks tells of it
+        return len(set(added.to_pylist()).intersection(held["file_name"].to_pylist()))
 
     def _trace(self, state: BranchState) -> BranchTrace:
         snapshots, tags = self._table.reader.both(

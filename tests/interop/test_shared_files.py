@@ -132,3 +132,30 @@ def test_a_later_tag_of_main(
     assert is_whole(table, tag="branch-base-dev") == is_kept
     assert is_whole(dev)
     assert is_whole(table)
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["as it is", "with write-only"])
+def test_what_java_merged(
+    is_kept: bool, table: JavaTable, tmp_path: Path, paimon_version: str
+) -> None:
+    if paimon_version == "1.4.2":
+        pytest.skip("Paimon 1.4.2 has no merge; the run with the newest one has")
+    table.create_tag("v1")
+    table.create_branch("dev", "v1")
+    dev = table.on("dev")
+    dev.write([(3, "cas")])
+    dev.write([(4, "dan")])
+    table.write([(5, "eve")])
+    assert findings(tmp_path) == {}
+    table.merge_branch("dev")
+    assert "Paimon's own merge made it share 2 data files" in findings(tmp_path)["dev"]
+    dev.write([(6, "fay")])
+    assert "share 2 data files with 'main'" in findings(tmp_path)["dev"]
+    if is_kept:
+        table.set_options({"write-only": "true"})
+        dev.set_options({"write-only": "true"})
+        assert findings(tmp_path) == {}
+    for name in ("gus", "hal"):
+        table.write([(9, name)], overwrite={}, options=_EXPIRES)
+    assert is_whole(table)
+    assert is_whole(dev) == is_kept

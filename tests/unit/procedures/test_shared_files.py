@@ -1,5 +1,6 @@
 """What the health of branches tells of files that several of them share."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -259,3 +260,50 @@ def test_a_tag_of_main_hides_nothing_of_what_has_expired_by_a_newer_one(
     for snapshot_id in (1, 2, 3):
         Path(bench.table("dev").paths.snapshot(snapshot_id)).unlink()
     assert "tag 'latest' hides tag" in findings(bench)["dev"][0]
+
+
+def merge_as_paimon(bench: BranchBench, *names: str, target: str = "main") -> None:
+    """Commit data files of another branch as Paimon's own merge does."""
+    added = message(new_files=data_files(names))
+    made = bench.committer(target).commit([added], user="a-uuid", identifier=0)
+    assert made is not None
+    path = Path(bench.table(target).paths.snapshot(made.id))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "uuid": f"uuid-{made.id}"}))
+
+
+def test_what_paimon_merged_is_at_risk_while_a_side_expires_by_itself(bench: BranchBench) -> None:
+    bench.append("c", branch="dev")
+    bench.append("x")
+    merge_as_paimon(bench, "b", "c")
+    told = {
+        "dev": (
+            "Paimon's own merge made it share 2 data files with 'main', and nothing keeps them: of "
+            "what one of them removes, expiry by other engines deletes files that the other may "
+            "need. Set 'write-only' on 'main' and 'dev'.",
+        )
+    }
+    assert findings(bench) == told
+    bench.append("d", branch="dev")
+    bench.append("y")
+    assert findings(bench) == told
+    # Both hold it as one history, and nothing of it by a merge.
+    bench.branch("after")
+    assert findings(bench) == told
+    keep_snapshots(bench, "main", "dev")
+    assert findings(bench) == {}
+
+
+def test_what_paimon_merged_into_a_branch_is_told_by_that_where_main_came(
+    bench: BranchBench,
+) -> None:
+    bench.append("x")
+    bench.branch("sub")
+    merge_as_paimon(bench, "x", target="dev")
+    assert [*findings(bench)] == ["dev", "sub"]
+    assert "share 1 data file with 'main'" in findings(bench)["dev"][0]
+    assert "share 1 data file with 'dev'" in findings(bench)["sub"][0]
+
+
+def test_a_commit_that_looks_like_a_merge_but_took_nothing_is_none(bench: BranchBench) -> None:
+    merge_as_paimon(bench, "x")
+    assert findings(bench) == {}
