@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.models.actions import DO, WHAT
 from app.models.location import PARAMETERS, Location, SnapshotPoint
@@ -61,20 +62,24 @@ def page_of(name: PageName) -> st.Page:
 
 def location() -> Location:
     """Return where the address says we are."""
-    return Location.from_query(st.query_params.to_dict())
+    return Location.from_query(_query())
 
 
 def announce(page: str) -> None:
     """Tell the browser the address of what it sees.
 
     A link to the page that is open already reruns it with other parameters, but leaves the old ones
-    in the address bar. Going back is told apart by the browser itself.
+    in the address bar. Where the browser went back or forward its bar is ahead of us: it may have
+    gone on since, and would take what it is told for the address of where it is by then.
     """
-    query = st.query_params.to_dict()
+    query = _query()
     seen = st.session_state.get(_ADDRESS)
     st.session_state[_ADDRESS] = (page, query)
     if seen is None or seen[0] != page:
         forget_plan()
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:
+        return
     if seen is None or seen[0] != page or seen[1] == query:
         return
     # Writing one parameter sends all of them; those of the location are bound to no widget.
@@ -103,17 +108,24 @@ def parameter(name: str) -> str | None:
 
 def set_parameter(name: str, value: str | None) -> None:
     """Write a parameter of the address, or take it out."""
-    if value:
-        st.query_params[name] = value
-    elif name in st.query_params:
-        del st.query_params[name]
+    set_parameters({name: value})
+
+
+def set_parameters(values: Mapping[str, str | None]) -> None:
+    """Write parameters of the address or take them out, all as one step that can be gone back."""
+    query = st.query_params
+    # One message to the browser is one entry of its history. An empty list leaves a parameter out.
+    changed: dict[str, str | list[str]] = {
+        name: value or [] for name, value in values.items() if value or name in query
+    }
+    if changed:
+        query.update(changed)
 
 
 def move_to(place: Location) -> None:
     """Change the location and stay on the page; the parameters of the view stay too."""
     query = place.query()
-    for name in PARAMETERS:
-        set_parameter(name, query.get(name))
+    set_parameters({name: query.get(name) for name in PARAMETERS})
 
 
 def query_of(place: Location, **view: str | None) -> dict[str, str]:
@@ -139,8 +151,7 @@ def go_to(page: PageName, place: Location, **view: str | None) -> None:
     """Open a page at a place, so that the browser goes back to the page without its dialog."""
     here: str = st.session_state[_ADDRESS][0]
     if page_of(page).url_path != here:
-        query = st.query_params.to_dict()
-        kept = {name: query[name] for name in query if name not in (DO, WHAT, _LEFT)}
+        kept = {name: each for name, each in _query().items() if name not in (DO, WHAT, _LEFT)}
         view = {**view, _LEFT: f"{here}?{urlencode(kept)}"}
     st.switch_page(page_of(page), query_params=query_of(place, **view))
 
@@ -148,8 +159,13 @@ def go_to(page: PageName, place: Location, **view: str | None) -> None:
 def address() -> str:
     """Return the full address of what is seen now, to be copied."""
     base = urlsplit(st.context.url or "http://localhost/")
-    query = urlencode({k: each for k, each in st.query_params.to_dict().items() if k != _LEFT})
+    query = urlencode({name: each for name, each in _query().items() if name != _LEFT})
     return urlunsplit((base.scheme, base.netloc, base.path, query, ""))
+
+
+def _query() -> dict[str, str]:
+    """Return the parameters of the address that say something."""
+    return {name: each for name, each in st.query_params.to_dict().items() if each}
 
 
 def clicked_points(key: str) -> Iterable[list[Any]]:

@@ -151,5 +151,4 @@ def _choose(name: str, key: str, known: list[str] | list[How]) -> None:
 
 
 def _swap(source: str, target: str) -> None:
-    state.set_parameter("source", target)
-    state.set_parameter("target", source)
+    state.set_parameters({"source": target, "target": source})

@@ -70,5 +70,4 @@ def _choose(name: str, key: str) -> None:
 
 
 def _swap(before: str, after: str | None) -> None:
-    state.set_parameter("cmp_a", after)
-    state.set_parameter("cmp_b", before)
+    state.set_parameters({"cmp_a": after, "cmp_b": before})

@@ -39,11 +39,9 @@ def show_dialog(dialogs: Dialogs) -> None:
 
 def _open(action: Action, what: str | None) -> None:
     state.forget_preview()
-    state.set_parameter(DO, action)
-    state.set_parameter(WHAT, what)
+    state.set_parameters({DO: action, WHAT: what})
 
 
 def _close() -> None:
     state.forget_preview()
-    state.set_parameter(DO, None)
-    state.set_parameter(WHAT, None)
+    state.set_parameters({DO: None, WHAT: None})

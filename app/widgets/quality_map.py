@@ -44,8 +44,7 @@ def show_quality_map(found: QualityComparison, column: str, column_parameter: st
 
 def _on_click(column_parameter: str) -> None:
     for carried in state.clicked_points(_CHART):
-        state.set_parameter(PARTITION, str(carried[0]))
-        state.set_parameter(column_parameter, str(carried[1]))
+        state.set_parameters({PARTITION: str(carried[0]), column_parameter: str(carried[1])})
         return
 
 

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
+from tests.browser.visits import Visit
 
 FLIGHTS = {"db": "air", "table": "flights"}
 
@@ -87,3 +88,30 @@ def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningCo
     seen.page.wait_for_timeout(1_000)
     seen.click_mark("append", 8)
     assert seen.page.evaluate(view) == moved
+
+
+def test_each_click_is_one_step_that_quick_presses_of_forward_take_again(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).open("branches", **FLIGHTS)
+    steps = [seen.page.url]
+    for number in (1, 3, 5):
+        seen.click_mark("append", number)
+        steps.append(seen.page.url)
+    for step in reversed(steps[:-1]):
+        _go_back(seen, step)
+    for _ in steps[1:]:
+        seen.page.evaluate("history.forward()")
+        # Long enough for the script to begin, and too short for it to end.
+        seen.page.wait_for_timeout(60)
+    seen.page.wait_for_url(steps[-1])
+    expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 6")
+    seen.settle()
+    for step in reversed(steps[:-1]):
+        _go_back(seen, step)
+
+
+def _go_back(seen: Visit, to: str) -> None:
+    seen.page.go_back()
+    seen.settle()
+    assert seen.page.url == to
