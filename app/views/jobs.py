@@ -6,6 +6,7 @@ from contextlib import suppress
 import streamlit as st
 
 from app import reads, state
+from app.models.job_titles import job_title, job_words
 from app.models.location import Location
 from app.models.wording import age, clock, code, duration, plain, shortened
 from app.services import get_services
@@ -33,7 +34,7 @@ _PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
 _STATE = Column(label="State", weight=1.3)
-_WHAT = Column(label="Job", weight=1.6)
+_WHAT = Column(label="Job", weight=2.2)
 _TABLE = Column(label="Table", weight=2.0)
 _STEP = Column(label="Last step", weight=1.7)
 _BY = Column(label="By", weight=1.1)
@@ -77,7 +78,7 @@ def _show_list(was_active: bool) -> None:
 
 def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
     """Draw the filters and return the jobs that pass them."""
-    kinds = sorted({job.name for job in jobs})
+    kinds = sorted({job_words(job.name) for job in jobs})
     actors = sorted({job.actor for job in jobs})
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
         states = st.pills(
@@ -86,7 +87,7 @@ def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
         )  # fmt: skip
         st.space("stretch")
         kind = st.selectbox(
-            "Kind", kinds, index=None, key="jb_kind", bind="query-params", width=170,
+            "Kind", kinds, index=None, key="jb_kind", bind="query-params", width=220,
             placeholder="Any kind", label_visibility="collapsed",
         )  # fmt: skip
         actor = st.selectbox(
@@ -97,7 +98,7 @@ def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
         job
         for job in jobs
         if (not states or job.state in states)
-        and kind in (None, job.name)
+        and kind in (None, job_words(job.name))
         and actor in (None, job.actor)
     ]
 
@@ -108,7 +109,7 @@ def _show_row(number: int, job: JobView) -> None:
     rows.text(cells[_STATE], _STATE, state_badge(job.state))
     with cells[_WHAT]:
         state.link(
-            PageName.JOB, f"{plain(job.name.replace('_', '-'))} {code(job.id[:8])}",
+            PageName.JOB, f"{plain(job_words(job.name))} {code(job.id[:8])}",
             place_of(job), view={"id": job.id},
         )  # fmt: skip
     rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
@@ -160,9 +161,7 @@ def show_job() -> None:
 
 
 def _show_title(job: JobView) -> None:
-    name = plain(job.name.replace("_", "-")).capitalize()
-    table = f" of {code(job.table)}" if job.table else ""
-    st.subheader(f"{name}{table}", anchor=False)
+    st.subheader(job_title(job.name, job.table), anchor=False)
 
 
 def _offers(state_of_job: JobState) -> tuple[bool, bool, bool]:

@@ -5,6 +5,7 @@ import hashlib
 import streamlit as st
 
 from app import reads, state
+from app.models.job_titles import job_title
 from app.models.location import Location
 from app.models.sql import Asked, tables_named, text_for_address
 from app.models.wording import age, code, duration, plain, shortened
@@ -165,14 +166,13 @@ def _ask_before_writing(text: str, branch: str, place: Location) -> None:
     """Draw the question, which names the table and the branch that would change."""
     statement = _statement(text, branch)
     table = Identifier.parse(str(statement.arguments["table"]))
-    doing = statement.procedure.replace("_", " ")
     st.warning(
         f"**This changes {code(table.table_name)} on {code(table.branch)}.** It runs as a job and "
         "makes a new snapshot or schema; a wrong statement leaves everything as it is.",
         icon=":material/edit:",
     )
     lacks = lacks_role(Role.EDITOR)
-    label = f"{doing.capitalize()} of {plain(table.table_name)} on {plain(table.branch)}"
+    label = job_title(statement.procedure, table.full_name)
     if st.button(label, key="sql-write", disabled=lacks is not None, help=lacks):
         state.put(_ASKED, None)
         start_once(statement.procedure, statement.arguments, place, subject=f"{branch} {text}")

@@ -7,6 +7,7 @@ import streamlit as st
 from app import reads, state
 from app.models.actions import Action, Form
 from app.models.again import Again, arguments_again, nothing_to_run_on, way_again
+from app.models.job_titles import job_words
 from app.models.location import Location
 from app.models.merge_preview import How
 from app.models.sql import text_for_address
@@ -76,7 +77,7 @@ def again_dialogs(job: JobView, place: Location) -> Dialogs:
     """Title and drawing of the dialog of another run; none where the job has none."""
     if not job.state.is_over or way_again(job.name) is not Again.DIALOG:
         return {}
-    what = job.name.replace("_", " ").capitalize()
+    what = job_words(job.name)
 
     def draw(_: str | None) -> None:
         call = reads.call_of_job(job.id)

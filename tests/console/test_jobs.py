@@ -166,7 +166,18 @@ def test_the_list_shows_every_job_and_filters_by_state(tmp_path: Path) -> None:
     console = Console(services)
     assert console.open("jobs").text.count("verify files") == len(JobState) - 1
     only = console.open("jobs", jb_state="done")
-    assert [label for label, _ in only.links() if "fast" in label] == ["fast\\-forward `40000000`"]
+    assert [label for label, _ in only.links() if "`" in label] == [
+        "Fast\\-forward a branch `40000000`"
+    ]
+
+
+def test_jobs_are_called_what_a_person_would_call_them(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    services.known_jobs["0000"] = job("0000", state=JobState.DONE)
+    console = Console(services)
+    assert "Fast-forward a branch of `air.flights`" in console.open("job", id="0000").text
+    listed = console.open("jobs", jb_kind="Fast-forward a branch")
+    assert "Fast\\-forward a branch `0000`" in [label for label, _ in listed.links()]
 
 
 def test_no_job_yet_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+import pytest
+
+from app.models import job_titles
+from app.models.job_titles import job_title, job_words
+from core.procedures.registry import PROCEDURES
+
+
+def test_every_procedure_has_words_of_its_own() -> None:
+    assert set(job_titles._WORDS) == set(PROCEDURES)
+    assert len({job_words(name) for name in PROCEDURES}) == len(PROCEDURES)
+
+
+@pytest.mark.parametrize(
+    ("procedure", "table", "title"),
+    [
+        ("create_branch", "air.flights", "Create a branch of `air.flights`"),
+        ("rollback", "air.flights$branch_dev", "Roll back `air.flights` on `dev`"),
+        ("delete_rows", "air.planes", "Delete rows from `air.planes`"),
+        ("undo", "air.planes", "Undo an operation on `air.planes`"),
+        ("query", None, "Query"),
+        ("of_a_newer_release", "air.planes", "Of a newer release of `air.planes`"),
+        ("merge_branch", "no table", "Merge a branch of `no table`"),
+    ],
+)
+def test_a_title_is_what_a_person_would_write(
+    procedure: str, table: str | None, title: str
+) -> None:
+    assert job_title(procedure, table) == title
