@@ -75,14 +75,12 @@ class BranchReader:
     def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
         self._warehouse = warehouse
         self._table = table
-        with table.reader.asking() as ask:
-            told = ask(table.ledger.states)
-            unfinished = ask(lambda: unfinished_branches(warehouse, table))
-            states = ask(table.branches.states)
-        self.events = under_present_names(in_order(told.result()))
-        self.broken_events = errors_of(told.result())
-        hidden = unfinished.result()
-        self._states = [state for state in states.result() if state.name not in hidden]
+        hidden, (states, told) = table.reader.both(
+            lambda: unfinished_branches(warehouse, table), table.branches.states_with_ledger
+        )
+        self.events = under_present_names(in_order(told))
+        self.broken_events = errors_of(told)
+        self._states = [state for state in states if state.name not in hidden]
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from core.errors import ErrorKind, FormatError, NotFound, PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.lineage_event import LineageEvent, base_tag_of
+from core.format.lineage_event import LineageEvent, base_tag_of, under_present_names
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import BRANCH_PREFIX, TablePaths
-from core.table.lineage_ledger import LineageLedger
+from core.table.lineage_ledger import LineageLedger, in_order
 from core.table.schema_manager import SchemaManager
 from core.table.snapshot_manager import SnapshotManager
+from core.table.versioned_files import FileState
 
 _SEPARATORS = frozenset("/\\$\0")
 _OWN_FOLDERS = frozenset({"schema", "snapshot", "tag", "changelog", "consumer"})
@@ -95,14 +96,21 @@ class BranchManager:
 
     def states(self) -> tuple[BranchState, ...]:
         """Main, where the table has one, then the branches by name; broken ones with an error."""
+        return self.states_with_ledger()[0]
+
+    def states_with_ledger(
+        self,
+    ) -> tuple[tuple[BranchState, ...], tuple[FileState[LineageEvent], ...]]:
+        """The same, and the states of the ledger, which is read for their base tags anyway."""
         with self._reader.asking() as ask:
-            told = ask(LineageLedger(self._reader, self._paths).events)
+            told = ask(LineageLedger(self._reader, self._paths).states)
             found, listed = ask(self._main_folder), ask(self._listing)
-        events, main = told.result(), found.result()
+        events, main = under_present_names(in_order(told.result())), found.result()
         folders = list(listed.result().items())
         if main is not None:
             folders = [(MAIN_BRANCH, main), *folders]
-        return tuple(self._reader.each(lambda item: self._state(*item, events), folders))
+        states = self._reader.each(lambda item: self._state(*item, events), folders)
+        return tuple(states), told.result()
 
     def _main_folder(self) -> FileStatus | None:
         is_there = self.exists(MAIN_BRANCH)
