@@ -105,7 +105,9 @@ class LogicalLog:
     """The folded log of one side; sets hold identities.
 
     Attributes:
-        entries: One row a file that the log mentions, with the columns of MANIFEST_ENTRY.
+        entries: One row a file that the log mentions, as it does first, with the columns of
+            MANIFEST_ENTRY.
+        renamed: Of files that came again as copies, the entries that it mentions last.
         added: Files that hold what was written since, as it was written.
         removed: Files from before that are gone with their rows.
         arrived: Files that are live now and were not.
@@ -118,6 +120,7 @@ class LogicalLog:
     """
 
     entries: pa.Table
+    renamed: pa.Table
     added: frozenset[str]
     removed: frozenset[str]
     arrived: frozenset[str]
@@ -128,9 +131,15 @@ class LogicalLog:
     masks: Masks
 
     def files(self, identities: Iterable[str]) -> pa.Table:
-        """The entries of files, with the columns of MANIFEST_ENTRY, in the order of the log."""
-        wanted = pa.array(sorted(identities), pa.string())
-        return self.entries.filter(pc.is_in(self.entries["identity"], value_set=wanted))
+        """The entries of files as mentioned first, as MANIFEST_ENTRY, in the order of the log."""
+        return _of(self.entries, identities)
+
+    def newest_files(self, identities: Iterable[str]) -> pa.Table:
+        """The entries of files by the names that they have at the end of the log."""
+        wanted = frozenset(identities)
+        again = _of(self.renamed, wanted)
+        once = self.files(wanted.difference(again["identity"].to_pylist()))
+        return pa.concat_tables([once, again])
 
 
 def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
@@ -315,6 +324,7 @@ class _Fold:
         whole = pa.concat_tables([NO_FILES, *self.parts])
         return LogicalLog(
             entries=_first_of_each(whole),
+            renamed=_renamed(whole),
             added=frozenset(self.added),
             removed=frozenset(self.removed),
             arrived=frozenset(self.arrived),
@@ -394,11 +404,29 @@ def _rows(entries: pa.Table) -> Iterable[tuple[str, MaskKey, int]]:
         yield identity, key, kind
 
 
+def _of(entries: pa.Table, identities: Iterable[str]) -> pa.Table:
+    wanted = pa.array(sorted(identities), pa.string())
+    return entries.filter(pc.is_in(entries["identity"], value_set=wanted))
+
+
 def _first_of_each(entries: pa.Table) -> pa.Table:
     identities = entries["identity"].to_pylist()
     # Reversed, so that the first mention of a file is the one that stays.
     first = {each: at for at, each in reversed(list(enumerate(identities)))}
     return entries.take(pa.array(sorted(first.values()), pa.int64()))
+
+
+def _renamed(entries: pa.Table) -> pa.Table:
+    """The last mention of each file that is called there otherwise than in its first one."""
+    columns = (entries[name].to_pylist() for name in ("identity", "file_name"))
+    first: dict[str, str] = {}
+    last: dict[str, int] = {}
+    for at, (identity, name) in enumerate(zip(*columns, strict=True)):
+        if first.setdefault(identity, name) != name:
+            last[identity] = at
+        else:
+            last.pop(identity, None)
+    return entries.take(pa.array(sorted(last.values()), pa.int64()))
 
 
 def _recorded(snapshot: Snapshot) -> str | None:

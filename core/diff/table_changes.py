@@ -57,16 +57,20 @@ class TableChanges:
         return files_in(identities, self.log, self.base_log)
 
 
-def files_in(identities: Iterable[str], *logs: LogicalLog) -> pa.Table:
-    """The entries of files, each from the first log that mentions it, as MANIFEST_ENTRY.
+def files_in(identities: Iterable[str], side: LogicalLog, *others: LogicalLog) -> pa.Table:
+    """The entries of files as a side has them, each from the first log that mentions it.
 
-    A file that was there from the root on is mentioned only by a side that let go of it.
+    A file that was there from the root on is mentioned only by a side that let go of it: of others
+    it is told as it was at the root.
+
+    Returns:
+        Columns of MANIFEST_ENTRY.
     """
     wanted = set(identities)
-    parts = [NO_FILES]
-    for log in logs:
-        parts.append(log.files(wanted))
+    parts = [NO_FILES, side.newest_files(wanted)]
+    for log in others:
         wanted.difference_update(parts[-1]["identity"].to_pylist())
+        parts.append(log.files(wanted))
     return pa.concat_tables(parts)
 
 
@@ -150,6 +154,7 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
     """The virtual base of a criss-cross history: what either of two bases did."""
     return LogicalLog(
         entries=pa.concat_tables([left.entries, right.entries]),
+        renamed=pa.concat_tables([left.renamed, right.renamed]),
         added=left.added | right.added,
         removed=left.removed | right.removed,
         arrived=left.arrived | right.arrived,
@@ -184,6 +189,7 @@ def with_taken_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -
     added, removed = both_got - given_up - known, given_up - both_got - known
     taken = LogicalLog(
         entries=files_in(added | removed, ours, theirs),
+        renamed=NO_FILES,
         added=added,
         removed=removed,
         arrived=added,

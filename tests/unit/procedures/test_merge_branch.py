@@ -10,6 +10,7 @@ import pytest
 
 from core.commit.commit_message import CommitMessage
 from core.commit.schema_commit import change_schema, set_options
+from core.diff.logical_log import copy_name
 from core.diff.three_way import ThreeWay, each_side
 from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
@@ -92,6 +93,14 @@ class Joining(TrustingRows):
 
     def join_deletes(self, *_: object) -> JoinedRows[CommitMessage]:
         return JoinedRows(messages=(message(total_buckets=-1, new_files=self.files),), changed=())
+
+
+def written(bench: BranchBench, name: str, bucket: int = 0) -> Path:
+    """A data file of that name, which can be copied."""
+    path = Path(bench.path) / f"bucket-{bucket}" / f"data-{name}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"rows")
+    return path
 
 
 def plan_with(bench: BranchBench, **rules: Any) -> MergePlan:
@@ -290,9 +299,7 @@ def test_unmanaged_branches_get_copies(tmp_path: Path) -> None:
     bench.branch("dev")
     bench.append("theirs", branch="dev")
     bench.append("mine")
-    data = Path(bench.path) / "bucket-0" / "data-theirs.parquet"
-    data.parent.mkdir(parents=True)
-    data.write_bytes(b"rows")
+    data = written(bench, "theirs")
     found = plan(bench)
     assert (found.shares_files, found.cost.bytes_to_copy) == (False, 1000)
     merge(bench, "1b9d6bcd-bbfd")
@@ -385,6 +392,57 @@ def test_what_a_reverted_revert_brought_back_is_not_told_as_undone(bench: Branch
     found = undo_chance(bench, "merge-1")
     assert found.undone_by is None
     assert "'main' moved since" in str(found.obstacle)
+
+
+@pytest.mark.parametrize("keys", [(), ("id",)], ids=["rows", "keys"])
+def test_what_came_back_as_a_copy_is_reverted_again(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    bench = BranchBench(tmp_path, primary_keys=keys, options={"bucket": "3"} if keys else None)
+    for number, name in enumerate(("base", "bad", "more")):
+        if keys:
+            files = data_files([name], keys=(0, 9), bucket=number, total_buckets=3)
+            commit(bench, new=files)
+        else:
+            bench.append(name)
+    written(bench, "bad", bucket=1 if keys else 0)
+    run(bench, "revert", "away", snapshot=2)
+    run(bench, "revert", "back", operation="away")
+    copy = copy_name("data-bad.parquet", "back")
+    assert names(bench) == {"base", "more", *short_names([copy])}
+    run(bench, "revert", "again", snapshot=2)
+    assert names(bench) == {"base", "more"}
+    # Whichever of the reverts is turned around next, it is the newest copy that goes or comes.
+    run(bench, "revert", "forth", operation="again")
+    run(bench, "revert", "gone", operation="back")
+    assert names(bench) == {"base", "more"}
+
+
+def test_a_branch_takes_away_what_came_back_on_its_target_as_a_copy(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("base")
+    bench.append("bad")
+    bench.branch("dev")
+    written(bench, "bad")
+    commit(bench, branch="dev", gone=["bad"])
+    run(bench, "revert", "away", snapshot=2)
+    run(bench, "revert", "back", operation="away")
+    merge(bench)
+    assert names(bench) == {"base"}
+
+
+def test_a_copy_that_came_back_is_what_a_branch_brings(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("base")
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    written(bench, "theirs")
+    on_dev = "db.t$branch_dev"
+    run(bench, "revert", "away", table=on_dev, snapshot=2)
+    run(bench, "revert", "back", table=on_dev, operation="away")
+    # Nothing on dev names the first file any more once its snapshots expire.
+    (Path(bench.path) / "bucket-0" / "data-theirs.parquet").unlink()
+    merge(bench, isolation="snapshot")
+    assert len(names(bench)) == 3
 
 
 def test_the_tag_of_a_rollback_stays_though_a_revert_took_it_back(bench: BranchBench) -> None:
