@@ -138,6 +138,13 @@ class FileMoves:
     notes: tuple[str, ...] = ()
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no file moves, no row is hidden or shown, and no row has to be looked at."""
+        tables = (self.add, self.replays, self.restore, self.remove)
+        others = (self.masks, self.joins, self.row_places, self.adopts_index)
+        return not (any(each.num_rows for each in tables) or any(others))
+
+    @property
     def told(self) -> list[list[str]]:
         """What tells the files of one decision from those of another, as JSON values."""
         tables = (self.add, self.replays, self.restore, self.remove)

@@ -162,6 +162,12 @@ class MergePlan:
         return self.verdict in runs
 
     @property
+    def changes_anything(self) -> bool:
+        """Whether the target would hold other files, other hidden rows or another schema."""
+        has_schemas = self.schema is not None and bool(self.schema.schemas)
+        return has_schemas or (self.moves is not None and not self.moves.is_empty)
+
+    @property
     def writes_rows(self) -> bool:
         """Whether rows may have to be written, or the vectors that hide some."""
         moves = self.moves

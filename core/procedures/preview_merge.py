@@ -1,7 +1,7 @@
 """What a merge would do, read and decided; nothing is changed and no row is read."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, assert_never
 
 from core.diff.fast_forward import plan_fast_forward
 from core.errors import ErrorKind, InvalidInput, NotFound
@@ -125,7 +125,36 @@ def _decide(
     except NotFound as error:
         block = Block(kind=error.kind, text=error.message)
         return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
-    return plan_merge(sides, rules, now_millis=now_millis)
+    plan = plan_merge(sides, rules, now_millis=now_millis)
+    nothing = _nothing_to_do(target, spec, plan)
+    if nothing is not None:
+        return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(nothing,))
+    return plan
+
+
+def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> str | None:
+    """Why a pick or a revert would add a snapshot that changes nothing; else None.
+
+    A merge that brings nothing still notes that the target has seen the source.
+    """
+    is_empty = plan.verdict is MergeVerdict.CLEAN and not plan.changes_anything
+    if not (is_empty or plan.verdict is MergeVerdict.UP_TO_DATE):
+        return None
+    match spec.kind:
+        case MergeKind.MERGE:
+            return None
+        case MergeKind.CHERRY_PICK:
+            return (
+                f"Branch {target.branch!r} holds all that snapshot {spec.snapshot_id} of "
+                f"{spec.source!r} did to rows: there is nothing to pick."
+            )
+        case MergeKind.REVERT:
+            return (
+                f"Nothing of what snapshot {spec.snapshot_id} did to rows is left on "
+                f"{target.branch!r}: there is nothing to revert."
+            )
+        case _:
+            assert_never(spec.kind)
 
 
 def _by_history(

@@ -20,6 +20,7 @@ from core.merge.conflict import ConflictKind
 from core.merge.file_moves import Isolation, Knowledge, MergeRules, Strategy
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.row_work import JoinedRows
+from core.procedures.consequence import NOTHING_TO_UNDO
 from core.procedures.preview_merge import preview_merge
 from core.procedures.undo import UndoChance
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
@@ -486,6 +487,24 @@ def test_any_snapshot_can_be_reverted(bench: BranchBench) -> None:
     bench.append("more")
     run(bench, "revert", "revert-1", snapshot=3)
     assert names(bench) == {"base", "good", "more"}
+
+
+def test_what_is_reverted_or_picked_twice_adds_no_snapshot(bench: BranchBench) -> None:
+    bench.append("bad")
+    bench.append("theirs", branch="dev")
+    run(bench, "revert", "away", snapshot=2)
+    run(bench, "cherry_pick", "pick", branch="dev", snapshot=2)
+    again = run(bench, "revert", "again", snapshot=2)
+    assert again.notes[0].endswith(
+        "snapshot 2 did to rows is left on 'main': there is nothing to revert."
+    )
+    twice = run(bench, "cherry_pick", "twice", branch="dev", snapshot=2)
+    assert "there is nothing to pick" in twice.notes[0]
+    assert (again.moves, twice.moves) == ((), ())
+    assert preview(bench, "revert", snapshot=2).undo == NOTHING_TO_UNDO
+    head = bench.table().head()
+    assert head is not None
+    assert head.id == 4
 
 
 def test_an_operation_that_added_several_snapshots_is_not_reverted_by_halves(
