@@ -1,6 +1,6 @@
 """What stands on a branch or a tag, so that taking it away would break somebody else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from core.commit.rescue import RESCUE_PREFIX
@@ -125,6 +125,12 @@ def rescued_on(
     )
 
 
+def is_base_tag(table: FileStoreTable, events: tuple[LineageEvent, ...], tag: Tag) -> bool:
+    """Whether a branch, or what is kept of one, began at a tag of the table's branch."""
+    standing = standing_on(table, events, (tag,)).get(tag.name, ())
+    return any(each.is_base_tag for each in standing) or bool(rescued_on(table, events, tag.name))
+
+
 def children_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], branch: str
 ) -> tuple[str, ...]:
@@ -147,6 +153,13 @@ def children_of(
 def readable_tags(table: FileStoreTable) -> tuple[Tag, ...]:
     """The tags of the table's branch that can be decoded."""
     return tuple(state.value for state in table.tags.states() if state.value is not None)
+
+
+def tags_read_by(table: FileStoreTable, schema_ids: Collection[int]) -> tuple[Tag, ...]:
+    """The tags of the table's branch that are read by some of its schemas."""
+    if not schema_ids:
+        return ()
+    return tuple(tag for tag in readable_tags(table) if tag.snapshot.schema_id in schema_ids)
 
 
 def commits_only_on(

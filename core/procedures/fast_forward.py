@@ -11,7 +11,7 @@ from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
 from core.procedures.forward_preview import preview_of_forward
-from core.procedures.histories import histories_of, inherited_by, schema_id_after
+from core.procedures.histories import histories_of, inherited_by, schema_id_after, tags_before
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
 from core.procedures.quality_gate import (
@@ -153,6 +153,7 @@ def journal_of_forward(
         **copy.to_object(),
         "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
         "schemaIdAfter": schema_id_after(target, copy),
+        "tagsBefore": tags_before(target, copy.schema_ids),
         "planId": plan.id,
         "rows": plan.arrives.row_count,
         "notes": list(plan.notes),

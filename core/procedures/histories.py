@@ -1,13 +1,14 @@
 """Reading what a decision on two histories rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from core.commit.history_copy import HistoryCopy, InheritedSnapshot
 from core.diff.history_move import Arrivals, BranchHistory, is_told
+from core.format.receipt import identity_to
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
-from core.procedures.dependents import Standing, standing_on
+from core.procedures.dependents import Standing, standing_on, tags_read_by
 from core.procedures.meeting import SideLine, meet
 from core.table.file_store_table import FileStoreTable
 
@@ -91,6 +92,23 @@ def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...
         return table.snapshots.all()
     head = table.head()
     return () if head is None else (head,)
+
+
+def tags_before(target: FileStoreTable, schema_ids: Collection[int]) -> dict[str, object]:
+    """Return which tags a branch has before the schemas come that they are read by.
+
+    A pin of another branch is such a tag.
+
+    Args:
+        target: The table on the branch.
+        schema_ids: The schemas that come.
+
+    Returns:
+        What each tag names, by the name of the tag, as JSON values for the journal.
+    """
+    return {
+        tag.name: identity_to(tag.snapshot.identity) for tag in tags_read_by(target, schema_ids)
+    }
 
 
 def schema_id_after(target: FileStoreTable, copy: HistoryCopy) -> int | None:

@@ -20,7 +20,7 @@ from core.procedures.consequence import (
 from core.procedures.decisions import decisions_on_merge
 from core.procedures.drop_branch import open_operations
 from core.procedures.fast_forward import journal_of_forward
-from core.procedures.histories import histories_of
+from core.procedures.histories import histories_of, tags_before
 from core.procedures.merge_publish import FORWARD, finish_merge, journal_of_merge
 from core.procedures.merge_spec import MergeKind, MergeSpec
 from core.procedures.permissions import Role
@@ -61,6 +61,8 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal["planId"] = plan.id
     elif plan.can_run:
         journal |= journal_of_merge(plan)
+        made = () if plan.schema is None else plan.schema.schemas
+        journal["tagsBefore"] = tags_before(target, {schema.id for schema in made})
     already = None
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         already = _nothing_to_do(warehouse, call, plan)

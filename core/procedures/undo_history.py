@@ -12,14 +12,15 @@ from core.commit.history_copy import HistoryCopy
 from core.commit.journal import Intent, Journal
 from core.commit.rescue import rescue_name
 from core.errors import ErrorKind, NotFound
+from core.format.json_text import JsonObject
 from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.receipt import HeadMove
+from core.format.receipt import HeadMove, identity_from
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
-from core.procedures.dependents import readable_tags
+from core.procedures.dependents import is_base_tag, readable_tags, tags_read_by
 from core.procedures.drop_branch import open_operations
 from core.procedures.forward_preview import rewound_consumers
 from core.procedures.permissions import Role
@@ -66,7 +67,7 @@ def plan_way_back(
         *_head_blocks(target, move),
         *_expired_blocks(target, copy),
         *_schema_blocks(target, intent.plan, copy),
-        *_tag_blocks(target, copy),
+        *_tag_blocks(target, intent.plan, copy),
         *_rescue_blocks(table, copy, kept),
         *open_operations(warehouse, target),
         *_told(target, copy, moved),
@@ -204,17 +205,20 @@ def _schema_blocks(
     )
 
 
-def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence, ...]:
+def _tag_blocks(
+    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy
+) -> tuple[Consequence, ...]:
     """Refuse where a tag that stays is read by a schema that leaves.
 
-    A pin may have been there before the schema was: it is as it was without that.
+    The base tag of a branch keeps files: it is read on that branch, by the schema it has there. And
+    a tag that was there before the schema is as it was without that.
     """
     needing = [
         tag.name
-        for tag in target.tags.all()
+        for tag in tags_read_by(target, copy.remove_schema_ids)
         if tag.name not in copy.remove_tags
-        and tag.snapshot.schema_id in copy.remove_schema_ids
-        and not _was_kept(target, copy, tag)
+        and not _was_there(target, plan, copy, tag)
+        and not is_base_tag(target, target.ledger.events(), tag)
     ]
     if not needing:
         return ()
@@ -228,12 +232,17 @@ def _tag_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Consequence,
     )
 
 
-def _was_kept(target: FileStoreTable, copy: HistoryCopy, tag: Tag) -> bool:
-    """Whether a tag was there when the state that comes back was kept."""
-    if copy.source == copy.target:
-        return False
-    kept = target.on(copy.source).tags.find(tag.name)
-    return kept is not None and kept.snapshot.identity.same_as(tag.snapshot.identity)
+def _was_there(
+    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy, tag: Tag
+) -> bool:
+    """Whether a tag was there before the operation, as its rescue branch or its journal tells."""
+    if copy.source != copy.target:
+        kept = target.on(copy.source).tags.find(tag.name)
+        return kept is not None and kept.snapshot.identity.same_as(tag.snapshot.identity)
+    raw = JsonObject(plan, "journal of what is undone")
+    before = JsonObject(raw.find("tagsBefore", dict) or {}, raw.what).find(tag.name, dict)
+    noted = identity_from(before, raw.what)
+    return noted is not None and noted.same_as(tag.snapshot.identity)
 
 
 def _rescue_blocks(
@@ -279,7 +288,7 @@ def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> 
         if tag.snapshot.id in leaving and tag.name not in copy.remove_tags
     )
     if staying:
-        told.append(changes("Tags that were made since stay, and name what leaves.", staying))
+        told.append(changes("Tags stay that name what leaves.", staying))
     told.append(keeps("A rescue branch keeps what leaves, byte for byte."))
     return told
 

@@ -34,7 +34,9 @@ StoreOf = Callable[[Path], CommitStore]
 @pytest.fixture(params=[store_of, without_renames], ids=["renames", "copies"])
 def bench(tmp_path: Path, request: pytest.FixtureRequest) -> BranchBench:
     """Main at 2, dev ahead by two commits, a schema and a tag; `kept` stands on main's 2."""
-    bench = BranchBench(tmp_path, store=request.param(tmp_path))
+    # Where no engine expires snapshots, merged files are shared: those of the bench are not there.
+    options = {"write-only": "true"}
+    bench = BranchBench(tmp_path, store=request.param(tmp_path), options=options)
     bench.append("a")
     bench.branch("dev")
     bench.append("b", branch="dev")
@@ -59,6 +61,10 @@ def fast_forward(bench: BranchBench) -> Receipt:
 
 def force(bench: BranchBench) -> Receipt:
     return run(bench, "fast_forward", branch="dev", force=True)
+
+
+def merge_dev(bench: BranchBench) -> Receipt:
+    return run(bench, "merge_branch", branch="dev")
 
 
 def replace_main(bench: BranchBench) -> Receipt:
@@ -263,6 +269,59 @@ def test_a_tag_made_since_blocks_where_the_schema_it_is_read_by_would_leave(
     with pytest.raises(Refused, match="need schemas that would leave"):
         run(bench, "undo", "back", operation="op")
     assert bench.table().snapshots.latest_id() == 3
+
+
+@pytest.mark.parametrize("is_dropped", [False, True], ids=["stands", "dropped"])
+@pytest.mark.parametrize("verb", [fast_forward, merge_dev])
+def test_a_tag_of_before_does_not_hold_an_undo_up_where_nothing_was_replaced(
+    bench: BranchBench, verb: Callable[[BranchBench], Receipt], is_dropped: bool
+) -> None:
+    """Main has the pin of a branch that began at a schema which the operation brings."""
+    if verb is merge_dev:
+        bench.append("x")
+    bench.branch("fix", from_branch="dev")
+    run(bench, "pin_branch", "pin", branch="fix")
+    before = without_hints(bench)
+    verb(bench)
+    if is_dropped:
+        run(bench, "drop_branch", "gone", branch="fix")
+    run(bench, "undo", "back", operation="op")
+    after = without_hints(bench)
+    left = {name: data for name, data in before.items() if "/branch-fix/" not in name}
+    assert {name: after.get(name) for name in left} == left
+    assert bench.table().schemas.ids() == (0,)
+
+
+def test_a_tag_of_before_that_was_moved_since_blocks_an_undo(bench: BranchBench) -> None:
+    foreign = Path(bench.table("dev").paths.snapshot(3)).read_bytes()
+    bench.store.publisher.publish(bench.table().paths.tag("theirs"), foreign)
+    bench.append("d", branch="dev")
+    fast_forward(bench)
+    assert preview(bench, "undo", operation="op").can_run
+    run(bench, "create_tag", "move", tag="theirs", snapshot=4, replace=True)
+    found = preview(bench, "undo", operation="op")
+    assert [each.details for each in found.blocks] == [("tag theirs",)]
+
+
+@pytest.mark.parametrize("is_dropped", [False, True], ids=["stands", "dropped"])
+def test_a_branch_that_was_made_since_does_not_hold_an_undo_up(
+    bench: BranchBench, is_dropped: bool
+) -> None:
+    """Its base tag stays and keeps its files; it is read on the branch, by the schema there."""
+    fast_forward(bench)
+    bench.branch("fix")
+    live = bench.live_names("fix")
+    if is_dropped:
+        run(bench, "drop_branch", "gone", branch="fix")
+    run(bench, "undo", "back", operation="op")
+    if is_dropped:
+        run(bench, "undo", "there", operation="gone")
+    assert (bench.table().snapshots.ids(), bench.table().schemas.ids()) == ((1,), (0,))
+    assert bench.table().tags.get("branch-base-fix").snapshot.id == 3
+    assert bench.live_names("fix") == live
+    bench.append("more", branch="fix")
+    run(bench, "merge_branch", "again", branch="fix")
+    assert bench.live_names() == live | {"data-more.parquet"}
 
 
 def test_an_undo_asks_for_the_role_of_what_it_undoes(bench: BranchBench) -> None:
