@@ -270,7 +270,7 @@ class Branching(RuleBasedStateMachine):
 
     def _with(self, branch: str, **changed: Any) -> TruthModel:
         held = self.model.branches[branch]
-        fields = ("history", "tags", "columns", "stands_on")
+        fields = ("history", "inherited", "tags", "columns", "stands_on")
         values = {name: changed.get(name, getattr(held, name)) for name in fields}
         return self.model.with_branch(branch, ModelBranch(**values))
 

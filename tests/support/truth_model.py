@@ -22,12 +22,14 @@ class ModelBranch:
 
     Attributes:
         history: States by snapshot id.
+        inherited: Those before its fork, which lie on the branches that it was made from.
         tags: States by tag name.
         columns: Columns that were added, in order.
         stands_on: The branch that keeps its fork readable; None for an empty branch and for main.
     """
 
     history: Mapping[int, State] = field(default_factory=dict)
+    inherited: Mapping[int, State] = field(default_factory=dict)
     tags: Mapping[str, State] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     stands_on: str | None = None
@@ -47,9 +49,14 @@ class ModelBranch:
         number = (self.head_id or 0) + 1
         return replace(self, history={**self.history, number: State(token=token, rows=rows)})
 
+    @property
+    def line(self) -> Mapping[int, State]:
+        """All states that the head was built on, on whatever branches they lie."""
+        return {**self.inherited, **self.history}
+
     def holds(self, state: State) -> bool:
-        """Whether a state is in the history."""
-        return any(each.token == state.token for each in self.history.values())
+        """Whether the head is a state or was built on it."""
+        return any(each.token == state.token for each in self.line.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +95,12 @@ class TruthModel:
         origin = self.branches[source]
         if state_id is None:
             return self.with_branch(name, ModelBranch(columns=origin.columns))
-        history = {state_id: origin.history[state_id]}
-        made = ModelBranch(history=history, columns=origin.columns, stands_on=source)
+        made = ModelBranch(
+            history={state_id: origin.history[state_id]},
+            inherited={n: each for n, each in origin.line.items() if n < state_id},
+            columns=origin.columns,
+            stands_on=source,
+        )
         return self.with_branch(name, made)
 
     def can_forward(self, source: str, target: str) -> bool | None:
@@ -106,7 +117,7 @@ class TruthModel:
     def forwarded(self, source: str, target: str) -> "TruthModel":
         """The table with the target at the head of the source."""
         theirs, ours = self.branches[source], self.branches[target]
-        new = {n: each for n, each in theirs.history.items() if n > (ours.head_id or 0)}
+        new = {n: each for n, each in theirs.line.items() if n > (ours.head_id or 0)}
         moved = replace(ours, history={**ours.history, **new}, columns=theirs.columns)
         return self.with_branch(target, moved)
 
