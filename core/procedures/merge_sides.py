@@ -1,6 +1,7 @@
 """Reading both sides of a merge: only what happened since the branches parted."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
@@ -81,13 +82,17 @@ def read_reverse_sides(
     """
     base_log, schema = fold_log(()), target.schema()
     line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
+    since, back = side_log(target, undone, ours, line), reverse_log(target, before, undone)
+    if not schema.primary_keys:
+        # What the target itself has brought back since is there, perhaps as another copy.
+        back = replace(back, added=back.added - since.added)
     return MergeSides(
         table=target.identifier.table_name,
         base=undone,
         row_base=HeldState(snapshot=undone, by_target=True),
         base_schema=schema,
-        ours=_side(target, ours, base_log, side_log(target, undone, ours, line)),
-        theirs=_side(target, before, base_log, reverse_log(target, before, undone)),
+        ours=_side(target, ours, base_log, since),
+        theirs=_side(target, before, base_log, back),
     )
 
 

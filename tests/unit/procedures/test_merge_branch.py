@@ -417,6 +417,19 @@ def test_what_came_back_as_a_copy_is_reverted_again(tmp_path: Path, keys: tuple[
     assert names(bench) == {"base", "more"}
 
 
+def test_what_came_back_as_a_copy_does_not_come_twice(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("base")
+    bench.append("kept")
+    written(bench, "kept")
+    commit(bench, gone=["kept"])
+    run(bench, "revert", "back", snapshot=3)
+    there = names(bench)
+    assert there == {"base", *short_names([copy_name("data-kept.parquet", "back")])}
+    run(bench, "revert", "twice", snapshot=3)
+    assert names(bench) == there
+
+
 def test_a_branch_takes_away_what_came_back_on_its_target_as_a_copy(tmp_path: Path) -> None:
     bench = BranchBench(tmp_path)
     bench.append("base")
