@@ -1,6 +1,6 @@
 """What stands on a branch or a tag, so that taking it away would break somebody else."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.commit.rescue import RESCUE_PREFIX
@@ -125,10 +125,23 @@ def rescued_on(
     )
 
 
-def is_base_tag(table: FileStoreTable, events: tuple[LineageEvent, ...], tag: Tag) -> bool:
-    """Whether a branch, or what is kept of one, began at a tag of the table's branch."""
-    standing = standing_on(table, events, (tag,)).get(tag.name, ())
-    return any(each.is_base_tag for each in standing) or bool(rescued_on(table, events, tag.name))
+def base_tags_among(
+    table: FileStoreTable, events: tuple[LineageEvent, ...], tags: Sequence[Tag]
+) -> frozenset[str]:
+    """The names of those tags of the table's branch at which another, or what is kept of it, began.
+
+    Args:
+        table: The table on the branch that holds the tags.
+        events: The ledger under the names of today.
+        tags: Of that branch.
+    """
+    standing = standing_on(table, events, tags)
+    return frozenset(
+        tag.name
+        for tag in tags
+        if any(each.is_base_tag for each in standing.get(tag.name, ()))
+        or rescued_on(table, events, tag.name)
+    )
 
 
 def children_of(

@@ -20,7 +20,7 @@ from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
-from core.procedures.dependents import is_base_tag, readable_tags, tags_read_by
+from core.procedures.dependents import base_tags_among, readable_tags, tags_read_by
 from core.procedures.drop_branch import open_operations
 from core.procedures.forward_preview import rewound_consumers
 from core.procedures.permissions import Role
@@ -213,13 +213,13 @@ def _tag_blocks(
     The base tag of a branch keeps files: it is read on that branch, by the schema it has there. And
     a tag that was there before the schema is as it was without that.
     """
-    needing = [
-        tag.name
+    staying = [
+        tag
         for tag in tags_read_by(target, copy.remove_schema_ids)
-        if tag.name not in copy.remove_tags
-        and not _was_there(target, plan, copy, tag)
-        and not is_base_tag(target, target.ledger.events(), tag)
+        if tag.name not in copy.remove_tags and not _was_there(target, plan, copy, tag)
     ]
+    bases = base_tags_among(target, target.ledger.events(), staying) if staying else ()
+    needing = [tag.name for tag in staying if tag.name not in bases]
     if not needing:
         return ()
     return (
