@@ -98,21 +98,20 @@ class SharedFiles:
             and event.receipt is not None
             and event.operation_id not in self._undone
         )
-        return (
-            *(
-                f"Merges made it share {count(number, 'data file')} with {other!r}, as neither "
-                "expired by itself then: of what one of them removes now, expiry by other engines "
-                "deletes files that the other may need. Set 'write-only' on "
-                f"{self._named(branch, other)}."
-                for other, number in self._shared_with(branch, ours)
+        told = (
+            ("Merges", "as neither expired by itself then: of what one of them removes now", ours),
+            (
+                "Paimon's own merge",
+                "and nothing keeps them: of what one of them removes",
+                self._taken_by_paimon,
             ),
-            *(
-                f"Paimon's own merge made it share {count(number, 'data file')} with {other!r}, "
-                "and nothing keeps them: of what one of them removes, expiry by other engines "
-                "deletes files that the other may need. Set 'write-only' on "
-                f"{self._named(branch, other)}."
-                for other, number in self._shared_with(branch, self._taken_by_paimon)
-            ),
+        )
+        return tuple(
+            f"{what} made it share {count(number, 'data file')} with {other!r}, {why}, expiry by "
+            "other engines deletes files that the other may need. Set 'write-only' on "
+            f"{self._named(branch, other)}."
+            for what, why, merges in told
+            for other, number in self._shared_with(branch, merges)
         )
 
     def _shared_with(
