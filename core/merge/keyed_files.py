@@ -24,6 +24,7 @@ from core.merge.file_moves import (
     Naming,
     Strategy,
 )
+from core.merge.replay import replayed_files
 
 
 def merge_keyed_files(
@@ -52,9 +53,9 @@ def merge_keyed_files(
     for place in sorted(changed_by_them):
         files = changed_by_them[place]
         identities = set(files["identity"].to_pylist())
-        is_appended = identities <= theirs.added and not any(files["level"].to_pylist())
+        is_replayed = replayed_files(place, files, ours, theirs) is not None
         mine = changed_by_us.get(place)
-        if mine is None and is_appended and shows_level_0:
+        if mine is None and is_replayed and shows_level_0:
             add |= identities
             adopts_index.add(place)
             moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
@@ -69,13 +70,13 @@ def merge_keyed_files(
             row_places.append(place)
             rewrite = BucketMove(place=place, strategy=Strategy.REWRITE, knowledge=Knowledge.ROWS)
             moves.append(rewrite)
-        elif is_appended and not _overlap(files, mine, schema):
+        elif is_replayed and not _overlap(files, mine, schema):
             # Of keys that ours has not touched, it holds what the base does.
             add |= identities
             moves.append(BucketMove(place=place, strategy=Strategy.REPLAY))
         else:
             row_places.append(place)
-            replays |= identities if is_appended else set()
+            replays |= identities if is_replayed else set()
             delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.KEYS)
             moves.append(delta)
     return FileMoves(

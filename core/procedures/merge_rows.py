@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
 from core.diff.logical_log import Place
-from core.diff.table_changes import TableChanges, by_place
+from core.diff.table_changes import by_place
 from core.diff.virtual_base import Base, all_bases, each_base, simple_base
 from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import HeldState, MergePlan, MergeSides
+from core.merge.replay import appended_files, replayed_files
 from core.merge.row_work import BucketFiles, RowScope, RowWork
 from core.procedures.merge_index import with_held_names
 from core.table.data_file_paths import data_file_paths
@@ -56,9 +57,9 @@ def row_work(
         for table, side in ((target, sides.ours), (source, sides.theirs))
     )
     base = each_base(sides.row_base, lambda held: _states(target, held, places))
+    ours_changes, theirs_changes = sides.ours.changes, sides.theirs.changes
     changed_by_us, changed_by_them = (
-        _by_place(side.changes.files(side.changes.added | side.changes.removed))
-        for side in (sides.ours, sides.theirs)
+        _by_place(each.files(each.added | each.removed)) for each in (ours_changes, theirs_changes)
     )
     # Where readers do not look at level 0, nothing is replayed.
     replays = not sides.ours.schema.skips_level_0
@@ -69,9 +70,11 @@ def row_work(
             base=simple_base(_at(base, place), _is_same),
             ours=ours(place),
             theirs=theirs(place),
-            ours_changed=_appended(sides.ours.changes, changed_by_us(place)),
+            ours_changed=appended_files(ours_changes, changed_by_us(place)),
             theirs_changed=(
-                _appended(sides.theirs.changes, changed_by_them(place)) if replays else None
+                replayed_files(place, changed_by_them(place), ours_changes, theirs_changes)
+                if replays
+                else None
             ),
         )
         for place in places
@@ -206,12 +209,6 @@ def _live(table: FileStoreTable, snapshot: Snapshot, places: Sequence[Place]) ->
 
 def _marks(table: FileStoreTable, snapshot: Snapshot) -> pa.Table:
     return deletion_vector_entries(table.index_entries(snapshot))
-
-
-def _appended(changes: TableChanges, files: pa.Table) -> pa.Table | None:
-    """Files that hold just what a side changed in a bucket; None where it did more than append."""
-    is_appended = set(files["identity"].to_pylist()) <= changes.added
-    return files if is_appended and not any(files["level"].to_pylist()) else None
 
 
 def _encoded(files: pa.Table) -> str:

@@ -66,6 +66,26 @@ def test_disjoint_keys_of_one_bucket_are_replayed_whoever_compacted(
     _check_all_that_follows(bench)
 
 
+@pytest.mark.parametrize("target", ["compacted", "changed"])
+def test_rows_written_after_a_compaction_that_dropped_deletes_are_the_newest(
+    target: str, open_bench: Open
+) -> None:
+    """A writer of Paimon counts on from what a compaction left: lower than what was deleted."""
+    bench = open_bench(SHARED)
+    base = bench.rows["main"]
+    bench.delete("dev", *range(1, 36))
+    bench.compact("dev")
+    bench.insert("dev", 3, 4, 50, amount=7)
+    match target:
+        case "compacted":
+            bench.compact("main")
+        case "changed":
+            bench.insert("main", 38, 60, amount=4)
+            bench.insert("dev", 39, amount=8)
+    bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+    _check_all_that_follows(bench)
+
+
 def test_new_keys_are_replayed_into_a_bucket_that_the_target_overwrote(open_bench: Open) -> None:
     bench = open_bench(SHARED)
     base = bench.rows["main"]
