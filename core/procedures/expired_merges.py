@@ -91,13 +91,19 @@ def _merges_into(
 ) -> list[RecordedMerge]:
     found: list[RecordedMerge] = []
     for event in events:
-        if event.branch == branch and event.kind in _ANOTHER:
+        if event.branch != branch:
+            continue
+        if event.kind in _ANOTHER:
             found.clear()
-        is_merge = event.branch == branch and event.kind in _TAKES_IN
-        if not is_merge or event.operation_id in undone or event.after is None:
+        if event.operation_id in undone or event.after is None:
             continue
         moves = () if event.receipt is None else event.receipt.moves
         after_id = next((each.after_id for each in moves if each.after == event.after), None)
+        if event.kind is LineageKind.ROLLED_BACK and after_id is not None:
+            # Where the branch was cut back, what stood behind is no part of its history any more.
+            found = [each for each in found if each.after_id <= after_id]
+        if event.kind not in _TAKES_IN:
+            continue
         second = event.parents[1] if len(event.parents) > 1 else None
         is_forward = event.kind is LineageKind.FAST_FORWARDED
         if after_id is not None:
