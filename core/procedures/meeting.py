@@ -4,7 +4,7 @@ A branch holds its snapshots from where it was made on. What came before stands 
 it was made from, which may have been made from another one in turn.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -40,12 +40,14 @@ class Stretch:
         """What tags of the branch name of it whose snapshots have expired."""
         return tuple(each for each in _expired(self.table) if each.id <= self.newest_id)
 
-    def first(self) -> Snapshot | None:
-        """The oldest snapshot of it that is listed or tagged."""
+    def firsts(self) -> tuple[Snapshot, ...]:
+        """The oldest snapshot of it that is listed, then one that a tag names and is older."""
         oldest_id = self.table.snapshots.earliest_id()
         listed = None if oldest_id is None else self.table.snapshots.find(oldest_id)
-        held = (*self.tagged(), *(() if listed is None else (listed,)))
-        return min(held, key=lambda each: each.id, default=None)
+        found = () if listed is None else (listed,)
+        tagged = min(self.tagged(), key=lambda each: each.id, default=None)
+        is_older = tagged is not None and (listed is None or tagged.id < listed.id)
+        return (*found, tagged) if tagged is not None and is_older else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -198,23 +200,30 @@ def _back_from(stretch: Stretch) -> Iterator[Stretch]:
     """A stretch, and those of the branches that its branch was made from."""
     seen = {stretch.table.branch}
     while True:
-        first = stretch.first()
-        if first is None:
+        firsts = stretch.firsts()
+        if not firsts:
             yield stretch
             return
+        first, earlier = _made_from(stretch.table, firsts, seen)
         yield replace(stretch, oldest_id=first.id)
-        earlier = _made_from(stretch.table, first, seen)
         if earlier is None:
             return
         seen.add(earlier.branch)
         stretch = Stretch(table=earlier, newest_id=first.id)
 
 
-def _made_from(table: FileStoreTable, first: Snapshot, seen: set[str]) -> FileStoreTable | None:
-    """The branch that holds what another one begins with, and what came before that.
+def _made_from(
+    table: FileStoreTable, firsts: Sequence[Snapshot], seen: set[str]
+) -> tuple[Snapshot, FileStoreTable | None]:
+    """What a branch begins with, and the branch that holds that and what came before.
 
     A snapshot tells more than a tag: of all that hold the first, the one that goes on without a
-    gap is it.
+    gap is it. What is listed may stand there although a tag names an older one.
+
+    Args:
+        table: The table on the branch.
+        firsts: What it may begin with, the newest first.
+        seen: Branches that it was not made from.
     """
     found: FileStoreTable | None = None
     for name in (MAIN_BRANCH, *table.branches.names()):
@@ -222,16 +231,20 @@ def _made_from(table: FileStoreTable, first: Snapshot, seen: set[str]) -> FileSt
             continue
         other = table.on_listed(name)
         try:
-            if not _holds(other, first):
-                continue
-            if other.snapshots.find(first.id - 1) is not None:
-                return other
-            oldest = Stretch(table=other, newest_id=first.id).first()
-            if found is None and oldest is not None and oldest.id < first.id:
+            held = [each for each in firsts if _holds(other, each)]
+            for each in held:
+                if other.snapshots.find(each.id - 1) is not None:
+                    return each, other
+            oldest = _oldest(other, firsts[-1].id) if firsts[-1] in held else None
+            if found is None and oldest is not None and oldest.id < firsts[-1].id:
                 found = other
         except FormatError:
             continue  # of some branch that cannot be read nothing came
-    return found
+    return firsts[-1], found
+
+
+def _oldest(table: FileStoreTable, newest_id: int) -> Snapshot | None:
+    return next(reversed(Stretch(table=table, newest_id=newest_id).firsts()), None)
 
 
 def _holds(table: FileStoreTable, wanted: Snapshot) -> bool:
