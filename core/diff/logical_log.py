@@ -20,6 +20,7 @@ from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
 from core.diff.row_groups import Ints, group_rows
 from core.diff.table_operation import TableOperation
+from core.diff.taken_in import TakenIn, is_selective
 from core.format.manifest_entry import MANIFEST_ENTRY, NO_FILES, FileKind, file_identity
 from core.format.snapshot import CommitKind, Snapshot
 
@@ -72,6 +73,8 @@ class Step:
             files that it wrote; else one side's version was chosen.
         is_inferred: Whether the kind was concluded from the files, as no release recorded it.
         is_pure: Whether it was recorded that no rows came besides new versions of those that went.
+        is_selective: Whether it brought chosen changes (a pick, a revert, a rollback), so that it
+            says nothing of what lies behind these.
     """
 
     commit: str
@@ -84,6 +87,7 @@ class Step:
     is_complete: bool
     is_inferred: bool
     is_pure: bool = False
+    is_selective: bool = False
 
     @property
     def partitions(self) -> frozenset[bytes]:
@@ -112,6 +116,7 @@ class LogicalLog:
         removed: Files from before that are gone with their rows.
         arrived: Files that are live now and were not.
         left: Files from before that are not live any more.
+        taken_in: Files that it got and did not take back, though it may have deleted them since.
         compactions: Those that stayed undone, oldest first.
         steps: All other commits, oldest first.
         commits: The names of the delta manifest lists of all commits, compactions too.
@@ -125,6 +130,7 @@ class LogicalLog:
     removed: frozenset[str]
     arrived: frozenset[str]
     left: frozenset[str]
+    taken_in: frozenset[str]
     compactions: tuple[Compaction, ...]
     steps: tuple[Step, ...]
     commits: frozenset[str]
@@ -133,6 +139,12 @@ class LogicalLog:
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files as mentioned first, as MANIFEST_ENTRY, in the order of the log."""
         return _of(self.entries, identities)
+
+    def new_files(self, identities: Iterable[str]) -> frozenset[str]:
+        """Those of some files that the log mentions and that were not there before."""
+        known = self.files(identities)
+        is_new = pc.equal(known["kind"], int(FileKind.ADD))
+        return frozenset(known["identity"].filter(is_new).to_pylist())
 
     def newest_files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files by the names that they have at the end of the log."""
@@ -144,13 +156,14 @@ class LogicalLog:
 
 def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
     """Fold the snapshots of one side, oldest first, all of them behind the common one."""
-    fold = _Fold()
+    fold = _Fold(taken_in=TakenIn(delta.snapshot for delta in deltas))
     for delta in deltas:
         entries = with_original_names(delta.entries)
         if delta.snapshot.commit_kind is CommitKind.COMPACT:
             fold.compact(delta, entries)
         elif entries.num_rows or delta.masks:
             fold.change(delta, entries)
+        fold.taken_in.pass_by(delta.snapshot)
     return fold.result(frozenset(delta.snapshot.delta_manifest_list for delta in deltas))
 
 
@@ -234,6 +247,7 @@ def original_name(file_name: str) -> str:
 
 @dataclass(slots=True)
 class _Fold:
+    taken_in: TakenIn
     parts: list[pa.Table] = field(default_factory=list)
     added: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
@@ -241,6 +255,7 @@ class _Fold:
     left: set[str] = field(default_factory=set)
     undone: dict[str, Compaction] = field(default_factory=dict)
     compactions: list[Compaction] = field(default_factory=list)
+    counted: list[Compaction] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     masks: dict[MaskKey, FileMask] = field(default_factory=dict)
     keys: dict[str, MaskKey] = field(default_factory=dict)
@@ -292,6 +307,7 @@ class _Fold:
                 removed |= {identity, *read}
                 added |= written
                 _toggle(identity, self.added, self.removed)
+        self._compact_again(added)
         masked = delta.masks.keys() - gone
         for identity in [each for each in self.undone if self.keys[each] in masked]:
             read, written = self._count_as_written(identity)
@@ -301,24 +317,46 @@ class _Fold:
             self._mask(key, delta.masks[key].before, delta.masks[key].after)
             places.add(key[:2])
         operation, is_inferred = _operation(delta, entries, masked)
+        properties = delta.snapshot.properties
+        came, went = frozenset(added - removed), frozenset(removed - added)
+        self.taken_in.change(delta.snapshot, came, went, self.keys)
         source = merge_source(delta.snapshot)
-        if OPERATION in delta.snapshot.properties and operation is TableOperation.OVERWRITE:
+        if OPERATION in properties and operation is TableOperation.OVERWRITE:
             # Which gives up a partition's files for earlier ones: what else came there stays.
             operation = TableOperation.UPDATE
         self.steps.append(
             Step(
                 commit=delta.snapshot.delta_manifest_list,
                 operation=operation,
-                added=frozenset(added - removed),
-                removed=frozenset(removed - added),
+                added=came,
+                removed=went,
                 masked=frozenset(masked),
                 places=frozenset(places),
                 merges=None if source is None else source.manifest_lists[1],
-                is_complete=MERGE_COMPLETE in delta.snapshot.properties,
+                is_complete=MERGE_COMPLETE in properties,
                 is_inferred=is_inferred,
                 is_pure=_recorded(delta.snapshot) in _PURE,
+                is_selective=is_selective(delta.snapshot),
             )
         )
+
+    def _compact_again(self, added: Iterable[str]) -> None:
+        """Undo compactions again of which all files have come back, as a revert brings them."""
+        came = set(added)
+        while (done := next((c for c in self.counted if self._is_back(c, came)), None)) is not None:
+            self.counted.remove(done)
+            self.compactions.append(done)
+            self.undone |= dict.fromkeys(done.after, done)
+            for each in sorted(done.after):
+                _toggle(each, self.added, self.removed)
+            for each in sorted(done.before):
+                _toggle(each, self.removed, self.added)
+            came |= done.before
+
+    def _is_back(self, done: Compaction, came: Set[str]) -> bool:
+        """Whether the files of a compaction are there as it wrote them, some only since now."""
+        is_masked = any(self.keys[each] in self.masks for each in done.after)
+        return not is_masked and done.after <= self.added and not done.after.isdisjoint(came)
 
     def result(self, commits: frozenset[str]) -> LogicalLog:
         whole = pa.concat_tables([NO_FILES, *self.parts])
@@ -329,6 +367,7 @@ class _Fold:
             removed=frozenset(self.removed),
             arrived=frozenset(self.arrived),
             left=frozenset(self.left),
+            taken_in=self.taken_in.files,
             compactions=tuple(self.compactions),
             steps=tuple(self.steps),
             commits=commits,
@@ -362,6 +401,7 @@ class _Fold:
         if compaction is None:
             return frozenset(), frozenset()
         self.compactions.remove(compaction)
+        self.counted.append(compaction)
         for each in compaction.after:
             del self.undone[each]
         read, written = set(compaction.before), set(compaction.after)

@@ -159,6 +159,7 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
         removed=left.removed | right.removed,
         arrived=left.arrived | right.arrived,
         left=left.left | right.left,
+        taken_in=left.taken_in | right.taken_in,
         compactions=(*left.compactions, *right.compactions),
         steps=(*left.steps, *right.steps),
         commits=left.commits | right.commits,
@@ -166,16 +167,40 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
     )
 
 
-def with_taken_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+def with_held_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+    """Add to the log of the bases what both sides hold alike, so that it is no change of either.
+
+    A file is written once, so that both have it from one place. What one side wrote again without
+    some of its rows, it holds; the rows that are missing are then what it changed.
+
+    Args:
+        base: What is known of the bases.
+        ours: The target, from the root to its head.
+        theirs: The source.
+    """
+    mine, other = _held(ours), _held(theirs)
+    in_base = _held(base)
+    # What the bases gave up, and both brought back on their own.
+    gone = (ours.removed - mine) | (theirs.removed - other)
+    back = base.removed - in_base - gone
+    known = replace(base, removed=base.removed - back)
+    return _with_files(known, ours, theirs, added=ours.new_files(mine & other) - in_base)
+
+
+def with_taken_by_both(
+    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, *, is_pick: bool
+) -> LogicalLog:
     """Add to the log of the bases what two sides took in of others that tell nothing any more.
 
-    A file is written once, so that both have it from one place. Both may have given up a file on
-    their own: that counts only where both took in the same.
+    Of that, what one side deleted stays deleted. Both may have given up a file on their own: that
+    counts only where both took in the same. Where one took back what it had picked, or went back to
+    before that, it is as if it had never had it.
 
     Args:
         base: What is known of the bases; what it mentions is as it says.
         ours: The target, from the root to its head.
         theirs: The source.
+        is_pick: Whether one change is asked for, which comes again to a target that gave it up.
     """
     merged = [{step.merges: step for step in log.steps if step.merges} for log in (ours, theirs)]
     given_up = frozenset[str]().union(
@@ -185,26 +210,56 @@ def with_taken_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -
         )
     )
     known = frozenset[str]().union(*(step.added | step.removed for step in base.steps))
-    both_got = _ever_added(ours) & _ever_added(theirs)
-    added, removed = both_got - given_up - known, given_up - both_got - known
-    taken = LogicalLog(
-        entries=files_in(added | removed, ours, theirs),
+    both_got = ours.taken_in & theirs.taken_in
+    if is_pick:
+        both_got &= ours.added
+    else:
+        both_got |= _built_on(ours) & _built_on(theirs)
+    both_got = ours.new_files(both_got)
+    return _with_files(
+        base, ours, theirs, added=both_got - given_up - known, removed=given_up - both_got - known
+    )
+
+
+def _with_files(
+    base: LogicalLog,
+    *sides: LogicalLog,
+    added: frozenset[str],
+    removed: frozenset[str] = frozenset(),
+) -> LogicalLog:
+    """A log that tells of more files that came and went, with the entries that sides have."""
+    more = LogicalLog(
+        entries=files_in(added | removed, *sides),
         renamed=NO_FILES,
         added=added,
         removed=removed,
         arrived=added,
         left=removed,
+        taken_in=added,
         compactions=(),
         steps=(),
         commits=frozenset(),
         masks={},
     )
-    return joined_logs(base, taken)
+    return joined_logs(base, more)
 
 
-def _ever_added(log: LogicalLog) -> frozenset[str]:
-    """What a side got, as it was written, whether it is still there or not."""
-    return frozenset[str]().union(*(step.added for step in log.steps))
+def _built_on(log: LogicalLog) -> frozenset[str]:
+    """What a side wrote and merged, whether it is still there or not: a revert leaves history."""
+    return frozenset[str]().union(*(step.added for step in log.steps if not step.is_selective))
+
+
+def _held(log: LogicalLog) -> frozenset[str]:
+    """What a side got and holds, as it was written, or as it is in files made of it since."""
+    keys: dict[str, MaskKey] = {}
+    held = set(log.added)
+    for step in reversed(log.steps):
+        made = step.added & held
+        if made and step.removed and not step.is_selective:
+            keys = keys or dict(keys_of(log.entries))
+            places = {keys[each][:2] for each in made}
+            held |= {each for each in step.removed if keys[each][:2] in places}
+    return frozenset(held)
 
 
 def _as_written(

@@ -2,11 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-import pyarrow.compute as pc
-
 from core.diff.logical_log import LogicalLog
 from core.diff.table_changes import TableChanges
-from core.format.manifest_entry import FileKind
 
 
 def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:
@@ -39,10 +36,8 @@ def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], 
 
 def live_files(identities: Collection[str], side: TableChanges) -> set[str]:
     """Those of some files that are live at the head of a side."""
-    known = side.log.files(identities)
-    is_new = pc.equal(known["kind"], int(FileKind.ADD))
-    # What the log mentions first as added was not there before, nor what the base alone got.
-    came = set(known["identity"].filter(is_new).to_pylist()) | side.base_log.added
+    # What came since was not there before, nor what the base alone got.
+    came = side.log.new_files(identities) | side.base_log.added
     return {
         each
         for each in identities

@@ -342,7 +342,8 @@ class _KeylessMerge:
                 rows = sum(each.rows_deleted for each in some)
                 self._note(
                     f"{what}: what is left of {count(files, 'data file')} is written again, "
-                    f"without the {count(rows, 'row')} that the source deleted."
+                    f"without the {count(rows, 'row')} that the source deleted. Rows tell whether "
+                    "this can be joined: if not, nothing is changed."
                 )
 
     def _tell_dropped(self, dropped: Mapping[bytes, int]) -> None:

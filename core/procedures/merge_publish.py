@@ -24,6 +24,7 @@ from core.diff.lineage import (
     MERGE_SOURCE,
     MERGE_SOURCE_IDENTITY,
     OPERATION,
+    REVERTS,
 )
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject
@@ -210,7 +211,12 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
         messages=joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         copies=copies,
         schemas=tuple(TableSchema.from_json(text) for text in raw.texts("schemas")),
-        properties=_properties(spec, operation_id, theirs, raw, moves),
+        properties={
+            OPERATION: str(spec.kind).removesuffix("_branch"),
+            "branch.operation-id": operation_id,
+            **gate_properties(raw.values),
+            **_lineage_properties(spec, target, theirs, raw, moves),
+        },
         brings_back=moves.brings_back,
     )
 
@@ -248,24 +254,26 @@ def _remove_lost_manifests(
         remove_lost_manifests(target, store, operation.intent.operation_id, landed)
 
 
-def _properties(
-    spec: MergeSpec, operation_id: str, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+def _lineage_properties(
+    spec: MergeSpec, target: FileStoreTable, theirs: Snapshot, raw: JsonObject, moves: FileMoves
 ) -> dict[str, str]:
-    """What the snapshot tells: of a merge, all that the next one builds on."""
-    name = str(spec.kind).removesuffix("_branch")
-    told = {OPERATION: name, "branch.operation-id": operation_id}
-    told |= gate_properties(raw.values)
-    if spec.kind is not MergeKind.MERGE:
-        return told
-    if moves.is_complete:
-        told[MERGE_COMPLETE] = "true"
-    return told | {
-        MERGE_SOURCE: spec.source,
-        MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
-        MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
-        MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
-        MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
-    }
+    """What the snapshot tells of what it takes in, or back: all that the next merge builds on."""
+    match spec.kind:
+        case MergeKind.REVERT:
+            undone = target.snapshots.find(theirs.id + 1)
+            return {} if undone is None else {REVERTS: undone.delta_manifest_list}
+        case MergeKind.CHERRY_PICK:
+            reverted = theirs.properties.get(REVERTS)
+            return {} if reverted is None else {REVERTS: reverted}
+        case MergeKind.MERGE:
+            return {
+                **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),
+                MERGE_SOURCE: spec.source,
+                MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
+                MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
+                MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
+                MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+            }
 
 
 def _id_map(raw: JsonObject) -> dict[int, int]:

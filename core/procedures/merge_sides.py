@@ -1,12 +1,16 @@
 """Reading both sides of a merge: only what happened since the branches parted."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
-from core.diff.table_changes import changes_since, joined_logs, with_taken_by_both
+from core.diff.table_changes import (
+    changes_since,
+    joined_logs,
+    with_held_by_both,
+    with_taken_by_both,
+)
 from core.diff.virtual_base import Base, all_bases, each_base
 from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
@@ -29,8 +33,16 @@ def holds_schema(target: FileStoreTable, source: FileStoreTable, heads: MergeHea
     return seen.id >= source.schema().id
 
 
-def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> MergeSides:
+def read_sides(
+    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool = False
+) -> MergeSides:
     """Read what both sides did since the base.
+
+    Args:
+        target: The table on the branch that is merged into.
+        source: The table on the branch that is merged.
+        heads: Where both stand, and what they come from.
+        is_pick: Whether one change is taken over, whatever the target took in before.
 
     Raises:
         FormatError: A manifest or a schema of either cannot be decoded.
@@ -53,7 +65,11 @@ def read_sides(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads
         if each.branch in (target.branch, source.branch):
             base = each.snapshot
             base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
-    base_log = with_taken_by_both(base_log, ours, theirs)
+    is_keyed = bool(target.schema().primary_keys)
+    if is_keyed or not is_pick:
+        base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
+    if not is_keyed:
+        base_log = with_held_by_both(base_log, ours, theirs)
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
         lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
@@ -80,12 +96,12 @@ def read_reverse_sides(
         FormatError: A manifest or a schema cannot be decoded.
         NotFound: A snapshot since then has expired.
     """
-    base_log, schema = fold_log(()), target.schema()
     line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
     since, back = side_log(target, undone, ours, line), reverse_log(target, before, undone)
+    base_log, schema = fold_log(()), target.schema()
     if not schema.primary_keys:
         # What the target itself has brought back since is there, perhaps as another copy.
-        back = replace(back, added=back.added - since.added)
+        base_log = with_held_by_both(base_log, since, back)
     return MergeSides(
         table=target.identifier.table_name,
         base=undone,

@@ -7,7 +7,7 @@ from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.commit.snapshot_commit import write_hints
 from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
-from core.diff.lineage import OPERATION
+from core.diff.lineage import OPERATION, RESTORES
 from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import JsonObject, without_nulls
@@ -298,6 +298,7 @@ def _finish_restore(operation: Operation) -> Receipt:
         guard=identity_from(raw.find("expectedHead", dict), raw.what),
         properties={
             OPERATION: "rollback",
+            RESTORES: then.delta_manifest_list,
             "branch.operation-id": operation.intent.operation_id,
         },
         seen_id=number_of(plan, "expectedHeadId"),

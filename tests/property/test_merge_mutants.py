@@ -92,6 +92,11 @@ _PICKED: Final[Steps] = [
     ("dev", "write", 0, 0),
     ("main", "merge", 0, 0),
 ]
+_PICKED_TWICE: Final[Steps] = [
+    ("dev", "write", 0, 0),
+    ("main", "write", 0, 0),
+    *[("main", "pick", 0, 0)] * 2,
+]
 # What exp wrote came to both, is deleted on main, and exp is dropped.
 _TAKEN_IN_BY_BOTH: Final[Steps] = [
     *((branch, "write", 0, 0) for branch in ("main", "dev", "exp")),
@@ -119,7 +124,13 @@ class PickingWalk(KeylessWalk):
         head = table.head()
         assert head is not None
         wrote = table.read_manifests(table.scan.read_list(table.paths, head.delta_manifest_list))
-        self.bench.call("cherry_pick", branch=source, target=branch, snapshot=head.id)
+        self.bench.call(
+            "cherry_pick",
+            operation=f"pick-{next(self.numbers)}",
+            branch=source,
+            target=branch,
+            snapshot=head.id,
+        )
         for name in wrote["file_name"].to_pylist():
             self.seen[branch] |= self.rows[name]
         assert self.content(branch) == self.model(branch)
@@ -284,16 +295,23 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         _TWO_BASES,
     ),
     "files that were picked come again": (
-        merge_sides,
-        "with_taken_by_both",
-        lambda base, *_: base,
+        table_changes,
+        "_with_files",
+        lambda base, *_, **__: base,
         PickingWalk,
         _PICKED,
+    ),
+    "what was picked is picked once more": (
+        merge_sides,
+        "with_held_by_both",
+        lambda base, *_: base,
+        PickingWalk,
+        _PICKED_TWICE,
     ),
     "what both took in of a third branch comes again": (
         merge_sides,
         "with_taken_by_both",
-        lambda base, *_: base,
+        lambda base, *_, **__: base,
         ForgettingWalk,
         _TAKEN_IN_BY_BOTH,
     ),

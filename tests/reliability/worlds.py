@@ -152,6 +152,30 @@ class RowBench(BranchBench):
                 **({} if index is None else {"compact_new_index_files": index.new_index_files}),
             )
 
+    def replace(
+        self,
+        file: str,
+        rows: Mapping[int, str],
+        files: pa.Table,
+        *,
+        branch: str,
+        compacts: bool = False,
+    ) -> None:
+        """Commit a file of rows in place of live ones, or none where no row is left.
+
+        Args:
+            file: What it is called.
+            rows: Names by id.
+            files: The entries that go.
+            branch: That gets it.
+            compacts: Whether this is a compaction, and no change of rows.
+        """
+        new = self._file_of(branch, file, rows, [], files) if rows else files.slice(0, 0)
+        old, made = (
+            ("compact_before", "compact_after") if compacts else ("deleted_files", "new_files")
+        )
+        self._commit(branch, **{old: files, made: new})
+
     def hide(self, hidden: Mapping[str, Sequence[int]], *, branch: str = "main") -> None:
         """Commit deletion vectors for rows at these places of files."""
         found = self._vectors(branch, hidden)

@@ -1,0 +1,134 @@
+"""What merges, picks, reverts and rollbacks leave of rows: a graph of states, and no files at all.
+
+Each write of a row gets a new version, so that a version tells by which write it came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Rows: TypeAlias = Mapping[int, int]
+"""The version of the row of each key."""
+Known: TypeAlias = frozenset[tuple[int, int]]
+"""Keys with a version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What one commit left.
+
+    Attributes:
+        parents: What it builds on, over merges too.
+        known: What was taken in and not taken back, though it may have been deleted since.
+        takes_back: Of a revert, and of one that was picked, the state that it took back and the one
+            before that.
+    """
+
+    rows: Rows
+    parents: tuple[str, ...] = ()
+    known: Known = frozenset()
+    takes_back: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreeWayRows:
+    """What is left of three states, and the keys that both sides changed otherwise."""
+
+    rows: Rows
+    conflicts: frozenset[int]
+
+
+@dataclass(slots=True)
+class HistoryModel:
+    """All states by the names of their commits."""
+
+    states: dict[str, State] = field(default_factory=dict)
+
+    def commit(self, name: str, rows: Rows, on: str | None) -> None:
+        """Rows were written, or files were written again."""
+        parents = () if on is None else (on,)
+        known = self.states[on].known if on is not None else frozenset[tuple[int, int]]()
+        self._add(name, State(rows=rows, parents=parents, known=known))
+
+    def merge(self, name: str, rows: Rows, ours: str, theirs: str) -> None:
+        """All of two histories is known, whatever is left of it."""
+        known = self.states[ours].known | self.states[theirs].known
+        self._add(name, State(rows=rows, parents=(ours, theirs), known=known))
+
+    def pick(self, name: str, rows: Rows, ours: str, before: str, theirs: str) -> None:
+        """What one commit brought is known; what it took back is not any more."""
+        picked, held = self.states[theirs], self.states[ours].known
+        brought = picked.known - self.states[before].known
+        known = held | {each for each in brought if rows.get(each[0]) == each[1]}
+        if picked.takes_back is not None:
+            known -= self._brought(*picked.takes_back)
+        state = State(rows=rows, parents=(ours,), known=known, takes_back=picked.takes_back)
+        self._add(name, state)
+
+    def revert(self, name: str, rows: Rows, ours: str, undone: str, before: str) -> None:
+        """What a commit brought is as if it had never come, what it took is known again."""
+        known = self.states[ours].known - self._brought(undone, before)
+        known |= self._brought(before, undone)
+        state = State(rows=rows, parents=(ours,), known=known, takes_back=(undone, before))
+        self._add(name, state)
+
+    def roll_back(self, name: str, ours: str, then: str) -> None:
+        """Nothing is known of what came since then."""
+        old = self.states[then]
+        self._add(name, State(rows=old.rows, parents=(ours,), known=old.known))
+
+    def ancestors(self, name: str) -> frozenset[str]:
+        """A state and all that it builds on."""
+        found: set[str] = set()
+        reached = [name]
+        while reached:
+            each = reached.pop()
+            if each not in found:
+                found.add(each)
+                reached += self.states[each].parents
+        return frozenset(found)
+
+    def bases(self, ours: str, theirs: str) -> list[str]:
+        """The best common ancestors of two states."""
+        common = self.ancestors(ours) & self.ancestors(theirs)
+        older = {each for one in common for each in self.ancestors(one) - {one}}
+        return sorted(common - older)
+
+    def merged(self, base: str, ours: str, theirs: str, *, knows: bool = True) -> ThreeWayRows:
+        """The three-way merge of states, by row.
+
+        Args:
+            base: The state that both are compared with.
+            ours: The state of the target.
+            theirs: That of the source.
+            knows: Whether what both took in on their own counts as if they had it from the base.
+        """
+        then, mine, other = (self.states[each].rows for each in (base, ours, theirs))
+        if knows:
+            then = {**then, **self._taken_by_both(base, ours, theirs)}
+        rows: dict[int, int] = {}
+        conflicts = set()
+        for key in then.keys() | mine.keys() | other.keys():
+            old, left, right = then.get(key), mine.get(key), other.get(key)
+            if left not in (right, old) and right != old:
+                conflicts.add(key)
+            version = right if left == old else left
+            if version is not None:
+                rows[key] = version
+        return ThreeWayRows(rows=rows, conflicts=frozenset(conflicts))
+
+    def _taken_by_both(self, base: str, ours: str, theirs: str) -> dict[int, int]:
+        told = [self.states[each].known for each in self.ancestors(base)]
+        both = self.states[ours].known & self.states[theirs].known
+        # Of several versions of a row the newest one was taken in last.
+        return dict(sorted(both.difference(*told)))
+
+    def _brought(self, state: str, before: str) -> Known:
+        return self.states[state].known - self.states[before].known
+
+    def _add(self, name: str, state: State) -> None:
+        assert name not in self.states, "a commit has a name of its own"
+        known = state.known | frozenset(state.rows.items())
+        self.states[name] = State(
+            rows=state.rows, parents=state.parents, known=known, takes_back=state.takes_back
+        )
