@@ -24,7 +24,7 @@ from core.merge.file_moves import (
     Naming,
     Strategy,
 )
-from core.merge.replay import replayed_files
+from core.merge.replay import Replay
 
 
 def merge_keyed_files(
@@ -42,7 +42,7 @@ def merge_keyed_files(
     changed_by_us = by_place(ours.files(ours.added | ours.removed))
     changed_by_them = by_place(theirs.files(theirs.added | theirs.removed))
     _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
-    shows_level_0 = not schema.skips_level_0
+    shows_level_0, replay = not schema.skips_level_0, Replay(ours, theirs)
     add: set[str] = set()
     remove: set[str] = set()
     restore: set[str] = set()
@@ -53,7 +53,7 @@ def merge_keyed_files(
     for place in sorted(changed_by_them):
         files = changed_by_them[place]
         identities = set(files["identity"].to_pylist())
-        is_replayed = replayed_files(place, files, ours, theirs) is not None
+        is_replayed = replay.files(place, files) is not None
         mine = changed_by_us.get(place)
         if mine is None and is_replayed and shows_level_0:
             add |= identities

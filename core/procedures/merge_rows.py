@@ -14,7 +14,7 @@ from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from core.format.json_text import JsonObject
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import HeldState, MergePlan, MergeSides
-from core.merge.replay import appended_files, replayed_files
+from core.merge.replay import Replay, appended_files
 from core.merge.row_work import BucketFiles, RowScope, RowWork
 from core.procedures.merge_index import with_held_names
 from core.table.data_file_paths import data_file_paths
@@ -62,7 +62,8 @@ def row_work(
         _by_place(each.files(each.added | each.removed)) for each in (ours_changes, theirs_changes)
     )
     # Where readers do not look at level 0, nothing is replayed.
-    replays = not sides.ours.schema.skips_level_0
+    skips = sides.ours.schema.skips_level_0
+    replay = None if skips else Replay(ours_changes, theirs_changes)
     return tuple(
         RowWork(
             partition=place[0],
@@ -72,9 +73,7 @@ def row_work(
             theirs=theirs(place),
             ours_changed=appended_files(ours_changes, changed_by_us(place)),
             theirs_changed=(
-                replayed_files(place, changed_by_them(place), ours_changes, theirs_changes)
-                if replays
-                else None
+                None if replay is None else replay.files(place, changed_by_them(place))
             ),
         )
         for place in places
