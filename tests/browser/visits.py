@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, R
 
 from tests.browser.script_runs import ScriptRuns
 
-SIZES = ((1440, 900), (1024, 768))
+SIZES = ((1440, 900), (1024, 768), (820, 1180))
 _JOB_MILLIS = 240_000
 _SETTLE_MILLIS = 90_000
 _SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
