@@ -57,8 +57,10 @@ def show() -> None:
     names = [MAIN_BRANCH, *summary.branches]
     if versus not in names:
         show_table_header(identifier, summary, PageName.BRANCHES)
-        places = dict.fromkeys(names, here())
-        show_not_found("Branch", versus, names, page=PageName.BRANCHES, places=places)
+        show_not_found(
+            "Branch", versus, names, page=PageName.BRANCHES, place_of=lambda _: here(),
+            view_of=lambda name: {**state.view_of(*_VIEW), "br_vs": name},
+        )  # fmt: skip
         return
     with st.skeleton(height=420):
         graph = reads.graph(identifier, versus)

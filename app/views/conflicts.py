@@ -8,6 +8,7 @@ from app.models.resolver import partition_texts
 from app.models.wording import code, plural
 from app.state import PageName
 from app.widgets.merge_plan import merge_arguments
+from app.widgets.merge_sides import missing_side, show_missing_side
 from app.widgets.problem import guarded, show_problem
 from app.widgets.resolver import (
     Resolver,
@@ -36,6 +37,10 @@ def show() -> None:
     if source is None:
         st.info("Conflicts belong to a merge: choose its branches first.")
         state.link(PageName.MERGE, "Merge", here(), icon=":material/merge:")
+        return
+    missing = missing_side(summary)
+    if missing is not None:
+        show_missing_side(missing, summary, PageName.CONFLICTS)
         return
     arguments = merge_arguments(identifier, source, target)
     with guarded("The conflicts cannot be shown; nothing changed."):

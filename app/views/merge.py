@@ -11,9 +11,10 @@ from app.state import PageName
 from app.widgets.confirm import lacks_role
 from app.widgets.fast_forward import show_fast_forward
 from app.widgets.merge_plan import merge_arguments, show_merge, show_options
-from app.widgets.problem import guarded, show_not_found
+from app.widgets.merge_sides import missing_side, show_missing_side
+from app.widgets.problem import guarded
 from app.widgets.rows import block
-from app.widgets.table_picker import here, pick_table, show_table_header
+from app.widgets.table_picker import pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.merge.merge_plan import MergeVerdict
 from core.procedures.browse_values import BranchItem, TableSummary
@@ -25,18 +26,17 @@ def show() -> None:
     if picked is None:
         return
     identifier, summary = picked
-    target = state.parameter("target") or MAIN_BRANCH
-    with st.skeleton(height=200):
-        items = {item.name: item for item in reads.branches(identifier, target)}
+    source, target = state.parameter("source"), state.parameter("target") or MAIN_BRANCH
     how = state.parameter("how") or How.AUTO
     title = "Fast-forward" if how == How.FAST_FORWARD else "Merge"
-    show_table_header(identifier, summary, PageName.MERGE, title=title)
-    source = state.parameter("source")
-    unknown = next((name for name in (target, source) if name and name not in items), None)
-    if unknown is not None:
-        places = dict.fromkeys(items, here())
-        show_not_found("Branch", unknown, list(items), page=PageName.BRANCHES, places=places)
+    missing = missing_side(summary)
+    if missing is not None:
+        show_table_header(identifier, summary, PageName.MERGE, title=title)
+        show_missing_side(missing, summary, PageName.MERGE)
         return
+    with st.skeleton(height=200):
+        items = {item.name: item for item in reads.branches(identifier, target)}
+    show_table_header(identifier, summary, PageName.MERGE, title=title)
     _show_choice(items, source, target, how)
     if len(items) == 1:
         _show_no_branch(summary)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import state
-from app.models.location import nearest
-from app.models.wording import code
 from app.state import PageName
+from app.widgets.problem import show_not_found
 from app.widgets.table_picker import here
 from core.errors import PaimonError
 
@@ -31,22 +30,15 @@ def show_choice(known: Sequence[str], before: str, after: str | None) -> None:
 
 def show_unknown_branch(error: PaimonError, known: Sequence[str], before: str, after: str) -> None:
     """Say that a side names no branch, with the nearest ones as links; nothing stands in for it."""
-    name = str(error.facts.get("branch"))
-    st.error(
-        f"**Branch {code(name)} was not found.** The address names it, nothing else is shown in "
-        f"its place. {code(error.kind)}",
-        icon=":material/search_off:",
+
+    def changed(name: str) -> dict[str, str | None]:
+        sides = (("cmp_a", before), ("cmp_b", after))
+        return {key: name if _branch(side) == unknown else side for key, side in sides}
+
+    unknown = str(error.facts.get("branch"))
+    show_not_found(
+        "Branch", unknown, known, page=PageName.COMPARE, place_of=lambda _: here(), view_of=changed
     )
-    near = nearest(name, known)
-    if near:
-        st.caption("Names that are close:")
-    with st.container(horizontal=True, gap="small"):
-        for each in near:
-            sides = {
-                key: each if _branch(side) == name else side
-                for key, side in (("cmp_a", before), ("cmp_b", after))
-            }
-            state.link(PageName.COMPARE, code(each), here(), view=sides)
 
 
 def _branch(side: str) -> str:

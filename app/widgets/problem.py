@@ -1,16 +1,17 @@
 """Errors as cards: what happened to what, its code, and the file it is about."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
 
 from app import state
 from app.models.location import Location, nearest
-from app.models.wording import code, plain
+from app.models.wording import code, count, plain
 from app.state import PageName
 from core.errors import ErrorKind, NotAllowed, PaimonError, Refused
 
+_MOST_NAMES = 5
 _ICONS = {True: ":material/warning:", False: ":material/error:"}
 
 
@@ -41,30 +42,36 @@ def show_not_found(
     known: Sequence[str],
     *,
     page: PageName,
-    places: dict[str, Location],
+    place_of: Callable[[str], Location],
+    view_of: Callable[[str], Mapping[str, str | None]] | None = None,
 ) -> None:
-    """Say that a name of the address does not exist, with the nearest ones as links.
+    """Say that a name of the address does not exist, with names there are as links.
 
     Args:
         what: The kind of thing, such as `Branch`.
         name: As the address has it.
         known: The names there are.
         page: Where the links lead.
-        places: The location of each known name.
+        place_of: The location of a known name.
+        view_of: The parameters of the view that stand for a known name, where the location does
+            not.
     """
     st.error(
         f"**{what} {code(name)} was not found.** The address names it, nothing else is shown in "
         f"its place. {code(_KINDS[what])}",
         icon=":material/search_off:",
     )
-    near = nearest(name, known)
-    if not near:
-        st.caption(f"There are {len(known)} others." if known else "There is none at all.")
-        return
-    st.caption("Names that are close:")
+    near = nearest(name, known, _MOST_NAMES)
+    if near:
+        st.caption("Names that are close:")
+    elif len(known) > _MOST_NAMES:
+        st.caption(f"No name is close. The first {_MOST_NAMES} of {count(len(known))}:")
+    else:
+        st.caption("No name is close. Those that there are:" if known else "There is none at all.")
     with st.container(horizontal=True, gap="small"):
-        for each in near:
-            state.link(page, code(each), places[each])
+        for each in near or known[:_MOST_NAMES]:
+            view = view_of(each) if view_of is not None else None
+            state.link(page, code(each), place_of(each), view=view)
 
 
 _KINDS = {

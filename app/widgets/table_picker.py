@@ -41,7 +41,7 @@ def is_open_warehouse(place: Location) -> bool:
         place.warehouse or "",
         [open_key],
         page=PageName.OVERVIEW,
-        places={open_key: Location(warehouse=open_key)},
+        place_of=lambda key: Location(warehouse=key),
     )
     return False
 
@@ -172,7 +172,7 @@ def _explain(page: PageName, place: Location, error: PaimonError) -> None:
         case ErrorKind.TABLE_NOT_FOUND | ErrorKind.DATABASE_NOT_FOUND:
             known = reads.table_names()
             places = {each.table_name: place.at_table(each.database, each.table) for each in known}
-            show_not_found("Table", name, list(places), page=page, places=places)
+            show_not_found("Table", name, list(places), page=page, place_of=places.__getitem__)
         case ErrorKind.BRANCH_NOT_FOUND:
             _explain_branch(page, place, error)
         case _:
@@ -190,5 +190,4 @@ def _explain_branch(page: PageName, place: Location, error: PaimonError) -> None
     except NotFound:
         show_problem(error)
         return
-    places = {each: place.at_branch(each) for each in names}
-    show_not_found("Branch", place.branch_or_main, names, page=page, places=places)
+    show_not_found("Branch", place.branch_or_main, names, page=page, place_of=place.at_branch)

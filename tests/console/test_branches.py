@@ -92,8 +92,9 @@ def test_links_keep_the_view(tmp_path: Path) -> None:
 
 
 def test_an_unknown_branch_to_compare_with_is_not_found(tmp_path: Path) -> None:
-    page = air_console(tmp_path).open("branches", **FLIGHTS, br_vs="nowhere")
-    assert "**Branch `nowhere` was not found.**" in page.text
+    page = air_console(tmp_path).open("branches", **FLIGHTS, br_vs="backfil")
+    assert "**Branch `backfil` was not found.**" in page.text
+    assert any("br_vs=backfill" in query for label, query in page.links() if label == "`backfill`")
 
 
 def test_a_table_with_main_only_says_how_to_make_a_branch(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 from core.errors import ErrorKind, StorageError
 from core.jobs.progress import JobState
@@ -117,7 +117,26 @@ def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
 def test_an_unknown_source_is_not_found(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="typo")
     assert "**Branch `typo` was not found.**" in page.text
+    assert "No name is close. The first 5 of" in page.text
+    assert any("source=main" in query for label, query in page.links() if label == "`main`")
     assert not page.has_button("ff-run")
+
+
+def test_an_unknown_target_is_not_found_and_those_there_are_lead_to_the_same_merge(
+    tmp_path: Path,
+) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", target="auditt")
+    assert "**Branch `auditt` was not found.**" in page.text
+    assert "Fast-forward :gray[of] flights" in page.text
+    (query,) = (query for label, query in page.links() if label == "`audit`")
+    assert parse_qs(query)["target"] == ["audit"]
+    assert parse_qs(query)["source"] == ["backfill"]
+
+
+def test_conflicts_of_a_branch_that_is_not_there_are_not_found(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("conflicts", db="air", table="flights", source="fix-delay")
+    assert "**Branch `fix-delay` was not found.**" in page.text
+    assert any("source=fix-delays" in query for _, query in page.links())
 
 
 def test_a_broken_source_is_a_card(tmp_path: Path) -> None:

@@ -56,6 +56,9 @@ def test_an_empty_warehouse_says_how_to_fill_it(tmp_path: Path) -> None:
 def test_another_warehouse_in_the_address_is_not_this_one(tmp_path: Path) -> None:
     page = air_console(tmp_path).open(wh="other-123456")
     assert "**Warehouse `other-123456` was not found.**" in page.text
+    assert "No name is close. Those that there are:" in page.text
+    (query,) = (query for label, query in page.links() if label.startswith("`warehouse-"))
+    assert not air_console(tmp_path).open(wh=query.removeprefix("wh=")).at.error
     assert not page.at.metric
 
 
