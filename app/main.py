@@ -22,7 +22,7 @@ from app.views import (
 )
 from app.widgets.problem import show_problem
 from app.widgets.table_picker import here
-from core.errors import PaimonError
+from core.errors import NotFound, PaimonError
 
 _TITLES = {
     PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
@@ -51,6 +51,10 @@ def main() -> None:
         with st.container(key="page"):
             page.run()
     except PaimonError as error:
+        if isinstance(error, NotFound) and state.shows_earlier_reading():
+            # What the page went by is gone since it was read: read again, and say it there.
+            reads.forget()
+            st.rerun()
         show_problem(error, headline="This page cannot be shown.")
 
 

@@ -44,6 +44,7 @@ _ADDRESS: Final = "address"
 _LEFT: Final = "left"
 """The parameter that says which address a page was left at."""
 _READ_AT: Final = "read_at"
+_BEGUN_AT: Final = "begun_at"
 _MARK: Final = "mark:"
 _SEEN_PLAN: Final = "seen_plan"
 _SEEN_PREVIEW: Final = "seen_preview"
@@ -299,12 +300,19 @@ def note_reading(millis: int) -> None:
 def begin_reading() -> None:
     """Forget the readings of the run before."""
     st.session_state[_READ_AT] = None
+    st.session_state[_BEGUN_AT] = now_millis()
 
 
 def oldest_reading() -> int | None:
     """Return when the oldest value that this run has shown so far was read."""
     found: int | None = st.session_state.get(_READ_AT)
     return found
+
+
+def shows_earlier_reading() -> bool:
+    """Whether this run has gone by a value that was read before it began."""
+    read_at = oldest_reading()
+    return read_at is not None and read_at < st.session_state[_BEGUN_AT]
 
 
 def view_of(*names: str) -> dict[str, str | None]:

@@ -29,6 +29,7 @@ from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
 from app.widgets.undo_dialog import undo_dialogs
+from core.errors import ErrorKind, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
 from core.procedures import browse_values
@@ -65,6 +66,11 @@ def show() -> None:
     with st.skeleton(height=420):
         graph = reads.graph(identifier, versus)
     items = {lane.branch: lane.item for lane in graph.lanes}
+    if identifier.branch not in items:
+        raise NotFound(
+            f"Table {identifier.table_name} has no branch {identifier.branch!r}.",
+            kind=ErrorKind.BRANCH_NOT_FOUND,
+        )
     show_table_header(identifier, summary, PageName.BRANCHES)
     tracks = tracks_of(graph)
     _show_controls(list(items))

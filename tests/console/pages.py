@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,12 +32,19 @@ class Console:
 
     def open(self, page: str = "overview", **query: str) -> Page:
         """Open a page by the path and the parameters of its address."""
+        return self._tab(page, query).run()
+
+    def open_soon(self, page: str, **query: str) -> Page:
+        """Open a page while what the one before has read is still kept."""
+        return self._tab(page, query).run(reads_again=False)
+
+    def _tab(self, page: str, query: Mapping[str, str]) -> Page:
         at = AppTest.from_file(str(MAIN), default_timeout=30)
         # AppTest can only switch to pages that are files of their own; ours are functions.
         at._page_hash = calc_hash("" if page == "overview" else page)
         for name, value in query.items():
             at.query_params[name] = value
-        return Page(at, self.services).run()
+        return Page(at, self.services)
 
 
 class Page:
@@ -47,8 +54,14 @@ class Page:
         self.at = at
         self._services = services
 
-    def run(self) -> Page:
-        """Run the page, and see that nothing was raised."""
+    def run(self, *, reads_again: bool = True) -> Page:
+        """Run the page, and see that nothing was raised.
+
+        Args:
+            reads_again: Whether nothing is kept of what was read before.
+        """
+        if reads_again:
+            reads.forget()
         with _standing_in(self._services):
             self.at.run()
         assert not self.at.exception, self.at.exception
@@ -95,7 +108,6 @@ class Page:
 def _standing_in(services: PretendServices) -> Iterator[None]:
     real = app.services.services_for
     app.services.services_for = lambda _settings: services  # type: ignore[assignment]
-    reads.forget()
     try:
         yield
     finally:

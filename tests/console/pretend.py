@@ -514,7 +514,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
             created_millis=NOW - 3 * DAY,
             error=branch.error,
         )
-    other = table.branches[versus]
+    other = table.branch(versus)
     ahead, behind = _own(table, branch, other), _own(table, other, branch)
     shared = [each for each in branch.snapshots if each not in ahead]
     fork = None

@@ -91,6 +91,15 @@ def test_links_keep_the_view(tmp_path: Path) -> None:
     assert "branch=backfill" in queries["backfill"]
 
 
+def test_a_branch_that_has_gone_since_its_table_was_read_is_not_found(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    at = {**FLIGHTS, "branch": "backfill"}
+    assert "backfill" in console.open("table", **at).text
+    del console.services.listed[1].branches["backfill"]
+    page = console.open_soon("branches", **at, do="rename-branch")
+    assert "**Branch `backfill` was not found.**" in page.text
+
+
 def test_an_unknown_branch_to_compare_with_is_not_found(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, br_vs="backfil")
     assert "**Branch `backfil` was not found.**" in page.text

@@ -133,6 +133,14 @@ def test_an_unknown_target_is_not_found_and_those_there_are_lead_to_the_same_mer
     assert parse_qs(query)["source"] == ["backfill"]
 
 
+def test_a_target_that_has_gone_since_its_table_was_read_is_not_found(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    console.open("table", db="air", table="flights")
+    del console.services.listed[1].branches["audit"]
+    page = console.open_soon("merge", **FLIGHTS, source="backfill", target="audit")
+    assert "**Branch `audit` was not found.**" in page.text
+
+
 def test_conflicts_of_a_branch_that_is_not_there_are_not_found(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("conflicts", db="air", table="flights", source="fix-delay")
     assert "**Branch `fix-delay` was not found.**" in page.text
