@@ -14,6 +14,7 @@ from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import Snapshot
 
 PARAMETERS: Final = ("wh", "db", "table", "branch", "snap")
+_BRANCH_MARK: Final = "$branch_"
 
 
 def warehouse_name(url: str) -> str:
@@ -69,12 +70,17 @@ class Location:
     def from_query(cls, query: Mapping[str, str]) -> "Location":
         """Read the location from the parameters of an address; others are left alone.
 
-        A table may bring its database along, as commands and statements have it: `table=db.t`.
+        A table may bring its database along, and its branch, as commands and statements have them:
+        `table=db.t$branch_b`.
         """
         values = (query.get(name) or None for name in PARAMETERS)
         warehouse, database, table, branch, snap = values
         if table is not None and database is None and "." in table:
             database, _, table = table.partition(".")
+        if table is not None and branch is None:
+            name, _, named = table.partition(_BRANCH_MARK)
+            if named:
+                table, branch = name, named
         return cls(warehouse=warehouse, database=database, table=table, branch=branch, snap=snap)
 
     @property

@@ -59,13 +59,20 @@ def pick_table(page: PageName) -> tuple[Identifier, TableSummary] | None:
         _offer_tables(page, place)
         return None
     try:
-        identifier = Identifier.parse(f"{place.database}.{place.table}")
-        identifier = identifier.on_branch(place.branch_or_main)
+        identifier = _table_of(f"{place.database}.{place.table}").on_branch(place.branch_or_main)
         summary = reads.table(identifier)
     except PaimonError as error:
         _explain(page, place, error)
         return None
     return identifier, summary
+
+
+def _table_of(name: str) -> Identifier:
+    """Return the table of that name: its system tables and its branches are no tables here."""
+    identifier = Identifier.parse(name)
+    if identifier.full_name != identifier.table_name:
+        raise NotFound(f"There is no table {name!r}.", kind=ErrorKind.TABLE_NOT_FOUND)
+    return identifier
 
 
 def show_table_header(

@@ -168,6 +168,19 @@ def test_a_broken_table_is_a_card(tmp_path: Path) -> None:
     assert "File: `/warehouse/air.db/weather/schema/schema-0`" in page.text
 
 
+def test_a_table_with_its_branch_is_that_branch_and_never_main(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", table="air.flights$branch_backfill")
+    assert "Branch\nbackfill" in "\n".join(f"{b.label}\n{b.value}" for b in page.at.selectbox)
+    twice = air_console(tmp_path).open("table", table="air.flights$branch_backfill", branch="main")
+    assert "**Table `air.flights$branch_backfill` was not found.**" in twice.text
+
+
+def test_a_system_table_is_no_table_of_the_page(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("table", db="air", table="flights$snapshots")
+    assert "**Table `air.flights$snapshots` was not found.**" in page.text
+    assert any(label == "`air.flights`" for label, _ in page.links())
+
+
 def test_a_name_that_leaves_the_warehouse_is_refused(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", db="..", table="x/y")
     assert "INVALID_NAME" in page.text

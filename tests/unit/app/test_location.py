@@ -44,6 +44,24 @@ def test_a_table_may_bring_its_database_along(
     assert full_table is None or Location.from_query(place.query()) == place
 
 
+@pytest.mark.parametrize(
+    ("query", "table", "branch"),
+    [
+        ({"db": "air", "table": "flights$branch_audit"}, "flights", "audit"),
+        ({"table": "air.flights$branch_audit"}, "flights", "audit"),
+        # Which of two is meant, and what a name of nothing means, is not for an address to guess.
+        ({"table": "air.flights$branch_a", "branch": "b"}, "flights$branch_a", "b"),
+        ({"table": "air.flights$branch_"}, "flights$branch_", None),
+    ],
+    ids=str,
+)
+def test_a_table_may_bring_its_branch_along(
+    query: dict[str, str], table: str, branch: str | None
+) -> None:
+    place = Location.from_query(query)
+    assert (place.database, place.table, place.branch) == ("air", table, branch)
+
+
 def test_an_address_without_a_branch_means_main() -> None:
     assert Location(database="air", table="flights").branch_or_main == "main"
 
