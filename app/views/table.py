@@ -24,6 +24,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.fallback import show_fallback
 from app.widgets.history import show_history
+from app.widgets.partition_list import show_partitions
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
@@ -177,10 +178,13 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
             "Show", ["partitions", "buckets", "files"], default="partitions", key="t_files",
             bind="query-params", required=True, label_visibility="collapsed",
         )  # fmt: skip
+        if by == "partitions":
+            height = rows.table_height(min(detail.partitions.num_rows, _MOST_ROWS), 14)
+            show_partitions(detail.partitions, most=_MOST_ROWS, height=height)
+            _show_cut(detail.partitions)
+            return
         with st.skeleton(height=240):
-            content = detail.partitions if by == "partitions" else None
-            if content is None:
-                content = reads.system_table(identifier, str(by))
+            content = reads.system_table(identifier, str(by))
         _show_arrow(content, f"{by} of {identifier.full_name}")
 
 
@@ -206,6 +210,11 @@ def _show_arrow(content: pa.Table, alt: str) -> None:
         height=rows.table_height(shown.num_rows, 14),
         alt=f"{alt}, {plural(content.num_rows, 'row')}",
     )
+    _show_cut(content)
+
+
+def _show_cut(content: pa.Table) -> None:
+    """Say so where only the first rows of a table are drawn."""
     if content.num_rows > _MOST_ROWS:
         st.caption(f"The first {count(_MOST_ROWS)} of {count(content.num_rows)} rows.")
 

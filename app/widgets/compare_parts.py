@@ -30,6 +30,7 @@ _PER_PAGE = 50
 _MOST_LINES = 20_000
 # Numbers that name something, and count nothing.
 _NAMES = ("Bucket", "Level", "Schema")
+_SIZES = ("Size A", "Size B")
 _CHART = "cmp-map"
 
 
@@ -137,17 +138,17 @@ def _show_lines(lines: list[PartitionLine]) -> None:
             "B less A": [line.net for line in visible],
             "Files A": [line.files_before for line in visible],
             "Files B": [line.files_after for line in visible],
-            "Size A": [size(line.bytes_before) for line in visible],
-            "Size B": [size(line.bytes_after) for line in visible],
+            "Size A": [line.bytes_before for line in visible],
+            "Size B": [line.bytes_after for line in visible],
             "Buckets": [line.buckets for line in visible],
         }
     )
     with holder:
         st.markdown(f"**{plural(len(lines), 'partition')}** with files that only one side has")
         st.dataframe(
-            frame, hide_index=True, row_height=rows.TABLE_ROW,
+            rows.in_units(frame, *_SIZES), hide_index=True, row_height=rows.TABLE_ROW,
             height=rows.table_height(len(visible), 15),
-            column_config=rows.in_thousands(frame, but=_NAMES),
+            column_config=rows.in_thousands(frame, but=_SIZES),
             alt=f"{plural(len(lines), 'partition')}, those with most rows first",
         )  # fmt: skip
         st.caption("Rows are those of the files that only this side has, before merging on read.")
@@ -174,9 +175,9 @@ def show_files(diff: StateDiff) -> None:
     frame = _file_frame(visible, diff)
     with holder:
         st.dataframe(
-            frame, hide_index=True, row_height=rows.TABLE_ROW,
+            rows.in_units(frame, "Size"), hide_index=True, row_height=rows.TABLE_ROW,
             height=rows.table_height(visible.num_rows, 15),
-            column_config=rows.in_thousands(frame, but=_NAMES),
+            column_config=rows.in_thousands(frame, but=(*_NAMES, "Size")),
             alt=f"{plural(files.num_rows, 'file')} that only one side has",
         )  # fmt: skip
 
@@ -203,7 +204,7 @@ def _file_frame(files: pa.Table, diff: StateDiff) -> pd.DataFrame:
             "Bucket": files["bucket"].to_pylist(),
             "Level": files["level"].to_pylist(),
             "File": files["file_name"].to_pylist(),
-            "Size": [size(each) for each in files["file_size"].to_pylist()],
+            "Size": files["file_size"].to_pylist(),
             "Rows": files["row_count"].to_pylist(),
             "Hidden": files["masked"].to_pylist(),
             "Schema": files["schema_id"].to_pylist(),

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from app.models.wording import NOT_READ
+from app.models.wording import NOT_READ, size
 
 NOTHING: Final = f":gray[{NOT_READ}]"
 TABLE_ROW: Final = 32
@@ -90,6 +91,12 @@ def in_thousands(frame: pd.DataFrame, but: Collection[str] = ()) -> dict[str, Co
         for name, kind in frame.dtypes.items()
         if pd.api.types.is_numeric_dtype(kind) and name not in but
     }
+
+
+def in_units(frame: pd.DataFrame, *sizes: str) -> Styler:
+    """Sizes in bytes stay numbers, so that a click on a title sorts them, and are read in units."""
+    formats: dict[str, Any] = dict.fromkeys(sizes, size)
+    return frame.style.format(formats)
 
 
 def table_height(count: int, most: int = 10) -> int | Literal["content"]:

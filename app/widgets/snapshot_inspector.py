@@ -10,6 +10,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.branch_card import snapshot_facts
 from app.widgets.dialogs import offer
+from app.widgets.partition_list import show_partitions
 from app.widgets.problem import guarded
 from app.widgets.table_picker import here
 from core.format.identifier import Identifier
@@ -109,12 +110,7 @@ def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
     )
     if detail.partitions.num_rows > 1:
         with st.expander(f"{plural(detail.partitions.num_rows, 'partition')}"):
-            st.dataframe(
-                detail.partitions.slice(0, _MOST_PARTITIONS).to_pandas(),
-                hide_index=True,
-                height=240,
-                alt=f"{detail.partitions.num_rows} partitions, largest first",
-            )
+            show_partitions(detail.partitions, most=_MOST_PARTITIONS, height=240)
 
 
 def _show_links(identifier: Identifier, snapshot: Snapshot) -> None:

@@ -78,6 +78,7 @@ def test_files_of_one_side_are_listed(console: Console) -> None:
         "compare", **APPEND, cmp_a="main@1", cmp_b="main", cmp_tab="files", cmp_side="only B"
     )
     assert set(only.at.dataframe[0].value["Only in"]) == {"B"}
+    assert all(isinstance(each, int) for each in only.at.dataframe[0].value["Size"].tolist())
 
 
 def test_schemas_are_compared(console: Console) -> None:

@@ -5,6 +5,7 @@ from threading import Event
 
 import pytest
 
+from app.widgets import rows
 from core.errors import FormatError
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent, LineageKind
@@ -34,7 +35,11 @@ def test_the_summary_tells_kind_and_columns(tmp_path: Path) -> None:
 def test_files_are_summed_up_first(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", **FLIGHTS, t_tab="Files")
     assert "Data files 10" in page.text
-    assert list(page.at.dataframe[0].value["file_count"]) == [6, 4]
+    frame = page.at.dataframe[0].value
+    assert list(frame["Files"]) == [6, 4]
+    # Sizes are numbers that are read in units: a click on the title sorts them.
+    assert list(frame["Size"]) == [70_000, 40_000]
+    assert "68.4 KiB" in rows.in_units(frame, "Size").to_html()
 
 
 def test_many_files_are_summed_up_beside_the_page(
@@ -57,7 +62,8 @@ def test_many_files_are_summed_up_beside_the_page(
         page.run()
         if "Data files 10" in page.text:
             break
-    assert list(page.at.dataframe[0].value["file_count"]) == [6, 4]
+    frame = page.at.dataframe[0].value
+    assert list(frame["Files"]) == [6, 4]
 
 
 def test_many_files_that_cannot_be_read_are_told_and_read_again(
