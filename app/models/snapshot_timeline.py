@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from app.models.wording import count, plural
+from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import CommitKind, Snapshot
 
 MOST_BARS: Final = 1_000
@@ -72,12 +73,19 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Ids that no file has any more, or whose file cannot be read."""
+    """Ids that no file has, or whose file cannot be read.
+
+    Attributes:
+        x: Its place, counted in bars and gaps.
+        is_broken: Whether there is a file, and it cannot be read.
+        is_before: Whether the branch has nothing earlier: it may have begun behind these ids.
+    """
 
     x: int
     first_id: int
     last_id: int
     is_broken: bool
+    is_before: bool = False
 
     @property
     def words(self) -> str:
@@ -85,7 +93,10 @@ class Gap:
         ids = f"snapshot {self.first_id}"
         if self.last_id > self.first_id:
             ids = f"snapshots {self.first_id} to {self.last_id}"
-        return f"{ids} cannot be read" if self.is_broken else f"{ids} expired"
+        if self.is_broken:
+            return f"{ids} cannot be read"
+        verb = "are" if self.last_id > self.first_id else "is"
+        return f"{ids} {verb} not on the branch" if self.is_before else f"{ids} expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,15 +134,14 @@ def draw_timeline(
         last_id: Nothing after this id is shown.
         most_bars: How many bars are drawn at most.
     """
-    chosen = sorted(
-        (
-            entry
-            for entry in entries
-            if (first_id is None or entry.id >= first_id)
-            and (last_id is None or entry.id <= last_id)
-        ),
-        key=lambda entry: entry.id,
-    )
+    listed = sorted(entries, key=lambda entry: entry.id)
+    chosen = [
+        entry
+        for entry in listed
+        if (first_id is None or entry.id >= first_id) and (last_id is None or entry.id <= last_id)
+    ]
+    # A branch need not have had what its first snapshot follows on; main has had it.
+    begins_at = listed[0].id if listed and branch != MAIN_BRANCH else 0
     readable = [entry for entry in chosen if entry.snapshot is not None]
     wanted = [each for each in readable if each.snapshot and each.snapshot.commit_kind in kinds]
     per_bar = -(-len(wanted) // most_bars) if wanted else 1
@@ -140,9 +150,10 @@ def draw_timeline(
     holes = list(_holes(chosen, starts_at=first_id or 1))
     for group in _groups(wanted, per_bar):
         while holes and holes[0][0] < group[0].id:
-            gaps.append(_gap(len(bars) + len(gaps), holes.pop(0)))
+            gaps.append(_gap(len(bars) + len(gaps), holes.pop(0), begins_at))
         bars.append(_bar(len(bars) + len(gaps), group))
-    gaps.extend(_gap(len(bars) + len(gaps) + number, hole) for number, hole in enumerate(holes))
+    end = len(bars) + len(gaps)
+    gaps.extend(_gap(end + number, hole, begins_at) for number, hole in enumerate(holes))
     return Timeline(
         branch=branch,
         bars=tuple(bars),
@@ -167,9 +178,15 @@ def _holes(entries: Sequence[SnapshotEntry], starts_at: int) -> Iterator[tuple[i
         expected = entry.id + 1
 
 
-def _gap(x: int, hole: tuple[int, int, bool]) -> Gap:
+def _gap(x: int, hole: tuple[int, int, bool], begins_at: int) -> Gap:
     first_id, last_id, is_broken = hole
-    return Gap(x=x, first_id=first_id, last_id=last_id, is_broken=is_broken)
+    return Gap(
+        x=x,
+        first_id=first_id,
+        last_id=last_id,
+        is_broken=is_broken,
+        is_before=last_id < begins_at,
+    )
 
 
 def _bar(x: int, group: Sequence[SnapshotEntry]) -> Bar:

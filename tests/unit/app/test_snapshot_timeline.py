@@ -46,6 +46,17 @@ def test_expired_snapshots_leave_gaps() -> None:
     assert timeline.gaps[0].words == "snapshots 1 to 3 expired"
 
 
+def test_what_a_branch_began_behind_has_not_expired_from_it() -> None:
+    kept = (*history("m", 4, 5), *history("m", 9, 9))
+    timeline = draw_timeline("dev", entries(kept))
+    assert [gap.words for gap in timeline.gaps] == [
+        "snapshots 1 to 3 are not on the branch",
+        "snapshots 6 to 8 expired",
+    ]
+    later = draw_timeline("dev", entries(kept), first_id=3)
+    assert later.gaps[0].words == "snapshot 3 is not on the branch"
+
+
 def test_a_snapshot_that_cannot_be_read_is_a_broken_gap() -> None:
     parts = [*entries(history("m", 1, 2)), Entry(3, None), *entries(history("m", 4, 4))]
     timeline = draw_timeline("main", parts)
