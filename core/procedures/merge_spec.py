@@ -142,8 +142,19 @@ def theirs_of(source: FileStoreTable, spec: MergeSpec) -> Snapshot | None:
     """
     if spec.snapshot_id is None:
         return source.head()
-    is_revert = spec.kind is MergeKind.REVERT
-    return source.snapshots.get(spec.snapshot_id - 1 if is_revert else spec.snapshot_id)
+    named = source.snapshots.get(spec.snapshot_id)
+    if spec.kind is not MergeKind.REVERT:
+        return named
+    before = source.snapshots.find(named.id - 1)
+    if before is None:
+        raise NotFound(
+            f"Snapshot {named.id} of {source.branch!r} cannot be reverted: what stood before it "
+            "never was or has expired. Roll back to a snapshot that there is.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            branch=source.branch,
+            snapshot=named.id,
+        )
+    return before
 
 
 def sides_of(

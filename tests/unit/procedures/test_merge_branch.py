@@ -12,7 +12,7 @@ from core.commit.commit_message import CommitMessage
 from core.commit.schema_commit import change_schema, set_options
 from core.diff.logical_log import copy_name
 from core.diff.three_way import ThreeWay, each_side
-from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
+from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
@@ -350,6 +350,19 @@ def test_after_cross_merges_disjoint_changes_stay_clean(keyed: BranchBench) -> N
     assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 1)
     merge(keyed, "merge-2")
     assert names(keyed) == {"base", "theirs", "mine", "theirs-2", "mine-2"}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (99, "has no snapshot 99: it never was"),
+        (1, "Snapshot 1 of 'main' cannot be reverted: what stood before it never was"),
+    ],
+    ids=["not there", "first"],
+)
+def test_what_has_no_before_is_not_reverted(bench: BranchBench, snapshot: int, said: str) -> None:
+    with pytest.raises(NotFound, match=said):
+        preview(bench, "revert", snapshot=snapshot)
 
 
 def test_a_reverted_merge_takes_back_just_what_it_brought(bench: BranchBench) -> None:
