@@ -250,7 +250,8 @@ def _show_list(
 ) -> None:
     words = (state.value_of("br_q") or "").lower().split()
     chosen = [track for track in tracks if all(word in track.branch.lower() for word in words)]
-    st.markdown(f"**{plural(len(tracks), 'branch', 'branches')}**")
+    found = f"{count(len(chosen))} of " if words else ""
+    st.markdown(f"**{found}{plural(len(tracks), 'branch', 'branches')}**")
     if not chosen:
         st.info(f"No branch of {code(identifier.table_name)} has these words in its name.")
         return
@@ -281,7 +282,7 @@ def _show_row(number: int, track: Track, item: BranchItem) -> None:
     rows.text(cells[_HEALTH], _HEALTH, health)
     rows.text(cells[_FORK], _FORK, _fork_words(item))
     head = item.head
-    rows.text(cells[_HEAD], _HEAD, count(head.id) if head else rows.NOTHING)
+    rows.text(cells[_HEAD], _HEAD, str(head.id) if head else rows.NOTHING)
     when = age(head.time_millis, state.now_millis()) if head else rows.NOTHING
     rows.text(cells[_AGE], _AGE, when)
     rows.text(cells[_OWNER], _OWNER, plain(item.owner) if item.owner else rows.NOTHING)

@@ -190,7 +190,9 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     in_history = table.snapshots.find(tag.snapshot.id)
     is_kept = in_history is not None and in_history.identity.same_as(tag.snapshot.identity)
     consequences = [
-        changes(f"The name {name!r} is gone from {table.branch!r}: it meant {tag.snapshot.id}."),
+        changes(
+            f"The name {name!r} is gone from {table.branch!r}: it meant snapshot {tag.snapshot.id}."
+        ),
         *vital_blocks(table, name, "deleted"),
         keeps("No data file is deleted. What only the tag kept is found by a search for orphans."),
     ]

@@ -82,6 +82,7 @@ def test_the_list_can_be_searched(tmp_path: Path) -> None:
     # The lane is there in any case; the list is not.
     assert labels.count("backfill") == 2
     assert labels.count("audit") == 1
+    assert "**1 of 6 branches**" in page.text
 
 
 def test_links_keep_the_view(tmp_path: Path) -> None:

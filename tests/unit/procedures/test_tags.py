@@ -64,6 +64,8 @@ def test_a_tag_moves_only_where_that_is_asked_for(bench: BranchBench) -> None:
         bench.call("create_tag", operation="two", tag="now")
     receipt = bench.call("create_tag", operation="two", tag="now", replace=True)
     assert bench.table().tags.get("now").snapshot.id == 2
+    told = preview(bench, "delete_tag", tag="now").consequences[0].text
+    assert told == "The name 'now' is gone from 'main': it meant snapshot 2."
     assert (receipt.counts.tags_added, receipt.counts.tags_removed) == (1, 1)
 
 
