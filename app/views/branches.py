@@ -24,7 +24,7 @@ from app.widgets.branch_card import (
 from app.widgets.branch_dialogs import BranchDialogs
 from app.widgets.dialogs import offer, show_dialog
 from app.widgets.dropped import show_dropped
-from app.widgets.problem import guarded, show_not_found
+from app.widgets.problem import guarded, show_no_snapshot, show_not_found
 from app.widgets.rows import Column
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
@@ -230,7 +230,9 @@ def _show_inspector(
 ) -> None:
     place = here()
     selected = _find_snapshot(graph, place.point)
-    if place.point and selected is None:
+    if place.snap and place.point is None:
+        show_no_snapshot(place.snap)
+    elif place.point and selected is None:
         st.warning(
             f"Snapshot {place.point.id} of {code(place.point.branch)} is not the one this link "
             "was made for: its id was used again, or it expired. `SNAPSHOT_NOT_FOUND`"

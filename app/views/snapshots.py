@@ -15,7 +15,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import show_dialog
 from app.widgets.pick_dialogs import snapshot_dialogs
-from app.widgets.problem import guarded
+from app.widgets.problem import guarded, show_no_snapshot
 from app.widgets.same_as import show_same_as
 from app.widgets.snapshot_inspector import show_snapshot
 from app.widgets.table_picker import here, pick_table, show_table_header
@@ -98,7 +98,7 @@ def _selected(items: Sequence[SnapshotItem]) -> SnapshotItem | None:
     point = here().point
     readable = [item for item in items if item.snapshot is not None]
     if point is None:
-        return readable[0] if readable else None
+        return readable[0] if readable and here().snap is None else None
     return next((item for item in readable if item.snapshot and point.names(item.snapshot)), None)
 
 
@@ -106,9 +106,11 @@ def _show_reuse(items: Sequence[SnapshotItem]) -> None:
     """Say so where the address names a snapshot that is no more."""
     place = here()
     point = place.point
-    if point is None or _selected(items) is not None:
+    if place.snap is None or _selected(items) is not None:
         return
-    if any(item.id == point.id for item in items):
+    if point is None:
+        show_no_snapshot(place.snap)
+    elif any(item.id == point.id for item in items):
         st.warning(
             f"**Snapshot {point.id} of {code(point.branch)} is not the one this link was made "
             "for.** Its id was used again by another commit. `SNAPSHOT_NOT_FOUND`"

@@ -74,6 +74,14 @@ def show_not_found(
             state.link(page, code(each), place_of(each), view=view)
 
 
+def show_no_snapshot(name: str) -> None:
+    """Say that what the address has for a snapshot cannot be one; nothing stands in for it."""
+    st.warning(
+        f"**{code(name)} names no snapshot.** Choose one here, or copy its link from its page. "
+        f"{code(ErrorKind.SNAPSHOT_NOT_FOUND)}"
+    )
+
+
 _KINDS = {
     "Warehouse": ErrorKind.INVALID_ARGUMENT,
     "Database": ErrorKind.DATABASE_NOT_FOUND,

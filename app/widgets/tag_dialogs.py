@@ -9,6 +9,7 @@ from app.models.wording import code, plain
 from app.widgets.confirm import reason_field
 from app.widgets.dialogs import Dialogs
 from app.widgets.preview import show_command
+from app.widgets.problem import show_no_snapshot
 from core.format.identifier import Identifier
 from core.procedures.call import Argument
 
@@ -34,6 +35,9 @@ class TagDialogs:
 
     def create(self, snapshot: str | None) -> None:
         """Draw the form of a tag: new, or moved here."""
+        if snapshot is not None and snapshot_id(snapshot) is None:
+            show_no_snapshot(snapshot)
+            return
         name = st.text_input("Name", key="do-name", live=True, placeholder="2013-q1")
         left, right = st.columns(2, gap="small", vertical_alignment="bottom")
         words = left.selectbox(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import air_warehouse
 
@@ -34,6 +36,19 @@ def test_a_reused_id_is_said_and_no_other_snapshot_is_shown(tmp_path: Path) -> N
     assert "is not the one this link was made for" in page.text
     assert "##### Snapshot" not in page.text
     assert "Show the head" in [label for label, _ in page.links()]
+
+
+@pytest.mark.parametrize("path", ["snapshots", "branches"])
+def test_what_names_no_snapshot_is_said_and_none_is_shown(path: str, tmp_path: Path) -> None:
+    page = air_console(tmp_path).open(path, **FLIGHTS, snap="main-7")
+    assert "**`main-7` names no snapshot.**" in page.text
+    assert "##### Snapshot" not in page.text
+
+
+def test_a_tag_is_not_put_on_the_head_in_place_of_what_names_no_snapshot(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("snapshots", **FLIGHTS, do="create-tag", what="7th")
+    assert "**`7th` names no snapshot.**" in page.text
+    assert not any(field.label == "Name" for field in page.at.text_input)
 
 
 def test_an_expired_snapshot_is_said(tmp_path: Path) -> None:
