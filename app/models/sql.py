@@ -15,16 +15,23 @@ from pyarrow import csv
 from app.models.wording import code, duration, plain, plural
 from core.errors import InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.procedures.permissions import Role
 from core.sql.answer import Answer, StateRead
 from core.sql.parser import parse_statements
 from core.sql.query import parse_query
 from core.sql.statement import QUERY
+from core.sql.tables import TableKind
 
 SHOWN_ROWS: Final = 1_000
 """Rows of an answer that the page draws."""
 
 _MAX_IN_ADDRESS: Final = 4_000
 _EXACT_IN_BROWSERS: Final = 2**53
+
+
+def role_of(procedure: str) -> Role:
+    """Return the role that a statement that writes asks for."""
+    return Role.OPERATOR if procedure == TableKind.DROP else Role.EDITOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import streamlit as st
 from app import reads, state
 from app.models.job_titles import job_title
 from app.models.location import Location
-from app.models.sql import Asked, tables_named, text_for_address
+from app.models.sql import Asked, role_of, tables_named, text_for_address
 from app.models.wording import age, code, duration, plain, shortened
 from app.services import get_services
 from app.state import PageName
@@ -23,9 +23,10 @@ from app.widgets.table_picker import here, is_open_warehouse
 from core.errors import InvalidInput, NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.jobs.progress import JobState, JobView
-from core.procedures.permissions import Role
+from core.procedures.table_statement import DROPPED
 from core.sql.parser import WRITING, parse_statements
 from core.sql.statement import QUERY, Statement
+from core.sql.tables import TableKind
 from core.sql.words import quoted_name
 
 _EDITOR_HEIGHT = 150
@@ -166,16 +167,27 @@ def _ask_before_writing(text: str, branch: str, place: Location) -> None:
     """Draw the question, which names the table and the branch that would change."""
     statement = _statement(text, branch)
     table = Identifier.parse(str(statement.arguments["table"]))
-    st.warning(
-        f"**This changes {code(table.table_name)} on {code(table.branch)}.** It runs as a job and "
-        "makes a new snapshot or schema; a wrong statement leaves everything as it is.",
-        icon=":material/edit:",
-    )
-    lacks = lacks_role(Role.EDITOR)
+    if statement.procedure == TableKind.DROP and table.is_main:
+        _warn_of_drop(table)
+    else:
+        st.warning(
+            f"**This changes {code(table.table_name)} on {code(table.branch)}.** It runs as a job "
+            "and makes a new snapshot or schema; a wrong statement leaves everything as it is.",
+            icon=":material/edit:",
+        )
+    lacks = lacks_role(role_of(statement.procedure))
     label = job_title(statement.procedure, table.full_name)
     if st.button(label, key="sql-write", disabled=lacks is not None, help=lacks):
         state.put(_ASKED, None)
         start_once(statement.procedure, statement.arguments, place, subject=f"{branch} {text}")
+
+
+def _warn_of_drop(table: Identifier) -> None:
+    st.warning(
+        f"**This drops {code(table.table_name)} with all its branches and tags.** Whoever reads or "
+        f"writes it fails from then on. Its folder is kept below {code(DROPPED)} in the warehouse.",
+        icon=":material/delete:",
+    )
 
 
 def _cancel(job_id: str) -> None:

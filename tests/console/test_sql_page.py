@@ -73,6 +73,16 @@ def test_what_writes_asks_once_and_names_the_branch(services: PretendServices) -
     assert page.at.query_params["id"] == call.operation_id
 
 
+def test_a_drop_says_that_all_branches_go_and_asks_for_an_operator(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path, "editor"))
+    page = Console(services).open("sql", q="DROP TABLE air.flights").click("sql-run")
+    assert "**This drops `air.flights` with all its branches and tags.**" in page.text
+    assert "leaves everything as it is" not in page.text
+    button = page.at.button(key="sql-write")
+    assert button.disabled
+    assert "This asks for an operator" in button.help
+
+
 def test_a_viewer_reads_and_does_not_write(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path, "viewer"))
     page = Console(services).open("sql", q="DROP TABLE air.flights").click("sql-run")
