@@ -4,9 +4,8 @@ The address is the truth. A name in it that does not exist is said to be missing
 names; it never turns into another one.
 """
 
-import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -116,16 +115,3 @@ class Location:
         if point is None:
             return replace(self, snap=None)
         return replace(self, branch=point.branch, snap=str(point))
-
-
-def nearest(name: str, names: Iterable[str], most: int = 5) -> list[str]:
-    """Return the names that look most like `name`, best first."""
-    known = list(names)
-    lowered = {each.lower(): each for each in known}
-    close = [lowered[each] for each in _close(name.lower(), list(lowered), most)]
-    contained = [each for each in known if name and name.lower() in each.lower()]
-    return list(dict.fromkeys([*close, *contained]))[:most]
-
-
-def _close(name: str, names: list[str], most: int) -> list[str]:
-    return difflib.get_close_matches(name, names, n=most, cutoff=0.5)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import reads, state
-from app.models.location import nearest
 from app.models.wording import age, code, plain, plural
 from app.state import PageName
 from app.widgets import rows
@@ -15,6 +14,7 @@ from app.widgets.same_as import show_same_as
 from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here, pick_table, show_table_header
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.near_names import nearest_names
 from core.format.table_schema import TableSchema
 from core.procedures.browse_values import SchemaItem
 
@@ -83,7 +83,7 @@ def _pick_version(
     """Draw the pickers of one side; an unknown name is said to be unknown, never replaced."""
     branch, _, version = side.rpartition(":")
     if branch not in branches:
-        near = ", ".join(code(each) for each in nearest(branch, branches))
+        near = ", ".join(code(each) for each in nearest_names(branch, branches))
         hint = f" Names that are close: {near}." if near else ""
         st.error(f"**Branch {code(branch)} was not found.**{hint} `BRANCH_NOT_FOUND`")
         _pick(name, "Branch", branches, None, side)

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 import streamlit as st
 
 from app import state
-from app.models.location import Location, nearest
+from app.models.location import Location
 from app.models.wording import code, count, plain
 from app.state import PageName
 from core.errors import ErrorKind, NotAllowed, PaimonError, Refused
+from core.format.near_names import nearest_names
 
 _MOST_NAMES = 5
 _ICONS = {True: ":material/warning:", False: ":material/error:"}
@@ -61,7 +62,7 @@ def show_not_found(
         f"its place. {code(_KINDS[what])}",
         icon=":material/search_off:",
     )
-    near = nearest(name, known, _MOST_NAMES)
+    near = nearest_names(name, known, _MOST_NAMES)
     if near:
         st.caption("Names that are close:")
     elif len(known) > _MOST_NAMES:

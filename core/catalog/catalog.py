@@ -51,6 +51,13 @@ class Catalog(Protocol):
             NotFound: There is no such database.
         """
 
+    def find(self, identifier: Identifier) -> FileStoreTable | None:
+        """A handle on a table and branch, None where there is no such database, table or branch.
+
+        Raises:
+            InvalidInput: A name is more than one folder.
+        """
+
     def open(self, identifier: Identifier) -> FileStoreTable:
         """A handle on a table and branch.
 

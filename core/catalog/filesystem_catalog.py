@@ -12,9 +12,11 @@ from core.catalog.catalog import TableEntry
 from core.errors import ErrorKind, FormatError, NotAllowed, NotFound, PaimonError
 from core.format import options as table_options
 from core.format.identifier import MAIN_BRANCH, Identifier, check_object_name
+from core.format.near_names import MOST_NEAR, did_you_mean, nearest_names
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader, FileStatus
 from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.storage.side_by_side import aside
 from core.table.branch_manager import name_error
 from core.table.file_store_table import FileStoreTable, check_branch_segment
 from core.table.manifest_scan import ManifestScan
@@ -71,6 +73,13 @@ class FilesystemCatalog:
 
     def open(self, identifier: Identifier) -> FileStoreTable:
         """A handle on a table and branch; raises NotFound or InvalidInput."""
+        table = self.find(identifier)
+        if table is None:
+            raise self._missing(identifier)
+        return table
+
+    def find(self, identifier: Identifier) -> FileStoreTable | None:
+        """A handle on a table and branch, None where there is none; raises InvalidInput."""
         path = self._table_path(identifier)
         check_branch_segment(identifier.branch)
         table = FileStoreTable(self._reader, path, identifier, self._scan)
@@ -83,14 +92,36 @@ class FilesystemCatalog:
             return table
         if table.branches.exists(identifier.branch):
             return table  # broken: its readers say what is missing
-        self._check_database(identifier.database)
+        return None
+
+    def _missing(self, identifier: Identifier) -> NotFound:
+        """The error for a table or branch that is not there, with what is perhaps meant."""
+        path = self._table_path(identifier)
+        near = aside(lambda: self._near_tables(identifier))
+        if not self._reader.files.exists(self._database_path(identifier.database)):
+            return self._no_database(identifier.database, near() or ())
+        table = FileStoreTable(self._reader, path, identifier, self._scan)
         if table.branches.exists(MAIN_BRANCH) or table.branches.names():
-            raise no_branch(table, identifier.branch)
-        raise NotFound(
-            f"There is no table {identifier.table_name}: {path} holds no schema.",
+            return no_branch(table, identifier.branch)
+        hint = did_you_mean(near() or ())
+        where = f".{hint}" if hint else f": {path} holds no schema."
+        return NotFound(
+            f"There is no table {identifier.table_name}{where}",
             kind=ErrorKind.TABLE_NOT_FOUND,
             path=path,
         )
+
+    def _near_tables(self, identifier: Identifier) -> tuple[str, ...]:
+        """Tables of its database with a name like its own, else such of any other database."""
+        databases = self.databases()
+        if identifier.database in databases:
+            names = nearest_names(identifier.table, self.table_names(identifier.database))
+            if names:
+                return tuple(f"{identifier.database}.{name}" for name in names)
+        # One after the other: who waits no longer for the answer lets no pool of threads run on.
+        known = [f"{each}.{name}" for each in databases for name in self.table_names(each)]
+        namesakes = [each for each in known if each.endswith(f".{identifier.table}")]
+        return tuple(namesakes[:MOST_NEAR]) or nearest_names(identifier.table_name, known)
 
     def _entries(self, database: str, folder: FileStatus) -> list[TableEntry]:
         identifier = Identifier(database=database, table=folder.name)
@@ -140,13 +171,19 @@ class FilesystemCatalog:
         return f"{self._database_path(identifier.database)}/{identifier.table}"
 
     def _check_database(self, database: str) -> None:
+        if not self._reader.files.exists(self._database_path(database)):
+            raise self._no_database(database)
+
+    def _no_database(self, database: str, near_tables: tuple[str, ...] = ()) -> NotFound:
         path = self._database_path(database)
-        if not self._reader.files.exists(path):
-            raise NotFound(
-                f"There is no database {database!r}: {path} is missing.",
-                kind=ErrorKind.DATABASE_NOT_FOUND,
-                path=path,
-            )
+        near = near_tables or nearest_names(database, aside(self.databases)() or ())
+        hint = did_you_mean(near)
+        where = f".{hint}" if hint else f": {path} is missing."
+        return NotFound(
+            f"There is no database {database!r}{where}",
+            kind=ErrorKind.DATABASE_NOT_FOUND,
+            path=path,
+        )
 
     def _check_warehouse(self) -> None:
         if not self._reader.files.exists(self._warehouse):

@@ -39,6 +39,7 @@ from core.procedures.verb import Planned, table_of
 from core.procedures.warehouse import Warehouse
 from core.storage.side_by_side import both
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import no_branch
 
 BASE_TAG_PREFIX = "branch-base-"
 
@@ -108,6 +109,8 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
         )
     schema_ids = source.schemas.ids()
     if not schema_ids:
+        if not table.branches.exists(source.branch):
+            raise no_branch(table, source.branch)
         raise NotFound(
             f"Table {table.identifier.table_name} has no readable branch {source.branch!r} to "
             "begin at.",

@@ -32,8 +32,10 @@ from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.procedures.browse_history import shared_schema
 from core.procedures.warehouse import Warehouse
+from core.storage.side_by_side import aside
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
+from core.table.missing_branch import no_branch
 from core.table.unshared_manifests import unshared_entries
 
 _STATISTICS_READ: Final = 5_000
@@ -74,12 +76,14 @@ def find_state(table: FileStoreTable, text: str) -> TableState:
     names = (MAIN_BRANCH, *table.branches.names())
     name = parse_state_name(text, names, table.branch)
     if name.branch not in names:
-        raise NotFound(
-            f"{table.identifier.table_name} has no branch {name.branch!r}. It has "
-            f"{', '.join(names)}.",
-            kind=ErrorKind.BRANCH_NOT_FOUND,
-            branch=name.branch,
-        )
+        if text in (aside(table.tags.names)() or ()):
+            raise NotFound(
+                f"Table {table.identifier.table_name} has no branch {text!r}, but a tag of that "
+                f"name. Write 'tag:{text}'.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=text,
+            )
+        raise no_branch(table, name.branch)
     there = table.on(name.branch)
     snapshot = _snapshot_of(there, name)
     return TableState(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from core.errors import ErrorKind, InvalidInput, NotFound
+from core.format.near_names import did_you_mean, nearest_names
 from core.format.table_schema import TableSchema
 from core.procedures.browse_tables import list_table_names
 from core.procedures.query_sources import OpenedQuery
@@ -25,8 +26,12 @@ def tables_in(warehouse: Warehouse, database: str | None) -> pa.Table:
     Raises:
         NotFound: There is no such database.
     """
-    if database is not None and database not in warehouse.catalog.databases():
-        raise NotFound(f"There is no database {database!r}.", kind=ErrorKind.DATABASE_NOT_FOUND)
+    known = warehouse.catalog.databases()
+    if database is not None and database not in known:
+        hint = did_you_mean(nearest_names(database, known))
+        raise NotFound(
+            f"There is no database {database!r}.{hint}", kind=ErrorKind.DATABASE_NOT_FOUND
+        )
     rows = [
         {"namespace": each.database, "tableName": each.table}
         for each in list_table_names(warehouse)

@@ -8,15 +8,14 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.merge.wanted_rows import condition_of
-from core.procedures.browse_tables import list_table_names
 from core.procedures.row_engine import QuerySource
 from core.procedures.warehouse import Warehouse
 from core.sql.answer import StateRead
 from core.sql.pushdown import Comparison
-from core.sql.query import Query, RewrittenQuery, TableReference, nearest_names
+from core.sql.query import Query, RewrittenQuery, TableReference
 from core.table.file_store_table import FileStoreTable
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
 from core.table.table_state import TableState
@@ -149,31 +148,13 @@ def _open(
 ) -> tuple[FileStoreTable, str | None]:
     """Open a table on its branch; the note tells where that is not the session's."""
     identifier = reference.identifier
-    try:
-        if reference.names_branch or branch == MAIN_BRANCH:
-            return warehouse.table(identifier), None
-        try:
-            return warehouse.table(identifier.on_branch(branch)), None
-        except NotFound as error:
-            if error.kind is not ErrorKind.BRANCH_NOT_FOUND:
-                raise
-        note = f"{identifier.table_name} has no branch {branch!r}: main is read."
-        return warehouse.table(identifier), note
-    except NotFound as error:
-        raise named_nearest(warehouse, identifier, error) from error
-
-
-def named_nearest(warehouse: Warehouse, identifier: Identifier, error: NotFound) -> NotFound:
-    """Return the same error with the names that were perhaps meant."""
-    if error.kind is ErrorKind.BRANCH_NOT_FOUND:
-        main = warehouse.table(identifier.on_branch(MAIN_BRANCH))
-        what, near = error.message, nearest_names(identifier.branch, main.branches.names())
-    else:
-        what = f"There is no table {identifier.table_name}."
-        known = [each.table_name for each in list_table_names(warehouse)]
-        near = nearest_names(identifier.table_name, known)
-    hint = f" Is it {' or '.join(near)}?" if near else ""
-    return NotFound(f"{what}{hint}", kind=error.kind, table=identifier.table_name)
+    if reference.names_branch or branch == MAIN_BRANCH:
+        return warehouse.table(identifier), None
+    found = warehouse.find_table(identifier.on_branch(branch))
+    if found is not None:
+        return found, None
+    note = f"{identifier.table_name} has no branch {branch!r}: main is read."
+    return warehouse.table(identifier), note
 
 
 def _system_source(table: FileStoreTable, reference: TableReference, note: str | None) -> _Source:

@@ -26,6 +26,7 @@ from core.format.data_types import (
     parts_of,
 )
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.near_names import did_you_mean, nearest_names
 from core.format.options import Options
 from core.format.receipt import Receipt
 from core.format.table_schema import BucketMode, TableSchema
@@ -37,7 +38,6 @@ from core.procedures.row_engine import RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_statement import check_unprotected, target_table, told_at
-from core.sql.query import nearest_names
 from core.sql.tables import (
     AddColumn,
     AllowNull,
@@ -310,8 +310,7 @@ def _check_options(table: FileStoreTable, schema: TableSchema, changes: Iterable
 def _check_database(warehouse: Warehouse, identifier: Identifier) -> None:
     known = warehouse.catalog.databases()
     if identifier.database not in known:
-        near = nearest_names(identifier.database, known)
-        hint = f" Is it {' or '.join(near)}?" if near else ""
+        hint = did_you_mean(nearest_names(identifier.database, known))
         raise NotFound(
             f"There is no database {identifier.database!r}.{hint}",
             kind=ErrorKind.DATABASE_NOT_FOUND,
@@ -321,10 +320,9 @@ def _check_database(warehouse: Warehouse, identifier: Identifier) -> None:
 def _existing(warehouse: Warehouse, identifier: Identifier) -> Identifier | None:
     """The table that has the name already, on that branch or on main."""
     for branch in dict.fromkeys((identifier.branch, MAIN_BRANCH)):
-        try:
-            return warehouse.table(identifier.on_branch(branch)).identifier
-        except NotFound:
-            continue
+        found = warehouse.find_table(identifier.on_branch(branch))
+        if found is not None:
+            return found.identifier
     return None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.commit.journal import Ending
-from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, Refused
+from core.errors import CommitConflict, ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
@@ -136,9 +136,8 @@ def find_begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
     """Return the operation where it has begun; the branch of the call may be gone by now."""
     named = Identifier.parse(call.text("table"))
     for identifier in dict.fromkeys((named.on_branch(MAIN_BRANCH), named)):
-        try:
-            table = warehouse.table(identifier)
-        except NotFound:
+        table = warehouse.find_table(identifier)
+        if table is None:
             continue
         found = Operation.find(warehouse, table, call.operation_id)
         if found is not None and found.intent.procedure != call.name:

@@ -90,8 +90,11 @@ class Warehouse:
         Raises:
             NotFound: There is no such table or branch.
         """
-        identifier = Identifier.parse(name) if isinstance(name, str) else name
-        return self.catalog.open(identifier)
+        return self.catalog.open(_identifier(name))
+
+    def find_table(self, name: str | Identifier) -> FileStoreTable | None:
+        """Open a table, on the branch that its name says; None if there is no such one."""
+        return self.catalog.find(_identifier(name))
 
     def check_writable(self) -> None:
         """Refuse to change a warehouse in which a commit could be lost.
@@ -104,3 +107,7 @@ class Warehouse:
                 f"{self.url} is open for reading only. {self.verdict.reason}",
                 kind=ErrorKind.READ_ONLY,
             )
+
+
+def _identifier(name: str | Identifier) -> Identifier:
+    return Identifier.parse(name) if isinstance(name, str) else name

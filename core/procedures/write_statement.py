@@ -11,7 +11,7 @@ from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.protection import protection_blocks
 from core.procedures.query import place_of
-from core.procedures.query_sources import named_nearest, open_query
+from core.procedures.query_sources import open_query
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.row_writer import Rows, RowWriter, row_writer
@@ -95,9 +95,8 @@ def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStore
     try:
         return warehouse.table(identifier)
     except NotFound as error:
-        told = named_nearest(warehouse, identifier, error)
         raise NotFound(
-            f"{target.place}: {told.message} Nothing was changed.", kind=told.kind, **told.facts
+            f"{target.place}: {error.message} Nothing was changed.", kind=error.kind, **error.facts
         ) from error
 
 

@@ -5,7 +5,6 @@ Spark's business. Words and tables are found by sqlglot; what Spark could read d
 (comments, unusual literals) is left out or refused, so that both see the same query.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +51,6 @@ _LITERALS: Final = {
 _GOES_ON: Final = frozenset(
     {TokenType.PLUS, TokenType.DASH, TokenType.DCOLON, TokenType.DOT, TokenType.STRING}
 )
-_NAMES_NEAR: Final = 3
 
 
 class _Parser(SparkParser):
@@ -191,13 +189,6 @@ def parse_query(text: str, origins: Origins | None = None) -> Query:
         InvalidInput: It is no query, or holds what is not run here.
     """
     return _Reader(text, origins or Origins()).query()
-
-
-def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that look most like `name`, best first."""
-    by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=_NAMES_NEAR, cutoff=0.5)
-    return tuple(by_lower[each] for each in close)
 
 
 class _Reader:

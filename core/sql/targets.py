@@ -8,8 +8,9 @@ from sqlglot import TokenType
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
+from core.format.near_names import did_you_mean, nearest_names
 from core.sql.place import Origins, Place
-from core.sql.query import Query, RewrittenQuery, nearest_names, parse_query
+from core.sql.query import Query, RewrittenQuery, parse_query
 from core.sql.words import Words, wrong
 
 _TRAVELS: Final = tuple(
@@ -56,9 +57,8 @@ class NamedColumn:
 
 def unknown_column(column: NamedColumn, known: Iterable[str]) -> InvalidInput:
     """Return the error for a column that is not there, with what is near."""
-    near = nearest_names(column.name, known)
-    hint = f"; is it {' or '.join(near)}" if near else ""
-    return wrong(column.place, f"the table has no column {column.name!r}{hint}")
+    hint = did_you_mean(nearest_names(column.name, known))
+    return InvalidInput(f"{column.place}: the table has no column {column.name!r}.{hint}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

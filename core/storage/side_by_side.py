@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+_log = logging.getLogger(__name__)
 _AT_ONCE: Final = 16
+_PATIENCE_SECONDS: Final = 1.0
 
 
 def each(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
@@ -55,6 +59,32 @@ def asking(files: FileReader) -> Iterator[Asking]:
             return pool.submit(call)
 
         yield ask
+
+
+def aside(call: Callable[[], _T]) -> Callable[[], _T | None]:
+    """Ask for what is good to know and nobody depends on, such as help beside an error.
+
+    Returns:
+        What hands the result out: None where the call failed, or is not done a second later.
+    """
+    results: list[_T] = []
+
+    def ask() -> None:
+        try:
+            results.append(call())
+        except Exception:
+            # Whatever went wrong here must not take the place of what is being told.
+            _log.debug("What was asked aside cannot be told", exc_info=True)
+
+    # A daemon, which unlike the threads of a pool does not keep a process from ending.
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+
+    def result() -> _T | None:
+        asking.join(_PATIENCE_SECONDS)
+        return results[0] if results else None
+
+    return result
 
 
 def _asked_at_once(call: Callable[[], _T]) -> Future[_T]:

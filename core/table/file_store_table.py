@@ -10,10 +10,12 @@ from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.near_names import did_you_mean, nearest_names
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader
 from core.storage.metadata_cache import MetadataCache, MetadataReader
+from core.storage.side_by_side import aside
 from core.storage.table_paths import TablePaths
 from core.table.branch_manager import BranchManager, is_openable
 from core.table.consumer_manager import ConsumerManager
@@ -271,9 +273,10 @@ class FileStoreTable:
                     return table, found
         if _is_id(version):
             return self, self.snapshots.get(int(version))  # says which ids there are
+        hint = did_you_mean(nearest_names(version, aside(self.tags.names)() or ()))
         raise NotFound(
             f"{self.identifier} has no tag or snapshot {version!r}. Name a tag, a snapshot id, or "
-            "either behind a branch and a dot.",
+            f"either behind a branch and a dot.{hint}",
             kind=ErrorKind.TAG_NOT_FOUND,
             version=version,
         )

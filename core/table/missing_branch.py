@@ -1,16 +1,25 @@
 """What is said of a branch that a table does not have."""
 
-from core.errors import ErrorKind, NotFound
+from core.errors import ErrorKind, NotFound, PaimonError
 from core.format.branch_trail import renamed_since
+from core.format.identifier import MAIN_BRANCH
+from core.format.near_names import did_you_mean, nearest_names
+from core.storage.side_by_side import aside
 from core.table.file_store_table import FileStoreTable
 from core.table.lineage_ledger import in_order
 
 
 def no_branch(table: FileStoreTable, branch: str) -> NotFound:
-    """Return the error for a branch that is not there, with the name that it has by now."""
-    name, renamed = table.identifier.table_name, told_renamed(table, branch)
+    """Return the error for a branch that is not there, with the name that is perhaps meant."""
+    listed = aside(lambda: _names(table))
+    try:
+        hint = told_renamed(table, branch)
+    except PaimonError:
+        hint = ""  # a ledger that cannot be read does not hide what is wrong
+    if not hint:
+        hint = did_you_mean(nearest_names(branch, listed() or ()))
     return NotFound(
-        f"Table {name} has no branch {branch!r}.{renamed}",
+        f"Table {table.identifier.table_name} has no branch {branch!r}.{hint}",
         kind=ErrorKind.BRANCH_NOT_FOUND,
         branch=branch,
         path=table.paths.on(branch).root,
@@ -23,3 +32,8 @@ def told_renamed(table: FileStoreTable, branch: str) -> str:
     if renamed is None:
         return ""
     return f" Operation {renamed.operation_id} renamed it; it is {renamed.name!r} now. Say that."
+
+
+def _names(table: FileStoreTable) -> tuple[str, ...]:
+    main = (MAIN_BRANCH,) if table.branches.exists(MAIN_BRANCH) else ()
+    return (*main, *table.branches.names())

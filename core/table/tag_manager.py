@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.errors import ErrorKind, NotFound
+from core.format.near_names import did_you_mean, nearest_names
 from core.format.tag import Tag
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
+from core.storage.side_by_side import aside
 from core.storage.table_paths import TAG_PREFIX, TablePaths
 from core.table.versioned_files import (
     FileState,
@@ -49,9 +51,10 @@ class TagManager:
         """
         tag = self.find(name)
         if tag is None:
+            hint = did_you_mean(nearest_names(name, aside(self.names)() or ()))
+            where = f".{hint}" if hint else f": {self._paths.tag(name)} is missing."
             raise NotFound(
-                f"Branch {self._paths.branch!r} has no tag {name!r}: "
-                f"{self._paths.tag(name)} is missing.",
+                f"Branch {self._paths.branch!r} has no tag {name!r}{where}",
                 kind=ErrorKind.TAG_NOT_FOUND,
                 path=self._paths.tag(name),
                 tag=name,

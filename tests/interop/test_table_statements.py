@@ -162,7 +162,7 @@ WRONG = [
     ("ALTER TABLE db.t RENAME TO db.other", AlreadyExists, "There is a table db.other already"),
     ("USE BRANCH dev; ALTER TABLE db.t DROP COLUMN n", NotFound, "has no branch 'dev'"),
     ("DROP TABLE db.`t$branch_x`", InvalidInput, "Say DROP BRANCH x ON TABLE db.t"),
-    ("DROP TABLE db.tt", NotFound, "Is it db.t"),
+    ("DROP TABLE db.tt", NotFound, "Did you mean 'db.t'"),
 ]
 
 

@@ -156,13 +156,16 @@ def test_types_that_arrow_lacks_are_shown_as_text(sql: Sql) -> None:
 WRONG = [
     (
         "SELECT * FROM fixtures.appendd",
-        "Line 1, column 15: There is no table fixtures.appendd. Is it fixtures.append",
+        "Line 1, column 15: There is no table fixtures.appendd. Did you mean 'fixtures.append'",
     ),
-    ("SELECT * FROM nowhere.append", "Line 1, column 15: There is no table nowhere.append. Is it"),
+    (
+        "SELECT * FROM nowhere.append",
+        "Line 1, column 15: There is no database 'nowhere'. Did you mean 'fixtures.append'?",
+    ),
     ("SELECT * FROM append", "Line 1, column 15: 'append' names no table; write database.table"),
     (
         "SELECT 1 FROM\n fixtures.`branches_diverged$branch_evolvd`",
-        "has no branch 'evolvd'. Is it evolved?",
+        "has no branch 'evolvd'. Did you mean 'evolved'?",
     ),
     (
         "SELECT idd FROM fixtures.append",

@@ -146,7 +146,10 @@ def test_only_files_whose_rows_can_match_are_read(sql: Statements, tmp_path: Pat
 
 INTO = "MERGE INTO db.keyed AS t USING db.news AS n ON t.id = n.id\n"
 WRONG = [
-    (f"{INTO}WHEN MATCHED THEN UPDATE SET ^nme = 'x'", "the table has no column 'nme'; is it name"),
+    (
+        f"{INTO}WHEN MATCHED THEN UPDATE SET ^nme = 'x'",
+        "the table has no column 'nme'. Did you mean 'name'",
+    ),
     (f"{INTO}WHEN MATCHED AND ^n.nme = 'x' THEN DELETE", "`n`.`nme` cannot be resolved"),
     (f"{INTO}WHEN NOT MATCHED THEN INSERT (id, ^nme) VALUES (1, 'x')", "has no column 'nme'"),
     (f"{INTO}WHEN NOT MATCHED THEN INSERT (id) VALUES (^t.id)", "`t`.`id` cannot be resolved"),

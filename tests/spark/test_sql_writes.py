@@ -60,16 +60,19 @@ def test_partitions_are_written_over(sql: Statements) -> None:
 WRONG = [
     (
         "INSERT INTO db.keyd VALUES (1)",
-        "Line 1, column 13: There is no table db.keyd. Is it db.keyed or",
+        "Line 1, column 13: There is no table db.keyd. Did you mean 'db.keyed'",
     ),
-    ("INSERT INTO db.`keyed$branch_dv` VALUES (1)", "has no branch 'dv'. Is it dev? Nothing was"),
+    (
+        "INSERT INTO db.`keyed$branch_dv` VALUES (1)",
+        "has no branch 'dv'. Did you mean 'dev'? Nothing was",
+    ),
     (
         "USE BRANCH dev; INSERT INTO db.parted VALUES (1, 'a', 'b')",
         "Line 1, column 29: Table db.parted has no branch 'dev'.",
     ),
     (
         "INSERT INTO db.keyed (id, nme) VALUES (1, 'a')",
-        "Line 1, column 27: the table has no column 'nme'; is it name.",
+        "Line 1, column 27: the table has no column 'nme'. Did you mean 'name'?",
     ),
     (
         "INSERT INTO db.keyed (id, ID) VALUES (1, 2)",
@@ -99,7 +102,7 @@ WRONG = [
     ),
     (
         "UPDATE db.keyed SET amont = 1",
-        "Line 1, column 21: the table has no column 'amont'; is it amount.",
+        "Line 1, column 21: the table has no column 'amont'. Did you mean 'amount'?",
     ),
     ("UPDATE db.keyed SET name = amount + array(1)", "Line 1, column 28: Cannot resolve"),
     ("UPDATE db.keyed SET name = 'a'\nWHERE iid = 1", "Line 2, column 7: A column"),
@@ -160,7 +163,10 @@ def test_what_a_table_is_is_told_as_rows(sql: Statements) -> None:
     assert "Filter" in plan
     for text, wanted in (
         ("SHOW TABLES IN nowhere", "There is no database 'nowhere'"),
-        ("DESCRIBE db.keyd", "Line 1, column 10: There is no table db.keyd. Is it db.keyed"),
+        (
+            "DESCRIBE db.keyd",
+            "Line 1, column 10: There is no table db.keyd. Did you mean 'db.keyed'",
+        ),
         ("DESCRIBE db.`keyed$snapshots`", "One table is described, and no system table"),
         ("EXPLAIN SELECT\n x FROM db.keyed", "Line 2, column 2: A column"),
     ):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.models.location import Location, SnapshotPoint, nearest, warehouse_key, warehouse_name
+from app.models.location import Location, SnapshotPoint, warehouse_key, warehouse_name
 from tests.unit.app.histories import snapshot
 
 
@@ -90,13 +90,6 @@ def test_a_snapshot_brings_its_branch_along() -> None:
     moved = place.at_snapshot(SnapshotPoint(branch="dev", id=7, identity="abc"))
     assert (moved.branch, moved.snap) == ("dev", "dev:7:abc")
     assert moved.at_snapshot(None).snap is None
-
-
-def test_near_names_come_best_first() -> None:
-    names = ["fix-delays", "backfill", "audit", "fix-carriers"]
-    assert nearest("fixdelays", names)[0] == "fix-delays"
-    assert nearest("CARRIERS", names) == ["fix-carriers"]
-    assert nearest("zzz", names) == []
 
 
 def test_two_warehouses_of_one_name_have_two_keys() -> None:

@@ -99,7 +99,7 @@ def test_a_table_that_is_not_there_is_told_before_spark_starts(
 ) -> None:
     found = console("sql", "USE BRANCH main;\n SELECT * FROM db.tt")
     assert found.code == 3
-    assert "Line 2, column 16: There is no table db.tt. Is it db.t?" in found.err
+    assert "Line 2, column 16: There is no table db.tt. Did you mean 'db.t'?" in found.err
     assert console("sql", "SELECT * FROM db.t; SELECT 1", "--json").code == 2
     assert console("sql", "DELETE FROM db.t WHERE (a = 1").code == 2
     assert console("sql", "SELECT reflect('a', 'b')").code == 2

@@ -5,9 +5,16 @@ from pathlib import Path
 import pytest
 
 from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.errors import ErrorKind, FormatError, InvalidInput, NotAllowed, NotFound
+from core.errors import (
+    ErrorKind,
+    FormatError,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StorageError,
+)
 from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
+from core.storage.file_io import FileIO, FileStatus
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 
@@ -133,3 +140,45 @@ def test_a_table_of_another_type_is_not_opened(store: FileIO) -> None:
     TableFiles(store).schema(a_schema(options={"type": "iceberg-table"}))
     with pytest.raises(NotAllowed, match="iceberg-table"):
         catalog_of(store).open(Identifier.parse("db.t"))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("shop.oders", "There is no table shop.oders. Did you mean 'shop.orders'?"),
+        ("sop.orders", "There is no database 'sop'. Did you mean 'shop.orders'?"),
+        ("default.orders", "There is no database 'default'. Did you mean 'shop.orders'?"),
+        ("shp.zzz", "There is no database 'shp'. Did you mean 'shop'?"),
+        ("db.orders", "There is no table db.orders. Did you mean 'shop.orders'?"),
+        ("shop.orders$branch_dv", "Table shop.orders has no branch 'dv'. Did you mean 'dev'?"),
+        ("shop.orders$branch_mian", "Table shop.orders has no branch 'mian'. Did you mean 'main'?"),
+        ("shop.orders$branch_zzz", "Table shop.orders has no branch 'zzz'."),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is_near(store: FileIO, name: str, told: str) -> None:
+    for identifier in ("shop.orders", "db.t"):
+        files = TableFiles(store, *reversed(identifier.split(".")))
+        files.schema()
+        files.schema(branch="dev")
+    with pytest.raises(NotFound) as caught:
+        catalog_of(store).open(Identifier.parse(name))
+    assert caught.value.message == told
+    assert catalog_of(store).find(Identifier.parse(name)) is None
+
+
+def test_a_listing_that_fails_hides_not_what_is_missing(
+    store: FileIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = TableFiles(store)
+    files.schema()
+    listing = type(store).list
+
+    def list_schemas_only(self: FileIO, path: str) -> list[FileStatus]:
+        if not path.endswith("/schema"):
+            raise StorageError(f"{path} cannot be listed.")
+        return listing(self, path)
+
+    monkeypatch.setattr(type(store), "list", list_schemas_only)
+    for name in ("db.t$branch_dev", "dv.t"):
+        with pytest.raises(NotFound, match=r"has no branch 'dev'\.$|no database 'dv': .* missing"):
+            catalog_of(store).open(Identifier.parse(name))

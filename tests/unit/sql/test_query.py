@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import InvalidInput
-from core.sql.query import nearest_names, parse_query
+from core.sql.query import parse_query
 from core.sql.writes import parse_write
 
 
@@ -102,7 +102,3 @@ def test_what_cannot_be_read_is_told(text: str, told: str) -> None:
 def test_a_condition_is_nothing_but_a_condition(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_write(text)
-
-
-def test_near_names_are_found() -> None:
-    assert nearest_names("air.fligts", ["air.flights", "shop.orders"]) == ("air.flights",)
