@@ -24,6 +24,7 @@ from core.procedures.browse_values import (
 )
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_branch import no_branch
 
 
 def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotItem, ...]:
@@ -249,12 +250,13 @@ def _set_sentence(what: str, change: SchemaChange) -> str:
 
 
 def _named_schema(table: FileStoreTable, name: str) -> TableSchema:
-    branch, schema_id = _branch_of(name), name.rpartition("@")[2]
-    if branch == name:
-        return table.on(name).schema()
-    if not schema_id.isdigit():
+    branch, schema_id = _branch_of(name) or table.branch, name.rpartition("@")[2]
+    if branch != name and not schema_id.isdigit():
         raise InvalidInput(f"{name!r} names no schema. Write a branch, or branch@schema-id.")
-    return table.on(branch or table.branch).schemas.get(int(schema_id))
+    if not table.branches.exists(branch):
+        raise no_branch(table, branch)
+    there = table.on(branch)
+    return there.schema() if branch == name else there.schemas.get(int(schema_id))
 
 
 def _branch_of(name: str) -> str:

@@ -31,6 +31,8 @@ def bench(tmp_path: Path) -> BranchBench:
         ("snapshots db.t --branch devel", BRANCH),
         ("branches db.t --versus devel", BRANCH),
         ("compare db.t main devel", BRANCH),
+        ("schema-diff db.t main devel", BRANCH),
+        ("schema-diff db.t devel@0 main", BRANCH),
         ("create-branch db.t new --from-branch devel --dry-run", BRANCH),
         ("fast-forward db.t devel --dry-run", BRANCH),
         ("merge devel --table db.t --dry-run", BRANCH),
