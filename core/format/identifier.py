@@ -109,7 +109,10 @@ def branch_name_problem(name: str, *, by_product: bool = False) -> str | None:
     if len(name) > _MAX_NAME_LENGTH:
         return f"The name has {len(name)} characters; {_MAX_NAME_LENGTH} is the most."
     if not _BRANCH_NAME.fullmatch(name):
-        return f"{name!r} may hold only letters, digits, '_' and '-', and starts with neither."
+        return (
+            f"{name!r} cannot name a branch: a name holds only letters (a-z, A-Z), digits, '_' "
+            "and '-', and begins with a letter or a digit."
+        )
     prefix = next((p for p in RESERVED_PREFIXES if name.startswith(p)), None)
     if prefix and not by_product:
         return f"Names that start with {prefix!r} are kept for the console's own branches."
