@@ -123,7 +123,8 @@ def _usage_error(error: typer.TyperException) -> InvalidInput:
     message = error.format_message()
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "branch-console"
-    return InvalidInput(f"{message.rstrip('.')}. See: {command} --help.")
+    stop = "" if message.endswith((".", "?", "!")) else "."
+    return InvalidInput(f"{message}{stop} See: {command} --help.")
 
 
 def _unexpected(error: Exception) -> PaimonError:

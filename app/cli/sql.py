@@ -53,6 +53,12 @@ def sql(
 ) -> int:
     """Run statements that semicolons divide, up to the first that is refused or fails."""
     found = parse_statements(text)
+    if not found:
+        raise InvalidInput(
+            "There is nothing to run: no statement was given, or only comments or a USE BRANCH, "
+            "which counts for what stands behind it. See: branch-console sql --help.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
     if as_json and len(found) != 1:
         raise InvalidInput(
             f"With --json one statement makes one document; {len(found)} were given.",

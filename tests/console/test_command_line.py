@@ -306,6 +306,26 @@ def test_every_command_has_help_and_takes_the_shared_options(
         assert "--warehouse" in text or name == "open", name
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("opne",), "No such command 'opne'. Did you mean 'open'? See: branch-console --help."),
+        (
+            ("tables", "--databse", "x"),
+            "(Possible options: --database). See: branch-console tables --help.",
+        ),
+        (("branches",), "Missing argument 'TABLE'. See: branch-console branches --help."),
+    ],
+)
+def test_wrong_usage_is_told_in_whole_sentences(
+    capsys: pytest.CaptureFixture[str], command: tuple[str, ...], told: str
+) -> None:
+    answer = CommandLine("unused", capsys).bare(*command)
+    assert answer.code == WRONG_USAGE
+    assert answer.error.endswith(told)
+    assert "?." not in answer.error
+
+
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     answer = done(CommandLine("unused", capsys).bare("--version"))
     assert answer.out == f"branch-console {importlib.metadata.version('paimon-branch-console')}\n"

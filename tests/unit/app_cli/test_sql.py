@@ -105,6 +105,16 @@ def test_a_table_that_is_not_there_is_told_before_spark_starts(
     assert console("sql", "SELECT reflect('a', 'b')").code == 2
 
 
+@pytest.mark.parametrize("text", ["", " \n", ";;", "/* SELECT 1 */", "USE BRANCH dev"])
+def test_what_holds_no_statement_is_wrong_usage(
+    console: CommandLine, bench: BranchBench, text: str
+) -> None:
+    for more in ((), ("--json",)):
+        found = console("sql", text, *more)
+        assert found.code == 2
+        assert "There is nothing to run" in found.out + found.err
+
+
 def test_the_rows_of_a_job_are_printed_later(console: CommandLine, bench: BranchBench) -> None:
     job_id = "0f3a"
     missing = console("answer", job_id)
