@@ -16,7 +16,7 @@ from core.procedures.records import event_of, receipt_of, texts_of
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
-from core.table.missing_branch import told_renamed
+from core.table.missing_branch import perhaps_meant
 
 _MAX_RULE_LENGTH = 100
 
@@ -41,15 +41,8 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     title = f"{verb} {what} of {table.identifier.table_name}"
     events = table.ledger.whole()
     now = {name: protection_of(events, name) for name in covered}
-    if protected:
-        renamed = "" if covered else told_renamed(table, rule)
-        told = changes(
-            f"{_count(len(covered))} can then be neither dropped nor renamed, and are moved by "
-            f"approvers only.{renamed}",
-            covered,
-        )
-    else:
-        told = changes(f"{_count(len(covered))} can then be changed by any editor.", covered)
+    meant = "" if covered or is_pattern(rule) else perhaps_meant(table, rule)
+    told = changes(f"{_effect(len(covered), protected=protected)}{meant}", covered)
     preview = Preview(
         procedure=call.name,
         title=title,
@@ -111,5 +104,15 @@ def _covered(table: FileStoreTable, rule: str) -> tuple[str, ...]:
     return tuple(name for name in (MAIN_BRANCH, *table.branches.names()) if fnmatchcase(name, rule))
 
 
-def _count(number: int) -> str:
-    return f"{number:,} branch" if number == 1 else f"{number:,} branches"
+def _effect(number: int, *, protected: bool) -> str:
+    """Tell what a rule does to as many branches as it matches now."""
+    match number:
+        case 0:
+            who, are = "No branch has such a name yet. One that is given it", "is"
+        case 1:
+            who, are = "1 branch", "is"
+        case _:
+            who, are = f"{number:,} branches", "are"
+    if not protected:
+        return f"{who} can then be changed by any editor."
+    return f"{who} can then be neither dropped nor renamed, and {are} moved by approvers only."

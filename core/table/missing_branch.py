@@ -11,23 +11,26 @@ from core.table.lineage_ledger import in_order
 
 def no_branch(table: FileStoreTable, branch: str) -> NotFound:
     """Return the error for a branch that is not there, with the name that is perhaps meant."""
-    listed = aside(lambda: _names(table))
-    try:
-        hint = told_renamed(table, branch)
-    except PaimonError:
-        hint = ""  # a ledger that cannot be read does not hide what is wrong
-    if not hint:
-        hint = did_you_mean(nearest_names(branch, listed() or ()))
     return NotFound(
-        f"Table {table.identifier.table_name} has no branch {branch!r}.{hint}",
+        f"Table {table.identifier.table_name} has no branch {branch!r}."
+        f"{perhaps_meant(table, branch)}",
         kind=ErrorKind.BRANCH_NOT_FOUND,
         branch=branch,
         path=table.paths.on(branch).root,
     )
 
 
-def told_renamed(table: FileStoreTable, branch: str) -> str:
-    """Say, after a space, which name a branch was given; nothing where the ledger knows of none."""
+def perhaps_meant(table: FileStoreTable, branch: str) -> str:
+    """Say, after a space, which name a branch was given, else ask whether a near one is meant."""
+    listed = aside(lambda: _names(table))
+    try:
+        renamed = _told_renamed(table, branch)
+    except PaimonError:
+        renamed = ""  # a ledger that cannot be read does not hide what is wrong
+    return renamed or did_you_mean(nearest_names(branch, listed() or ()))
+
+
+def _told_renamed(table: FileStoreTable, branch: str) -> str:
     renamed = renamed_since(in_order(table.ledger.states()), branch)
     if renamed is None:
         return ""

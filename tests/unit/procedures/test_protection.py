@@ -6,6 +6,7 @@ from core.errors import NotAllowed
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.procedures.protection import protection_of
 from tests.support.branch_bench import BranchBench
+from tests.support.lifecycle import preview
 
 
 def rule(branch: str, *, on: bool = True, number: int = 0) -> LineageEvent:
@@ -54,3 +55,29 @@ def test_a_rule_is_kept_in_the_ledger_and_taken_back(tmp_path: Path) -> None:
 def test_rules_are_for_approvers(tmp_path: Path) -> None:
     with pytest.raises(NotAllowed, match="asks for approver"):
         BranchBench(tmp_path).call("protect_branch", branch="main", role="editor")
+
+
+@pytest.mark.parametrize(
+    ("branch", "protected", "told"),
+    [
+        ("dev", True, "1 branch can then be neither dropped nor renamed, and is moved by"),
+        ("*", True, "2 branches can then be neither dropped nor renamed, and are moved by"),
+        (
+            "release-*",
+            True,
+            "No branch has such a name yet. One that is given it can then be neither dropped nor "
+            "renamed, and is moved by approvers only.",
+        ),
+        ("devv", True, "and is moved by approvers only. Did you mean 'dev'?"),
+        ("dev", False, "1 branch can then be changed by any editor."),
+        ("release-*", False, "No branch has such a name yet. One that is given it can then be"),
+    ],
+)
+def test_a_rule_is_told_by_the_branches_that_it_matches(
+    tmp_path: Path, branch: str, protected: bool, told: str
+) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("dev")
+    found, _ = preview(bench, "protect_branch", branch=branch, protected=protected).consequences
+    assert told in found.text
