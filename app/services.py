@@ -34,7 +34,7 @@ from core.procedures.browse_branches import BranchReader, list_branches, read_br
 from core.procedures.browse_conflicts import read_row_conflicts
 from core.procedures.browse_fallback import fallback_of
 from core.procedures.browse_graph import read_graph
-from core.procedures.browse_health import LostCommitItem, list_lost_commits
+from core.procedures.browse_health import LostCommitList, list_lost_commits
 from core.procedures.browse_history import (
     compare_schemas,
     list_schemas,
@@ -238,7 +238,7 @@ class Services:
         """Return the tags of a branch by name."""
         return list_tags(self.warehouse, table)
 
-    def lost_commits(self, table: Identifier) -> tuple[LostCommitItem, ...]:
+    def lost_commits(self, table: Identifier) -> LostCommitList:
         """Return the commits to a branch that other writers replaced or built past."""
         return list_lost_commits(self.warehouse, table)
 

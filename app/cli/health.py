@@ -12,7 +12,8 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.output import print_json, print_line, print_rows
+from app.cli.exit_codes import DONE
+from app.cli.output import print_json, print_line, print_note, print_rows
 
 health = typer.Typer()
 
@@ -30,17 +31,20 @@ def lost_commits(
     identifier = named_table(table, branch)
     found = open_services(warehouse).lost_commits(identifier)
     if as_json:
-        print_json({"table": identifier.full_name, "lost_commits": found})
-        return _FOUND if found else 0
-    if not found:
+        told = {"lost_commits": found.items, "unread": found.unread}
+        print_json({"table": identifier.full_name, **told})
+        return _FOUND if found.items else DONE
+    if found.items:
+        print_rows(
+            ("told by", "user", ">files", ">rows", "what happened"),
+            (
+                (item.trace, item.user or "unknown", len(item.files), item.rows, item.reason)
+                for item in found.items
+            ),
+            total=len(found.items),
+        )
+    else:
         print_line(f"No commit to {identifier.full_name} is lost.")
-        return 0
-    print_rows(
-        ("told by", "user", ">files", ">rows", "what happened"),
-        (
-            (item.trace, item.user or "unknown", len(item.files), item.rows, item.reason)
-            for item in found
-        ),
-        total=len(found),
-    )
-    return _FOUND
+    for each in found.unread:
+        print_note(f"Not all of branch {each.branch!r} can be read: {each.error.message}")
+    return _FOUND if found.items else DONE

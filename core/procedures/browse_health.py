@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
-from core.table.history_check import find_lost_commits
+from core.table.history_check import Unread, find_lost_commits
 
 _AT_WORK_MILLIS: Final = 600_000
 """Manifests younger than this may belong to a commit that is being made."""
@@ -30,14 +30,23 @@ class LostCommitItem:
     rows: int
 
 
-def list_lost_commits(warehouse: Warehouse, table: Identifier) -> tuple[LostCommitItem, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCommitList:
+    """The commits that are lost, and what may hold some of them but cannot be read."""
+
+    items: tuple[LostCommitItem, ...]
+    unread: tuple[Unread, ...]
+
+
+def list_lost_commits(warehouse: Warehouse, table: Identifier) -> LostCommitList:
     """Return the commits to a branch that other writers built past or replaced.
 
     Raises:
-        FormatError: A manifest of a snapshot is missing or broken.
+        FormatError: A manifest of a snapshot of the branch is missing or broken.
     """
     before = warehouse.clock() - _AT_WORK_MILLIS
-    return tuple(
+    found = find_lost_commits(warehouse.table(table), made_before_millis=before)
+    items = tuple(
         LostCommitItem(
             trace=lost.trace,
             user=lost.user,
@@ -45,5 +54,6 @@ def list_lost_commits(warehouse: Warehouse, table: Identifier) -> tuple[LostComm
             files=tuple(lost.files["file_name"].to_pylist()),
             rows=pc.sum(lost.files["row_count"]).as_py() or 0,
         )
-        for lost in find_lost_commits(warehouse.table(table), made_before_millis=before)
+        for lost in found.commits
     )
+    return LostCommitList(items=items, unread=found.unread)

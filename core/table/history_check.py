@@ -13,12 +13,15 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.errors import FormatError, PaimonError
+from core.format.identifier import MAIN_BRANCH
 from core.format.manifest_entry import NO_FILES, FileKind, rows_without
 from core.format.manifest_list import NO_MANIFESTS
 from core.format.snapshot import CommitKind, Snapshot
 from core.storage.table_paths import CHANGELOG_PREFIX
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import live_files
+from core.table.versioned_files import FileState, decode_states, list_prefixed
 
 _LIST_PREFIX = "manifest-list-"
 
@@ -40,17 +43,39 @@ class LostCommit:
     reason: str
 
 
-def find_lost_commits(table: FileStoreTable, *, made_before_millis: int) -> tuple[LostCommit, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """What could not be read of a branch: commits that it alone holds may be told as lost."""
+
+    branch: str
+    error: PaimonError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCommits:
+    """The commits that are lost, and what may hold some of them but cannot be read."""
+
+    commits: tuple[LostCommit, ...]
+    unread: tuple[Unread, ...]
+
+
+def find_lost_commits(table: FileStoreTable, *, made_before_millis: int) -> LostCommits:
     """Look for commits to the table's branch that are lost.
+
+    What is broken on another branch hides none of them.
 
     Args:
         table: The table on the branch.
         made_before_millis: Manifest lists younger than this may belong to a commit at work.
 
     Raises:
-        FormatError: A manifest of a snapshot is missing or broken.
+        FormatError: A manifest of a snapshot of the branch is missing or broken.
     """
-    return (*_not_carried_on(table), *_never_named(table, made_before_millis))
+    named = _named_anywhere(table)
+    return LostCommits(
+        commits=(*_not_carried_on(table), *_never_named(table, named, made_before_millis)),
+        unread=named.unread,
+    )
 
 
 def _not_carried_on(table: FileStoreTable) -> Iterator[LostCommit]:
@@ -77,14 +102,16 @@ def _not_carried_on(table: FileStoreTable) -> Iterator[LostCommit]:
             )
 
 
-def _never_named(table: FileStoreTable, made_before_millis: int) -> Iterator[LostCommit]:
-    named, manifests = _named_anywhere(table)
+def _never_named(
+    table: FileStoreTable, named: _Named, made_before_millis: int
+) -> Iterator[LostCommit]:
+    held = " that can be read: a branch that cannot be holds it, or" if named.unread else ":"
     for status in table.reader.files.list(table.paths.manifest_dir):
-        is_list = status.name.startswith(_LIST_PREFIX) and status.name not in named
+        is_list = status.name.startswith(_LIST_PREFIX) and status.name not in named.lists
         if not is_list or status.modified_millis >= made_before_millis:
             continue
         unknown = rows_without(
-            table.scan.read_list(table.paths, status.name), manifests, key="file_name"
+            table.scan.read_list(table.paths, status.name), named.manifests, key="file_name"
         )
         entries = table.read_manifests(unknown) if unknown.num_rows else NO_FILES
         added = entries.filter(pc.equal(entries["kind"], int(FileKind.ADD)))
@@ -94,30 +121,60 @@ def _never_named(table: FileStoreTable, made_before_millis: int) -> Iterator[Los
                 user=None,
                 files=added,
                 reason=(
-                    f"{status.name} names {added.num_rows:,} new files and is in no snapshot: its "
-                    "commit was replaced by another writer's, or was cut off. If its writer was "
-                    "told that it stands, write these rows again."
+                    f"{status.name} names {added.num_rows:,} new files and is in no snapshot{held} "
+                    "its commit was replaced by another writer's, or was cut off. If its writer "
+                    "was told that it stands, write these rows again."
                 ),
             )
 
 
-def _named_anywhere(table: FileStoreTable) -> tuple[set[str], pa.Table]:
-    """The manifest lists that snapshots, changelogs and tags of all branches name; their rows."""
-    lists: set[str] = set()
-    for branch in ("main", *table.branches.names()):
-        seen = table.on_listed(branch)
-        kept: list[Snapshot] = [*seen.snapshots.all(), *(tag.snapshot for tag in seen.tags.all())]
-        kept += [
-            table.reader.decode(status, Snapshot.from_json)
-            for status in table.reader.files.list(seen.paths.changelog_dir)
-            if status.name.startswith(CHANGELOG_PREFIX)
-        ]
-        for each in kept:
-            names = (
-                each.base_manifest_list,
-                each.delta_manifest_list,
-                each.changelog_manifest_list,
-            )
-            lists.update(name for name in names if name is not None)
-    listed = [table.scan.read_list(table.paths, name) for name in sorted(lists)]
-    return lists, pa.concat_tables([NO_MANIFESTS, *listed])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Named:
+    """Manifest lists that snapshots, changelogs and tags of any branch name, and their rows."""
+
+    lists: frozenset[str]
+    manifests: pa.Table
+    unread: tuple[Unread, ...]
+
+
+def _named_anywhere(table: FileStoreTable) -> _Named:
+    named_by: dict[str, str] = {}
+    unread: list[Unread] = []
+    for branch in (MAIN_BRANCH, *table.branches.names()):
+        for state in _snapshots_kept(table.on_listed(branch)):
+            if state.error is not None:
+                unread.append(Unread(branch=branch, error=state.error))
+            for name in () if state.value is None else _lists_of(state.value):
+                named_by.setdefault(name, branch)
+    listed = [NO_MANIFESTS]
+    for name, branch in sorted(named_by.items()):
+        try:
+            listed.append(table.scan.read_list(table.paths, name))
+        except FormatError as error:
+            unread.append(Unread(branch=branch, error=error))
+    return _Named(
+        lists=frozenset(named_by), manifests=pa.concat_tables(listed), unread=tuple(unread)
+    )
+
+
+def _snapshots_kept(branch: FileStoreTable) -> Iterator[FileState[Snapshot]]:
+    """The snapshots of a branch, those that its tags keep, and those that its changelogs do."""
+    yield from branch.snapshots.states()
+    for state in branch.tags.states():
+        snapshot = None if state.value is None else state.value.snapshot
+        yield FileState(
+            name=state.name,
+            path=state.path,
+            modified_millis=state.modified_millis,
+            value=snapshot,
+            error=state.error,
+        )
+    listed = list_prefixed(branch.reader, branch.paths.changelog_dir, CHANGELOG_PREFIX)
+    yield from decode_states(branch.reader, listed, Snapshot.from_json)
+
+
+def _lists_of(snapshot: Snapshot) -> Iterator[str]:
+    yield snapshot.base_manifest_list
+    yield snapshot.delta_manifest_list
+    if snapshot.changelog_manifest_list is not None:
+        yield snapshot.changelog_manifest_list

@@ -151,7 +151,7 @@ def test_beside_writers_that_rename_ours_lose_nothing_and_theirs_are_found(
     held = {partition: rows_of(live, partition) for partition in range(8)}
     assert [held[number] for number in range(4)] == [ours.commits] * 4
 
-    lost = find_lost_commits(table, made_before_millis=2**62)
+    lost = find_lost_commits(table, made_before_millis=2**62).commits
     found = without_live([each.files for each in lost], live)
     for task in tasks[4:]:
         told = [each for each in over.told if each.user == task.user and each.error is None]

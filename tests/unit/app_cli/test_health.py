@@ -16,9 +16,13 @@ def bench(tmp_path: Path) -> BranchBench:
     bench = BranchBench(tmp_path)
     for name in ("first", "second"):
         bench.append(name)
+    make_old(bench)
+    return bench
+
+
+def make_old(bench: BranchBench) -> None:
     for each in Path(bench.table().paths.manifest_dir).iterdir():
         os.utime(each, (_LONG_AGO, _LONG_AGO))
-    return bench
 
 
 def test_a_whole_history_has_no_lost_commit(
@@ -44,3 +48,35 @@ def test_a_commit_that_was_replaced_is_told(
     assert "is in no snapshot" in answer.out
     (found,) = run("lost-commits", "db.t", "--json").document["lost_commits"]
     assert found["files"] == ["data-second.parquet"]
+
+
+@pytest.mark.parametrize("broken", ["manifest list", "snapshot"])
+def test_a_broken_branch_hides_no_lost_commit_of_another(
+    bench: BranchBench, capsys: pytest.CaptureFixture[str], broken: str
+) -> None:
+    run = CommandLine(bench.file_io.root, capsys)
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    bench.append("third")
+    make_old(bench)
+    head = bench.table("dev").head()
+    assert head is not None
+    path = {
+        "manifest list": bench.table().paths.manifest(head.delta_manifest_list),
+        "snapshot": bench.table("dev").paths.snapshot(head.id),
+    }[broken]
+    Path(path).write_text("{")
+    told = f"Not all of branch 'dev' can be read: {path}"
+    answer = run("lost-commits", "db.t")
+    if broken == "manifest list":  # its name is known, that of a broken snapshot's is not
+        assert (answer.code, answer.out) == (0, "No commit to db.t is lost.\n")
+    assert told in answer.err
+    Path(bench.table().paths.snapshot(3)).unlink()
+    bench.append("other")
+    answer = run("lost-commits", "db.t")
+    assert answer.code == 1
+    assert "is in no snapshot that can be read: a branch that cannot be holds it, or" in answer.out
+    assert told in answer.err
+    found = run("lost-commits", "db.t", "--json").document
+    assert [each["branch"] for each in found["unread"]] == ["dev"]
+    assert "data-third.parquet" in [each["files"][0] for each in found["lost_commits"]]

@@ -100,7 +100,7 @@ def test_a_snapshot_that_was_renamed_over_is_committed_again(bench: CommitBench)
     assert snapshot.id == 3
     assert bench.table().head() == snapshot
     assert bench.live_names() == names_of("first", "theirs", "ours")
-    assert find_lost_commits(bench.table(), made_before_millis=LATER) == ()
+    assert find_lost_commits(bench.table(), made_before_millis=LATER).commits == ()
 
 
 def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBench) -> None:
@@ -116,7 +116,7 @@ def test_what_others_built_on_meanwhile_is_not_committed_twice(bench: CommitBenc
     assert snapshot.id == 3
     assert bench.live_names() == names_of("first", "ours", "next")
     # The renamer was told that its commit stands; snapshot 3 passes it by.
-    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER)
+    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER).commits
     assert lost.user == "renamer"
     assert lost.files["file_name"].to_pylist() == ["data-theirs.parquet"]
     assert "Snapshot 2 of renamer took the place of another" in lost.reason
@@ -196,18 +196,18 @@ def test_a_commit_that_no_snapshot_names_is_found_by_its_manifests(bench: Commit
     one.rename()
     other.rename()
     bench.append("next")
-    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER)
+    (lost,) = find_lost_commits(bench.table(), made_before_millis=LATER).commits
     assert lost.files["file_name"].to_pylist() == ["data-one.parquet"]
     assert "is in no snapshot" in lost.reason
 
 
 def test_a_commit_at_work_is_not_called_lost(bench: CommitBench) -> None:
     Renamer(bench, "at work")
-    assert find_lost_commits(bench.table(), made_before_millis=0) == ()
+    assert find_lost_commits(bench.table(), made_before_millis=0).commits == ()
 
 
 def test_a_history_whose_manifests_were_merged_is_whole(bench: CommitBench) -> None:
     bench.append("second")
     for number in range(40):
         bench.append(f"many-{number}")
-    assert find_lost_commits(bench.table(), made_before_millis=LATER) == ()
+    assert find_lost_commits(bench.table(), made_before_millis=LATER).commits == ()

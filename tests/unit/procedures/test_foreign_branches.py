@@ -89,7 +89,7 @@ def test_a_tag_that_it_stands_on_stays(bench: BranchBench) -> None:
 def test_what_it_alone_names_is_not_lost(bench: BranchBench) -> None:
     run(bench, "drop_branch", branch="dev")
     shutil.rmtree(bench.table("rescue-op").paths.root)
-    assert list_lost_commits(bench.warehouse(), bench.identifier) == ()
+    assert list_lost_commits(bench.warehouse(), bench.identifier).items == ()
 
 
 def test_it_cannot_be_named_itself(bench: BranchBench) -> None:
