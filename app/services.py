@@ -20,13 +20,13 @@ from app.settings import Settings
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
-from core.errors import NotFound
+from core.errors import NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.jobs.kept_diffs import KeptDiff, KeptDiffs
 from core.jobs.kept_profiles import KeptQuality
 from core.jobs.progress import JobView, WorkerView
-from core.jobs.results import KeptAnswers
+from core.jobs.results import KeptAnswers, no_answer
 from core.jobs.settings import JobSettings
 from core.merge.policy import Policy
 from core.merge.policy_draft import PolicyDraft
@@ -348,7 +348,10 @@ class Services:
 
     def answer(self, job_id: str, *, most: int | None = None) -> Answer:
         """Return the answer of a query that ran as a job, or its first rows."""
-        return KeptAnswers(folder=self.job_settings.answers_path).read(job_id, most=most)
+        try:
+            return KeptAnswers(folder=self.job_settings.answers_path).read(job_id, most=most)
+        except NotFound as error:
+            raise self._why_no_answer(job_id) or error from error
 
     def cancel_job(self, job_id: str) -> JobView:
         """Cancel a job that has not begun to publish."""
@@ -384,6 +387,14 @@ class Services:
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""
         return self.jobs_of_warehouse.start_worker()
+
+    def _why_no_answer(self, job_id: str) -> NotFound | None:
+        try:
+            return no_answer(self.job(job_id))
+        except NotFound as unknown:
+            return unknown
+        except PaimonError:
+            return None  # the jobs cannot be read either, which is not what was asked for
 
     def _open(self, *, read_only: bool) -> Warehouse:
         warehouse = Warehouse.open(

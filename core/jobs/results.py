@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 
 from core.errors import ErrorKind, FormatError, NotFound
 from core.jobs.kept_files import forget_oldest, unfinished
+from core.jobs.progress import JobState, JobView
 from core.sql.answer import Answer, StateRead
+from core.sql.statement import QUERY
 
 _ABOUT: Final = b"branch-console"
 _KEPT: Final = 100
@@ -83,6 +85,19 @@ class KeptAnswers:
         """The file of an answer."""
         name = "".join(each for each in operation_id if each.isalnum() or each in "-_")
         return self.folder / f"{name}.parquet"
+
+
+def no_answer(job: JobView) -> NotFound:
+    """Return the error for a job whose rows were asked for and are not kept."""
+    if not job.state.is_over:
+        why = f"Job {job.id} has not ended: it is {job.state}. Ask again once it is done."
+    elif job.state is not JobState.DONE:
+        why = f"Job {job.id} ended without rows ({job.state}). {job.message}".rstrip()
+    elif job.name != QUERY:
+        why = f"Job {job.id} was no query, so that there are no rows of it: {job.statement}."
+    else:
+        why = "The rows of this query are not kept any more. Run it again."
+    return NotFound(why, kind=ErrorKind.FILE_NOT_FOUND, operation_id=job.id)
 
 
 def _first_rows(file: pq.ParquetFile, most: int | None) -> pa.Table:

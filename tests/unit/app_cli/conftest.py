@@ -67,5 +67,9 @@ def console(
         return call.operation_id
 
     monkeypatch.setattr(Services, "start", start)
-    monkeypatch.setattr(Services, "job", lambda _, job_id: jobs[job_id])
+
+    def job(services: Services, job_id: str) -> JobView:
+        return jobs[job_id] if job_id in jobs else services.jobs_of_warehouse.get(job_id)
+
+    monkeypatch.setattr(Services, "job", job)
     return CommandLine(tmp_path / "warehouse", capsys)

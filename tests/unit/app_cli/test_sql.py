@@ -118,7 +118,7 @@ def test_what_holds_no_statement_is_wrong_usage(
 def test_the_rows_of_a_job_are_printed_later(console: CommandLine, bench: BranchBench) -> None:
     job_id = "0f3a"
     missing = console("answer", job_id)
-    assert (missing.code, "Run it again" in missing.error) == (3, True)
+    assert (missing.code, f"There is no job {job_id!r}" in missing.error) == (3, True)
     folder = open_services(str(console.warehouse)).job_settings.answers_path
     rows = pa.table({"id": [1, 2, 3]})
     answer = Answer(rows=rows, has_more=True, plan="", notes=("main is read.",))

@@ -1,0 +1,48 @@
+"""Why there are no rows of a job."""
+
+import pytest
+
+from core.errors import ErrorKind
+from core.jobs.progress import JobState, JobView
+from core.jobs.results import no_answer
+
+
+def job(state: JobState, name: str = "query", message: str = "") -> JobView:
+    return JobView(
+        id="0f",
+        name=name,
+        statement="SELECT 1",
+        actor="ann",
+        table=None,
+        step="",
+        message=message,
+        state=state,
+        done=0,
+        total=None,
+        error=None,
+        created_millis=0,
+        started_millis=0,
+        finished_millis=0,
+        receipt_id=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        (job(JobState.DONE), "The rows of this query are not kept any more. Run it again."),
+        (job(JobState.RUNNING), "Job 0f has not ended: it is running. Ask again once it is done."),
+        (
+            job(JobState.FAILED, message="Line 1, column 8: no such column."),
+            "Job 0f ended without rows (failed). Line 1, column 8: no such column.",
+        ),
+        (job(JobState.CANCELLED), "Job 0f ended without rows (cancelled)."),
+        (
+            job(JobState.DONE, name="drop_branch"),
+            "Job 0f was no query, so that there are no rows of it: SELECT 1.",
+        ),
+    ],
+)
+def test_why_there_are_no_rows_is_told(seen: JobView, told: str) -> None:
+    error = no_answer(seen)
+    assert (error.message, error.kind) == (told, ErrorKind.FILE_NOT_FOUND)
