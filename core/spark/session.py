@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 
 from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
 from core.spark.java_home import find_java
+from core.spark.java_start import java_started
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -191,10 +192,12 @@ def open_session(settings: SparkSettings) -> WarmSession:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     with _environment(environment):
         try:
-            builder = SparkSession.builder.master(settings.master)
-            for key, value in _configuration(settings).items():
+            conf = {"spark.master": settings.master, **_configuration(settings)}
+            builder = SparkSession.builder
+            for key, value in conf.items():
                 builder = builder.config(key, value)
-            return WarmSession(builder.getOrCreate(), settings)
+            with java_started(conf):
+                return WarmSession(builder.getOrCreate(), settings)
         except (PySparkException, Py4JError, OSError) as error:
             raise StorageError(
                 f"Spark did not start with Java {java.version} ({java.home}) and master "

@@ -60,6 +60,7 @@ def test_a_machine_without_java_counts_rows_with_the_packaged_one(tmp_path: Path
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.split() == ["1000", "1000"]
+    assert "incubator" not in answer.stderr
     assert list((tmp_path / "cache").glob("java-*/bin/java"))
 
 
