@@ -218,7 +218,9 @@ def _write_down(layout: _Layout, contents: list[bytes]) -> None:
         _unlink(layout.named)
         folder = str(folders_of(places)[0])
         raise StorageError(
-            f"{folder} cannot be written: {error}. Nothing was published.", path=folder
+            # Not the name of the temporary file, which nobody chose.
+            f"{folder} cannot be written: {error.strerror or error}. Nothing was published.",
+            path=folder,
         ) from error
 
 

@@ -117,3 +117,17 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(
     with pytest.raises(StorageError, match="Nothing was published"):
         publisher_for(store).publish_in_order(_files(branch))
     assert list(branch.parent.iterdir()) == []
+
+
+def test_a_folder_for_reading_only_is_told_by_its_name_alone(
+    store: FileIO, branch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbid(_: int) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", ".temporary.tmp")
+
+    monkeypatch.setattr(os, "fsync", forbid)
+    with pytest.raises(StorageError) as caught:
+        publisher_for(store).publish_in_order(_files(branch))
+    assert caught.value.message.endswith(
+        "cannot be written: Permission denied. Nothing was published."
+    )
