@@ -21,7 +21,8 @@ WarehouseOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 BranchOption = Annotated[
-    str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch; else main.")
+    str | None,
+    typer.Option("--branch", "-b", metavar="NAME", help="The branch; main where left out."),
 ]
 LimitOption = Annotated[
     int | None,
@@ -39,14 +40,14 @@ TableArgument = Annotated[
 
 PolicyOption = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="YAML that settles conflicts of rows."),
+    typer.Option("--policy", metavar="FILE", help="A YAML file that settles conflicts of rows."),
 ]
 OverrideGateOption = Annotated[
     str | None,
     typer.Option(
         "--override-gate",
         metavar="REASON",
-        help="Why an operator publishes what the rules of the table block.",
+        help="Publish, as an operator, what the rules of the table block, for this reason.",
     ),
 ]
 

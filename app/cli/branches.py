@@ -55,6 +55,12 @@ from core.quality.gate import Finding, findings_of
 
 branches = typer.Typer()
 
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
+]
+OperationArgument = Annotated[
+    str, typer.Argument(metavar="OPERATION_ID", help="Its id, which is also the id of its job.")
+]
 BackgroundOption = Annotated[
     bool, typer.Option("--background", help="Print the job's id and do not wait for it.")
 ]
@@ -66,21 +72,46 @@ _SNAPSHOTS_LISTED: Final = 20
 def create_branch(
     table: TableArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new branch.")],
-    from_tag: Annotated[str | None, typer.Option("--from-tag", metavar="TAG")] = None,
-    from_snapshot: Annotated[int | None, typer.Option("--from-snapshot", metavar="ID")] = None,
-    from_branch: Annotated[str | None, typer.Option("--from-branch", metavar="BRANCH")] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="2026-01-31T12:00, local or +01:00.")
+    from_tag: Annotated[
+        str | None, typer.Option("--from-tag", metavar="TAG", help="Begin at this tag.")
     ] = None,
-    empty: Annotated[bool, typer.Option("--empty", help="With the schema and no rows.")] = False,
-    reason: Annotated[str | None, typer.Option("--reason")] = None,
-    owner: Annotated[str | None, typer.Option("--owner")] = None,
+    from_snapshot: Annotated[
+        int | None, typer.Option("--from-snapshot", metavar="ID", help="Begin at this snapshot.")
+    ] = None,
+    from_branch: Annotated[
+        str | None,
+        typer.Option(
+            "--from-branch",
+            metavar="BRANCH",
+            help="Begin on this branch, at its head or what else is named; where left out, on "
+            "that of TABLE.",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="Begin at the last snapshot up to this time: 2026-01-31T12:00 in the zone of "
+            "this machine, or with another zone 2026-01-31T12:00+01:00.",
+        ),
+    ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Begin with the schema and no rows.")
+    ] = False,
+    reason: ReasonOption = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Who answers for the branch.")
+    ] = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Create a branch from the head of main, or from what an option names."""
+    """Create a branch from the head of main, or from what an option names.
+
+    For example: branch-console create-branch air.flights fix --from-tag 2013-q1
+    """
     identifier = named_table(table)
     arguments: dict[str, Argument] = {
         "table": identifier.table_name,
@@ -166,7 +197,7 @@ def fast_forward(
 
 @branches.command()
 def receipt(
-    operation_id: Annotated[str, typer.Argument(metavar="OPERATION_ID")],
+    operation_id: OperationArgument,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -250,7 +250,12 @@ def files(
 def system(
     table: TableArgument,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="snapshots, schemas, options, files, manifests …")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Such as snapshots, schemas, options, files or manifests; any other name "
+            "lists them.",
+        ),
     ],
     branch: BranchOption = None,
     limit: LimitOption = None,
@@ -288,8 +293,15 @@ def graph(
 @browse.command("schema-diff")
 def schema_diff(
     table: TableArgument,
-    left: Annotated[str, typer.Argument(metavar="A", help="A branch, or branch@schema-id.")],
-    right: Annotated[str, typer.Argument(metavar="B", help="A branch, or branch@schema-id.")],
+    left: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="The schema before: a branch for its newest, or branch@schema-id."
+        ),
+    ],
+    right: Annotated[
+        str, typer.Argument(metavar="B", help="The schema after, named the same way.")
+    ],
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:

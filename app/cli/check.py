@@ -36,24 +36,33 @@ def check(
     branch: BranchOption = None,
     snapshot: Annotated[
         str | None,
-        typer.Option("--snapshot", metavar="ID_OR_TAG", help="Of the branch; else its head."),
+        typer.Option(
+            "--snapshot",
+            metavar="ID_OR_TAG",
+            help="A snapshot or tag of the branch; its head where left out.",
+        ),
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
             "--since",
             metavar="STATE",
-            help="A branch, branch@snapshot, tag:NAME or branch@time: what fails there too warns.",
+            help="A branch, branch@snapshot-id, tag:NAME or branch@time: what fails there too "
+            "only warns.",
         ),
     ] = None,
     rules: Annotated[
         Path | None,
-        typer.Option("--rules", metavar="FILE", help="YAML in place of the rules that are kept."),
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="A YAML file of rules, in place of those that the warehouse keeps.",
+        ),
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Judge a table by its rules; a rule that blocks and fails ends this with 1."""
+    """Judge a branch by the rules of its table; exit 1 if one fails that blocks."""
     services = open_services(warehouse)
     identifier = named_table(table, branch)
     text = None if rules is None else text_of_file(rules, "rules")

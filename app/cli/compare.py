@@ -64,13 +64,12 @@ _FILE_COLUMNS: Final = (
 @compare.command("compare")
 def compare_states(
     table: TableArgument,
-    before: Annotated[str, typer.Argument(metavar="A", help="The one state.")],
+    before: Annotated[str, typer.Argument(metavar="A", help="The state before.")],
     after: Annotated[
         str,
         typer.Argument(
             metavar="B",
-            help="The other; each is a branch, branch@snapshot-id, branch@time, tag:NAME or "
-            "branch@tag:NAME.",
+            help="The state after.",
         ),
     ],
     files: Annotated[
@@ -87,25 +86,27 @@ def compare_states(
     ] = False,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="For --quality read all files that both sides have, too."),
+        typer.Option("--whole", help="With --quality, read also all files that both sides have."),
     ] = False,
     merged: Annotated[
         bool,
-        typer.Option("--merged", help="For --quality look at what merging B into A leaves, too."),
+        typer.Option("--merged", help="With --quality, look also at what merging B into A leaves."),
     ] = False,
     kind: Annotated[
-        RowKind | None, typer.Option("--kind", help="Of the rows, only those of one kind.")
+        RowKind | None, typer.Option("--kind", help="With --rows, only rows of this kind.")
     ] = None,
     column: Annotated[
         str | None,
-        typer.Option("--column", metavar="NAME", help="Only rows that changed in this column."),
+        typer.Option(
+            "--column", metavar="NAME", help="With --rows, only rows that changed in this column."
+        ),
     ] = None,
     where: Annotated[
         str | None,
         typer.Option(
             "--where",
             metavar="CONDITION",
-            help='Only rows of which it holds on either side, such as "delay > 60".',
+            help='With --rows, only rows of which this holds on either side, such as "delay > 60".',
         ),
     ] = None,
     export: Annotated[
@@ -123,6 +124,10 @@ def compare_states(
     as_json: JsonOption = False,
 ) -> None:
     """Tell what differs between two states of a table, from its manifests alone.
+
+    A state is a branch, branch@snapshot-id, branch@time, tag:NAME or branch@tag:NAME.
+
+    For example: branch-console compare air.flights main@7 tag:2013-q3 --rows
 
     With --rows a worker reads the files that only one side has, and what they overlap. With
     --quality it reads these, and those of both sides where they are few.

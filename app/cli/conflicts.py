@@ -26,15 +26,19 @@ _NULL: Final = "NULL"
 @conflicts.command("conflicts")
 def list_conflicts(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
-    table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE")],
+    table: Annotated[
+        str, typer.Option("--table", "-t", metavar="TABLE", help="The table, as database.table.")
+    ],
     target: Annotated[
         str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
     ] = MAIN_BRANCH,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="Show what this YAML makes of them."),
+        typer.Option("--policy", metavar="FILE", help="Show what this YAML file makes of them."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="How many are listed.")] = _LISTED,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Conflicts to list, 0 for all.")
+    ] = _LISTED,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -69,7 +73,9 @@ def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, 
 
 
 def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = found.slice(0, limit).drop_columns(ROWS_OF_SIDES).to_pylist()
+    rows: list[dict[str, object]] = (
+        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES).to_pylist()
+    )
     return rows
 
 
@@ -82,7 +88,7 @@ def _print(found: pa.Table | None, limit: int) -> None:
         ((each.kind, each.column, each.number, each.open_number) for each in groups_of(found)),
     )
     print_line()
-    lines = conflict_lines(found, slice(0, limit))
+    lines = conflict_lines(found, slice(0, limit or None))
     print_rows(
         ("key", "column", "base", "target", "source", "result"),
         (

@@ -31,7 +31,13 @@ console = typer.Typer()
 
 PortOption = Annotated[
     int | None,
-    typer.Option("--port", "-p", min=0, max=65_535, help="The port; 8501 or a free one."),
+    typer.Option(
+        "--port",
+        "-p",
+        min=0,
+        max=65_535,
+        help="The port; 8501 where left out, or a free one where that is taken.",
+    ),
 ]
 HostOption = Annotated[
     str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1 if left out.")
@@ -94,7 +100,10 @@ def demo(
     host: HostOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Build a warehouse of real flights with diverged branches, and open it."""
+    """Build a warehouse of real flights with diverged branches, and open it.
+
+    It is built in the folder that --warehouse names, else in a folder of yours.
+    """
     settings = services_of(warehouse, host, port).settings
     services = services_for(replace(settings, warehouse=str(demo_folder(settings))))
     arguments = prepare_demo(Path(services.settings.get_warehouse()))

@@ -13,7 +13,7 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.branches import BackgroundOption, run_call
+from app.cli.branches import BackgroundOption, OperationArgument, ReasonOption, run_call
 from app.cli.output import print_error, print_json
 from app.cli.preview_text import (
     ConfirmOption,
@@ -26,10 +26,7 @@ from core.procedures.call import Argument
 
 lifecycle = typer.Typer()
 
-ReasonOption = Annotated[
-    str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
-]
-BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH")]
+BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH", help="The name of the branch.")]
 
 _REFUSED: Final = 1
 
@@ -80,7 +77,7 @@ def protect_branch(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Keep branches from being dropped, renamed or moved by anybody."""
+    """Keep branches from being dropped or renamed, and let only approvers move them."""
     arguments: dict[str, Argument] = {
         "table": named_table(table).table_name,
         "branch": branch,
@@ -157,8 +154,12 @@ def replace_main(
 def rollback(
     table: TableArgument,
     branch: BranchOption = None,
-    snapshot: Annotated[int | None, typer.Option("--snapshot", metavar="ID")] = None,
-    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG")] = None,
+    snapshot: Annotated[
+        int | None, typer.Option("--snapshot", metavar="ID", help="Go back to this snapshot.")
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", help="Go back to this tag.")
+    ] = None,
     cut: Annotated[
         bool, typer.Option("--cut", help="Move the history back instead of adding a snapshot.")
     ] = False,
@@ -169,7 +170,10 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Go back to an earlier snapshot or tag, by a new snapshot that holds what it held."""
+    """Go back to an earlier snapshot or tag, by a new snapshot that holds what it held.
+
+    For example: branch-console rollback air.weather --snapshot 2 --dry-run
+    """
     arguments: dict[str, Argument] = {
         "table": named_table(table, branch).full_name,
         "snapshot": snapshot,
@@ -194,15 +198,24 @@ def create_tag(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
     branch: BranchOption = None,
     snapshot: Annotated[
-        int | None, typer.Option("--snapshot", metavar="ID", help="The head if left out.")
+        int | None,
+        typer.Option(
+            "--snapshot", metavar="ID", help="The snapshot to name; the head where left out."
+        ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Move the tag where there is one.")
+        bool,
+        typer.Option(
+            "--replace", help="Where there is such a tag, move it or change how long it is kept."
+        ),
     ] = False,
     time_retained: Annotated[
         str | None,
         typer.Option(
-            "--time-retained", metavar="DURATION", help="P7D or PT12H; for ever if left out."
+            "--time-retained",
+            metavar="DURATION",
+            help="How long the tag is kept: P7D is seven days, PT12H twelve hours; for ever "
+            "where left out.",
         ),
     ] = None,
     dry_run: DryRunOption = False,
@@ -231,7 +244,7 @@ def create_tag(
 @lifecycle.command("delete-tag")
 def delete_tag(
     table: TableArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
     branch: BranchOption = None,
     reason: ReasonOption = None,
     confirm: ConfirmOption = None,
@@ -266,7 +279,7 @@ def pin_branch(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Make the tag on main that keeps what a branch began at."""
+    """Keep what a branch began at from expiring, by a tag on main."""
     arguments: dict[str, Argument] = {"table": named_table(table).table_name, "branch": branch}
     return run_previewed(
         warehouse,
@@ -280,10 +293,12 @@ def pin_branch(
 
 @lifecycle.command()
 def undo(
-    operation_id: Annotated[str, typer.Argument(metavar="OPERATION_ID")],
+    operation_id: OperationArgument,
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="TABLE", help="Whose; looked for if left out."),
+        typer.Option(
+            "--table", metavar="TABLE", help="The table that it changed; looked for where left out."
+        ),
     ] = None,
     confirm: ConfirmOption = None,
     dry_run: DryRunOption = False,

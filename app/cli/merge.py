@@ -15,9 +15,8 @@ from app.cli.arguments import (
     open_services,
     text_of_file,
 )
-from app.cli.branches import BackgroundOption, run_call, snapshot_text
+from app.cli.branches import BackgroundOption, ReasonOption, run_call, snapshot_text
 from app.cli.check import gate_document, print_gate
-from app.cli.lifecycle import ReasonOption
 from app.cli.output import (
     count,
     error_object,
@@ -63,7 +62,8 @@ def merge(
         str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
     ] = MAIN_BRANCH,
     table: Annotated[
-        str | None, typer.Option("--table", "-t", metavar="TABLE", help="database.table.")
+        str | None,
+        typer.Option("--table", "-t", metavar="TABLE", help="The table, as database.table."),
     ] = None,
     database: Annotated[
         str | None,
@@ -72,35 +72,59 @@ def merge(
     catalog: Annotated[bool, typer.Option("--catalog", help="All tables; not served yet.")] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Make conflicts of what the rules decide and only report."),
+        typer.Option(
+            "--strict",
+            help="Have as conflicts what the rules else decide against a side and only report.",
+        ),
     ] = False,
     scope: Annotated[
         InsertScope | None,
-        typer.Option("--scope", help="Where rows that the target added meet a delete or update."),
+        typer.Option(
+            "--scope",
+            help="Where rows that the target added may meet a delete or update of the source: "
+            "in the whole table, or only in the partitions that this touched; "
+            "table where left out.",
+        ),
     ] = None,
     isolation: Annotated[
         Isolation | None,
-        typer.Option("--isolation", help="Whether such a delete or update counts for them."),
+        typer.Option(
+            "--isolation",
+            help="Whether they meet it at all: they do where serializable, nowhere where "
+            "snapshot; serializable where left out.",
+        ),
     ] = None,
     policy: PolicyOption = None,
     reason: ReasonOption = None,
     override_gate: OverrideGateOption = None,
     plan_again: Annotated[
         bool,
-        typer.Option("--plan-again", help="Go on where the target moves and nothing else does."),
+        typer.Option(
+            "--plan-again",
+            help="Where the target moves meanwhile, plan again and go on while conflicts and "
+            "decisions are the same.",
+        ),
     ] = False,
     preview: Annotated[
-        bool, typer.Option("--preview", help="Tell what metadata tell of it; run nothing.")
+        bool,
+        typer.Option(
+            "--preview", help="Tell from metadata alone what would move and collide; run nothing."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Do all but publish; the merge publishes what it staged."),
+        typer.Option(
+            "--dry-run", help="Do all but publish; a merge afterwards publishes what this staged."
+        ),
     ] = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Bring what a branch changed into another one; nothing of either is lost."""
+    """Bring what a branch changed into another one; nothing of either is lost.
+
+    For example: branch-console merge fix-delays --table air.flights --preview
+    """
     identifier = one_table(table, database, catalog=catalog)
     services = open_services(warehouse)
     arguments: dict[str, Argument] = {

@@ -14,8 +14,8 @@ from app.cli.arguments import (
     named_table,
     text_of_file,
 )
-from app.cli.branches import BackgroundOption
-from app.cli.lifecycle import ReasonOption, run_previewed
+from app.cli.branches import BackgroundOption, ReasonOption
+from app.cli.lifecycle import run_previewed
 from app.cli.preview_text import DryRunOption
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH
@@ -28,11 +28,17 @@ picks = typer.Typer()
 def revert(
     table: TableArgument,
     operation: Annotated[
-        str | None, typer.Argument(metavar="OPERATION", help="The operation to take back.")
+        str | None,
+        typer.Argument(metavar="OPERATION", help="The operation to take back; or name a snapshot."),
     ] = None,
     branch: BranchOption = None,
     snapshot: Annotated[
-        int | None, typer.Option("--snapshot", metavar="ID", help="Of a commit of any engine.")
+        int | None,
+        typer.Option(
+            "--snapshot",
+            metavar="ID",
+            help="The snapshot to take back, whichever engine made it, in place of OPERATION.",
+        ),
     ] = None,
     reason: ReasonOption = None,
     policy: PolicyOption = None,
@@ -70,7 +76,9 @@ def revert(
 def cherry_pick(
     table: TableArgument,
     branch: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that has it.")],
-    snapshot: Annotated[int, typer.Argument(metavar="SNAPSHOT", help="Its id there.")],
+    snapshot: Annotated[
+        int, typer.Argument(metavar="SNAPSHOT", help="The id of the snapshot on SOURCE.")
+    ],
     target: Annotated[
         str, typer.Option("--to", metavar="TARGET", help="The branch that changes.")
     ] = MAIN_BRANCH,

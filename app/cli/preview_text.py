@@ -15,7 +15,11 @@ DryRunOption = Annotated[
 ]
 ConfirmOption = Annotated[
     str | None,
-    typer.Option("--confirm", metavar="NAME", help="The name that the consequences ask for."),
+    typer.Option(
+        "--confirm",
+        metavar="NAME",
+        help="The name that the consequences ask to repeat before this runs.",
+    ),
 ]
 
 _DETAILS_SHOWN: Final = 20

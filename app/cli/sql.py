@@ -82,7 +82,7 @@ def answer(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the rows of a query that ran as a job."""
+    """Print the rows of a query that ran as a job, by sql --background."""
     wanted = _rows_wanted(limit, as_json)
     found = open_services(warehouse).answer(job_id, most=wanted + 1)
     has_more = found.has_more or found.rows.num_rows > wanted

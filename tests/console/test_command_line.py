@@ -5,10 +5,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from app.cli.commands import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, program
 from tests.support.command_line import Answer, CommandLine, tree_of
@@ -304,6 +306,23 @@ def test_every_command_has_help_and_takes_the_shared_options(
         text = done(console.bare(name, "--help")).out
         assert "--json" in text, name
         assert "--warehouse" in text or name == "open", name
+
+
+def test_every_option_and_argument_says_what_it_is() -> None:
+    def commands(group: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+        for name, command in getattr(group, "commands", {}).items():
+            yield (*names, name), command
+            yield from commands(command, *names, name)
+
+    found = dict(commands(typer.main.get_command(program)))
+    assert ("jobs", "show") in found
+    unsaid = [
+        (*names, each.name)
+        for names, command in found.items()
+        for each in command.params
+        if not each.help
+    ]
+    assert unsaid == []
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,9 @@ def test_open_conflicts_are_listed_and_end_with_one(
     assert found.code == 1
     assert "modify/modify  name            2     1" in found.out
     assert "id = 7  name    a     b       NULL" in found.out
+    for limit, keys in (("1", [7]), ("0", [7, 8])):
+        listed = console("conflicts", "dev", "--table", "db.t", "--limit", limit)
+        assert [key for key in (7, 8) if f"id = {key}" in listed.out] == keys
     document = console("conflicts", "dev", "--table", "db.t", "--json").document
     assert (document["conflicts"], document["open"]) == (2, 1)
     assert document["rows"][1]["result"] == "c"
