@@ -28,7 +28,7 @@ from app.cli.output import print_error
 from app.cli.picks import picks
 from app.cli.sql import statements
 from app.settings import Settings
-from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
 
 __all__ = ["DONE", "FAILED", "REFUSED", "STOPPED", "WRONG_USAGE", "exit_code", "program", "run"]
 
@@ -99,6 +99,10 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         # Typer makes an exit code of 1 out of a broken pipe.
         return _reader_left() if isinstance(stop.__context__, BrokenPipeError) else FAILED
+    except OSError as error:
+        _log.debug("A command failed", exc_info=True)
+        print_error(_not_usable(error), as_json=as_json)
+        return FAILED
     except Exception as error:
         # The last line of defence: a traceback is for the log, a person gets a sentence.
         _log.debug("A command failed", exc_info=True)
@@ -125,6 +129,17 @@ def _usage_error(error: typer.TyperException) -> InvalidInput:
     command = context.command_path if context else "branch-console"
     stop = "" if message.endswith((".", "?", "!")) else "."
     return InvalidInput(f"{message}{stop} See: {command} --help.")
+
+
+def _not_usable(error: OSError) -> PaimonError:
+    """What this machine refuses, such as a folder that may not be written, is no defect."""
+    if error.filename is None:
+        return _unexpected(error)
+    path = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+    return StorageError(
+        f"{path} cannot be used: {error.strerror}. Check the path and what you may do there.",
+        path=str(path),
+    )
 
 
 def _unexpected(error: Exception) -> PaimonError:

@@ -304,9 +304,16 @@ def open_client(settings: JobSettings) -> DBOSClient:
     """Connect to the jobs; makes their tables where they are not there yet.
 
     Raises:
-        StorageError: The database does not answer.
+        StorageError: The folder cannot be made, or the database does not answer.
     """
-    Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The folder of the jobs, {settings.state_dir}, cannot be made: "
+            f"{error.strerror or error}. Choose another state directory.",
+            path=settings.state_dir,
+        ) from error
     try:
         DBOS.migrate(settings.jobs_url)
         return DBOSClient(

@@ -425,3 +425,21 @@ def branches_of(expected: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (table, branch) for table, content in expected.items() for branch in content["branches"]
     ]
+
+
+@pytest.mark.parametrize("command", [("jobs", "list"), ("demo", "--build-only")])
+def test_a_folder_that_cannot_be_made_is_no_defect(
+    warehouse_142: FixtureWarehouse,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "file" / "state"))
+    warehouse = tmp_path / "file" / "demo" if command[0] == "demo" else warehouse_142.path
+    answer = CommandLine(warehouse, capsys)(*command)
+    assert answer.code == FAILED
+    assert "Not a directory" in answer.error
+    assert str(tmp_path / "file") in answer.error
+    assert "defect" not in answer.error

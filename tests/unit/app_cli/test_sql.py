@@ -6,7 +6,10 @@ import pyarrow as pa
 import pytest
 
 from app.cli.arguments import open_services
+from core.errors import StorageError
+from core.jobs import client
 from core.jobs.results import KeptAnswers
+from core.jobs.settings import JobSettings
 from core.sql.answer import Answer
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
@@ -128,3 +131,13 @@ def test_the_rows_of_a_job_are_printed_later(console: CommandLine, bench: Branch
     assert [line.strip() for line in some.lines[:3]] == ["id", "1", "2"]
     assert "more rows" in some.out
     assert some.err == "main is read.\n"
+
+
+def test_rows_that_are_not_kept_are_told_where_the_jobs_cannot_be_read(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: JobSettings) -> None:
+        raise StorageError("The store of the jobs does not answer.")
+
+    monkeypatch.setattr(client, "open_client", fail)
+    assert "not kept any more" in console("answer", "nope").error
