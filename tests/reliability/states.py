@@ -164,14 +164,14 @@ def rows(table: Path, branch: str = MAIN_BRANCH) -> list[tuple[int, str, int]]:
     if head is None:
         return []
     schema = opened.schema()
-    hidden = {name: places for _, name, places in _masks(opened, head)}
+    gone = hidden(table, branch)
     found: dict[object, tuple[int, tuple[int, str, int] | None]] = {}
     for file in opened.live_files(head).select(["file_name", "level"]).to_pylist():
         if schema.primary_keys and schema.skips_level_0 and file["level"] == 0:
             continue
         (path,) = table.glob(f"**/{file['file_name']}")
         for place, row in enumerate(pq.read_table(path, partitioning=None).to_pylist()):
-            if place in hidden.get(file["file_name"], ()):
+            if place in gone.get(file["file_name"], ()):
                 continue
             key = row["id"] if schema.primary_keys else (file["file_name"], place)
             number = row.get("_SEQUENCE_NUMBER", 0)
@@ -180,6 +180,13 @@ def rows(table: Path, branch: str = MAIN_BRANCH) -> list[tuple[int, str, int]]:
                 held = (row["id"], row["name"], row["pt"])
                 found[key] = (number, held if is_there else None)
     return sorted(row for _, row in found.values() if row is not None)
+
+
+def hidden(table: Path, branch: str = MAIN_BRANCH) -> dict[str, tuple[int, ...]]:
+    """The places of deleted rows by data file, at the head of a branch."""
+    opened = _open(table).on(branch)
+    head = opened.head()
+    return {} if head is None else {name: places for _, name, places in _masks(opened, head)}
 
 
 def live(table: Path, branch: str = MAIN_BRANCH) -> frozenset[str]:

@@ -29,7 +29,18 @@ from tests.support.our_rows import OurRows
 
 Examples: TypeAlias = Callable[[int], int]
 
-_PARTS, _WALKS, _STEPS = 4, 24, 40
+_WALKS, _STEPS = 6, 40
+_SHARES: Final = {"write-only": "true"}
+_HIDES: Final = {"deletion-vectors.enabled": "true"}
+_KINDS: Final[Mapping[str, tuple[bool, Mapping[str, str]]]] = {
+    "rows, copied": (False, {}),
+    "rows, shared": (False, _SHARES),
+    "hidden rows, copied": (False, _HIDES),
+    "hidden rows, shared": (False, {**_HIDES, **_SHARES}),
+    "keys, copied": (True, {}),
+    "keys, shared": (True, _SHARES),
+}
+"""Tables: whether they have keys, and their options."""
 _BRANCHES: Final = ("b0", "b1", "b2", "b3")
 # A bare rollback, a revert of what came by a merge, a pick of a revert: what lineage is silent on.
 _WEIGHTS: Final[Mapping[str, float]] = {
@@ -50,12 +61,12 @@ _WEIGHTS: Final[Mapping[str, float]] = {
 class History:
     """One table, changed at random, and what it should hold."""
 
-    def __init__(self, root: Path, rng: random.Random, *, keyed: bool, shares: bool) -> None:
-        options = {"write-only": "true"} if shares else {}
+    def __init__(self, root: Path, rng: random.Random, *, keyed: bool, **options: str) -> None:
         self._bench = RowBench(root, keyed=keyed, **options)
         self._table = root / TABLE
         self._rng = rng
         self._keyed = keyed
+        self._hides = "deletion-vectors.enabled" in options
         self._numbers = itertools.count(1)
         self._clock = itertools.count(1_700_000_000_000, 1000)
         self._model = HistoryModel()
@@ -105,15 +116,23 @@ class History:
         head = self._bench.table(branch).head()
         assert head is not None
         live = self._bench.table(branch).live_files(head)
-        how = self._rng.choice(["delete", "delete some", "compact"])
+        hide = ["hide"] * 3 if self._hides else []
+        how = self._rng.choice(["delete", "delete some", "compact", *hide])
         some = live.slice(self._rng.randrange(max(1, live.num_rows)), 2 if how == "compact" else 1)
         if not some.num_rows:
             return
-        held = self._rows_in(some)
-        left = {} if how == "delete" else dict(list(held.items())[how == "delete some" :])
-        self._put(branch, left, instead_of=some, compacts=how == "compact")
-        gone = held.keys() - left.keys()
-        self._commit(branch, {key: version for key, version in rows.items() if key not in gone})
+        places = self._places_of(branch, some)
+        held = {key: version for key, version in rows.items() if key in places}
+        left = {} if how == "delete" else dict(list(held.items())[how != "compact" :])
+        if how == "hide":
+            for key in held.keys() - left.keys():
+                file, place = places[key]
+                self._bench.hide_in({file: [place]}, branch=branch)
+        else:
+            self._put(branch, left, instead_of=some, compacts=how == "compact")
+        if self._head(branch) != self._heads[branch]:
+            gone = held.keys() - left.keys()
+            self._commit(branch, {key: version for key, version in rows.items() if key not in gone})
 
     def _alter(self) -> None:
         self._bench.alter(self._some_branch()[0], f"c{next(self._numbers)}")
@@ -328,10 +347,16 @@ class History:
         assert len(rows) == len(found), f"rows of {branch} came twice"
         return rows
 
-    def _rows_in(self, files: pa.Table) -> dict[int, int]:
-        paths = [next(self._table.rglob(each)) for each in files["file_name"].to_pylist()]
-        parts = (pq.read_table(each, partitioning=None).to_pylist() for each in paths)
-        return {row["id"]: int(row["name"]) for row in itertools.chain.from_iterable(parts)}
+    def _places_of(self, branch: str, files: pa.Table) -> dict[int, tuple[str, int]]:
+        """Where in which file the rows are that readers see."""
+        hidden = states.hidden(self._table, branch)
+        found = {}
+        for name in files["file_name"].to_pylist():
+            rows = pq.read_table(next(self._table.rglob(name)), partitioning=None)
+            for place, key in enumerate(rows["id"].to_pylist()):
+                if place not in hidden.get(name, ()):
+                    found[key] = (name, place)
+        return found
 
     def _warehouse(self) -> Any:
         return self._bench.warehouse(None, lambda: next(self._clock))
@@ -341,24 +366,22 @@ class History:
         return "db.t" if branch == "main" else f"db.t$branch_{branch}"
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
+@pytest.mark.parametrize("kind", _KINDS)
 def test_histories_leave_the_rows_that_the_model_has(
-    memory_path: Path, examples: Examples, seed: int, part: int
+    memory_path: Path, examples: Examples, seed: int, kind: str
 ) -> None:
-    merged = 0
-    for walk in range(examples(_WALKS // _PARTS)):
-        root = memory_path / f"history-{part}"
+    keyed, options = _KINDS[kind]
+    root, merged = memory_path / "history", 0
+    for walk in range(examples(_WALKS)):
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
-        rng = random.Random(f"{seed} {part} {walk}")
-        history = History(root, rng, keyed=bool(part % 2), shares=bool(part // 2))
+        history = History(root, random.Random(f"{seed} {kind} {walk}"), keyed=keyed, **options)
         try:
             for _ in range(_STEPS):
                 history.step()
             history.end()
         except Exception:
-            print("\n".join(("", f"walk {walk} of part {part}", *history.told)))
+            print("\n".join(("", f"walk {walk} of {kind}", *history.told)))
             raise
         merged += history.merged
     print(f"{merged} merges")
-    assert merged

@@ -18,7 +18,7 @@ from core.commit.file_store_commit import FileStoreCommit
 from core.format.manifest_entry import MANIFEST_ENTRY, file_identity
 from core.spark.conform import conform
 from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.deletion_marks import mark_rows
+from core.spark.deletion_marks import drop_marks, mark_rows
 from core.spark.merge_on_read import VALUE_KIND
 from core.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench
@@ -144,7 +144,7 @@ class RowBench(BranchBench):
         old = live.filter(pc.is_in(live["file_name"], value_set=names))
         self._commit(branch, new_files=new, deleted_files=old)
         if level:
-            index = self._vectors(branch, hides or {}) if hides else None
+            index = self._vectors(branch, _files_of(hides)) if hides else None
             self._commit(
                 branch,
                 compact_before=new,
@@ -170,14 +170,25 @@ class RowBench(BranchBench):
             branch: That gets it.
             compacts: Whether this is a compaction, and no change of rows.
         """
+        table = self.table(branch)
+        head = table.head()
+        assert head is not None
         new = self._file_of(branch, file, rows, [], files) if rows else files.slice(0, 0)
-        old, made = (
-            ("compact_before", "compact_after") if compacts else ("deleted_files", "new_files")
-        )
-        self._commit(branch, **{old: files, made: new})
+        place, names = (UNPARTITIONED, 0), files["file_name"].to_pylist()
+        come, go = drop_marks(table, head, self._target(table), place, names)
+        parts = {"deleted_files": files, "new_files": new}
+        index = {"new_index_files": come, "deleted_index_files": go}
+        if compacts:
+            parts = {"compact_before": files, "compact_after": new}
+            index = {f"compact_{name}": each for name, each in index.items()}
+        self._commit(branch, **parts, **index)
 
     def hide(self, hidden: Mapping[str, Sequence[int]], *, branch: str = "main") -> None:
         """Commit deletion vectors for rows at these places of files."""
+        self.hide_in(_files_of(hidden), branch=branch)
+
+    def hide_in(self, hidden: Mapping[str, Sequence[int]], *, branch: str) -> None:
+        """The same by the whole names of the files."""
         found = self._vectors(branch, hidden)
         self._commit(
             branch,
@@ -221,7 +232,7 @@ class RowBench(BranchBench):
         table = self.table(branch)
         head = table.head()
         assert head is not None
-        places = {f"data-{file}-0.parquet": np.array(rows) for file, rows in hidden.items()}
+        places = {file: np.array(rows) for file, rows in hidden.items()}
         deleted = {(UNPARTITIONED, 0): places}
         (found,) = mark_rows(table, head, self._target(table), deleted)
         return found
@@ -404,6 +415,10 @@ def hidden_and_written_again(root: Path) -> None:
     bench.branch("dev")
     bench.hide({"one": [0], "two": [0]}, branch="dev")
     bench.put("ours", {1: "a", 3: "a", 4: "a"}, instead_of=["one"])
+
+
+def _files_of(hidden: Mapping[str, Sequence[int]]) -> dict[str, Sequence[int]]:
+    return {f"data-{file}-0.parquet": places for file, places in hidden.items()}
 
 
 def _at_level(files: pa.Table, level: int) -> pa.Table:
