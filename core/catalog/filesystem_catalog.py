@@ -103,7 +103,9 @@ class FilesystemCatalog:
         table = FileStoreTable(self._reader, path, identifier, self._scan)
         if table.branches.exists(MAIN_BRANCH) or table.branches.names():
             return no_branch(table, identifier.branch)
-        hint = did_you_mean(near() or ())
+        # Where the folder is there, its name was meant.
+        is_there = self._reader.files.exists(path)
+        hint = "" if is_there else did_you_mean(near() or ())
         where = f".{hint}" if hint else f": {path} holds no schema."
         return NotFound(
             f"There is no table {identifier.table_name}{where}",

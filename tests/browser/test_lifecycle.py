@@ -28,7 +28,7 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
 
     seen.page.get_by_role("button", name="Create branch").click()
     _fill(seen, "Name", "a.b")
-    expect(_dialog(seen)).to_contain_text("may hold only letters")
+    expect(_dialog(seen)).to_contain_text("holds only letters")
     _fill(seen, "Name", "sandbox")
     expect(_dialog(seen)).to_contain_text("begins at snapshot 14 of 'fix-delays'")
     seen.assert_fits()

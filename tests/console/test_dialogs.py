@@ -226,9 +226,9 @@ def test_a_preview_that_fails_is_a_card(services: PretendServices) -> None:
     [
         ("main", "default branch"),
         ("123", "only digits"),
-        ("a/b", "may hold only"),
-        ("a$b", "may hold only"),
-        ("a.b", "may hold only"),
+        ("a/b", "holds only"),
+        ("a$b", "holds only"),
+        ("a.b", "holds only"),
         ("rescue-x", "kept for the console"),
         ("merge-x", "kept for the console"),
         ("backfill", "already"),
