@@ -167,7 +167,9 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
     )
 
 
-def with_held_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+def with_held_by_both(
+    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, later: LogicalLog | None = None
+) -> LogicalLog:
     """Add to the log of the bases what both sides hold alike, so that it is no change of either.
 
     A file is written once, so that both have it from one place. What one side wrote again without
@@ -176,15 +178,18 @@ def with_held_by_both(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) ->
     Args:
         base: What is known of the bases.
         ours: The target, from the root to its head.
-        theirs: The source.
+        theirs: The source, to what of it is taken over.
+        later: What the source did since then: the target may have merged that, and hold in other
+            files what is left of those that are taken over.
     """
-    mine, other = _held(ours), _held(theirs)
+    mine, other = _held(ours, later), _held(theirs)
     in_base = _held(base)
     # What the bases gave up, and both brought back on their own.
     gone = (ours.removed - mine) | (theirs.removed - other)
     back = base.removed - in_base - gone
     known = replace(base, removed=base.removed - back)
-    return _with_files(known, ours, theirs, added=ours.new_files(mine & other) - in_base)
+    new = ours.new_files(mine & other) | theirs.new_files(mine & other)
+    return _with_files(known, ours, theirs, added=new - in_base)
 
 
 def with_taken_by_both(
@@ -249,17 +254,30 @@ def _built_on(log: LogicalLog) -> frozenset[str]:
     return frozenset[str]().union(*(step.added for step in log.steps if not step.is_selective))
 
 
-def _held(log: LogicalLog) -> frozenset[str]:
-    """What a side got and holds, as it was written, or as it is in files made of it since."""
-    keys: dict[str, MaskKey] = {}
+def _held(log: LogicalLog, later: LogicalLog | None = None) -> frozenset[str]:
+    """What a side got and holds, as it was written, or as it is in files made of it since.
+
+    Args:
+        log: The side.
+        later: What another side made of files, and this one may have merged.
+    """
     held = set(log.added)
+    for each in (log,) if later is None else (log, later, log):
+        held |= _read_for(held, each)
+    return frozenset(held)
+
+
+def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
+    """The files that others were made of, in the same bucket."""
+    keys: dict[str, MaskKey] = {}
+    found = set(wanted)
     for step in reversed(log.steps):
-        made = step.added & held
+        made = step.added & found
         if made and step.removed and not step.is_selective:
             keys = keys or dict(keys_of(log.entries))
             places = {keys[each][:2] for each in made}
-            held |= {each for each in step.removed if keys[each][:2] in places}
-    return frozenset(held)
+            found |= {each for each in step.removed if keys[each][:2] in places}
+    return found
 
 
 def _as_written(

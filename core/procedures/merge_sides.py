@@ -69,7 +69,8 @@ def read_sides(
     if is_keyed or not is_pick:
         base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
     if not is_keyed:
-        base_log = with_held_by_both(base_log, ours, theirs)
+        later = _later_log(source, heads.theirs) if is_pick else None
+        base_log = with_held_by_both(base_log, ours, theirs, later)
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
         lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
@@ -83,6 +84,15 @@ def read_sides(
         theirs=their_side,
         known_field_ids=_known_field_ids(heads),
     )
+
+
+def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog | None:
+    """What a branch did since a snapshot of it; None where it did nothing."""
+    head = source.head()
+    if head is None or head.id <= picked.id:
+        return None
+    found = (source.snapshots.find(each) for each in range(picked.id + 1, head.id + 1))
+    return side_log(source, picked, head, tuple(each for each in found if each is not None))
 
 
 def read_reverse_sides(

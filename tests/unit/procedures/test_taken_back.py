@@ -110,6 +110,17 @@ def test_what_is_left_of_a_file_is_not_doubled_by_picking_it_again(
     assert _ids(bench) == [1, 2, 4]
 
 
+def test_a_snapshot_that_was_merged_is_not_doubled_where_its_file_was_written_again(
+    bench: RowBench, run: Run
+) -> None:
+    bench.replace("left", {4: "a"}, _files(bench, "dev", "new"), branch="dev")
+    bench.put("ours", {5: "a"})
+    run("merge_branch", branch="dev", isolation="snapshot")
+    assert _ids(bench) == [1, 2, 4, 5]
+    assert "nothing to pick" in run("cherry_pick", branch="dev", snapshot=2)
+    assert _ids(bench) == [1, 2, 4, 5]
+
+
 def test_a_snapshot_of_its_own_that_was_rolled_back_can_be_picked_again(
     bench: RowBench, run: Run
 ) -> None:
