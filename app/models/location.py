@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.format.identifier import MAIN_BRANCH
+from core.format.identifier import BRANCH_MARK, MAIN_BRANCH
 from core.format.snapshot import Snapshot
 
 PARAMETERS: Final = ("wh", "db", "table", "branch", "snap")
-_BRANCH_MARK: Final = "$branch_"
 
 
 def warehouse_name(url: str) -> str:
@@ -77,7 +76,7 @@ class Location:
         if table is not None and database is None and "." in table:
             database, _, table = table.partition(".")
         if table is not None and branch is None:
-            name, _, named = table.partition(_BRANCH_MARK)
+            name, _, named = table.partition(BRANCH_MARK)
             if named:
                 table, branch = name, named
         return cls(warehouse=warehouse, database=database, table=table, branch=branch, snap=snap)

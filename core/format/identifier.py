@@ -11,7 +11,9 @@ from core.errors import ErrorKind, InvalidInput
 
 MAIN_BRANCH: Final = "main"
 RESERVED_PREFIXES: Final = ("rescue-", "merge-")
-_BRANCH_MARK: Final = "branch_"
+_BRANCH_PREFIX: Final = "branch_"
+BRANCH_MARK: Final = f"${_BRANCH_PREFIX}"
+"""What stands between a table and its branch in a name."""
 _BRANCH_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _MAX_NAME_LENGTH: Final = 100
 
@@ -39,8 +41,8 @@ class Identifier:
             )
         table, *suffixes = rest.split("$")
         branch, system_table = MAIN_BRANCH, None
-        if suffixes and suffixes[0].startswith(_BRANCH_MARK):
-            branch = suffixes.pop(0).removeprefix(_BRANCH_MARK)
+        if suffixes and suffixes[0].startswith(_BRANCH_PREFIX):
+            branch = suffixes.pop(0).removeprefix(_BRANCH_PREFIX)
             # Paimon takes $branch_MAIN for the main branch too.
             branch = MAIN_BRANCH if branch.lower() == MAIN_BRANCH else branch
         if suffixes:
@@ -58,7 +60,7 @@ class Identifier:
     @property
     def full_name(self) -> str:
         """The name in Paimon's spelling, main left out."""
-        branch = "" if self.is_main else f"${_BRANCH_MARK}{self.branch}"
+        branch = "" if self.is_main else f"{BRANCH_MARK}{self.branch}"
         system = f"${self.system_table}" if self.system_table else ""
         return f"{self.database}.{self.table}{branch}{system}"
 

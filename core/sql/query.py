@@ -18,7 +18,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.identifier import Identifier
+from core.format.identifier import BRANCH_MARK, Identifier
 from core.sql.place import Origins, Place
 from core.sql.pushdown import Comparison, comparisons_in
 from core.sql.words import quoted_name
@@ -297,7 +297,7 @@ class _Reader:
         return TableReference(
             written=written,
             identifier=identifier,
-            names_branch="$branch_" in name.name,
+            names_branch=BRANCH_MARK in name.name,
             version=version,
             time_millis=time_millis,
             place=self._place(start),

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import TokenType
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.identifier import Identifier
+from core.format.identifier import BRANCH_MARK, Identifier
 from core.format.near_names import did_you_mean, nearest_names
 from core.sql.place import Origins, Place
 from core.sql.query import Query, RewrittenQuery, parse_query
@@ -91,7 +91,7 @@ def read_target(words: Words) -> Target:
         raise wrong(place, error.message.rstrip("."), error.kind) from error
     if identifier.system_table is not None:
         raise wrong(place, "a system table is not written", ErrorKind.UNSUPPORTED)
-    return Target(identifier=identifier, names_branch="$branch_" in name, place=place, name=name)
+    return Target(identifier=identifier, names_branch=BRANCH_MARK in name, place=place, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
