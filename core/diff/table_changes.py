@@ -188,7 +188,8 @@ def with_held_by_both(
     gone = (ours.removed - mine) | (theirs.removed - other)
     back = base.removed - in_base - gone
     known = replace(base, removed=base.removed - back)
-    new = ours.new_files(mine & other) | theirs.new_files(mine & other)
+    both_hold = mine & other
+    new = ours.new_files(both_hold) | theirs.new_files(both_hold)
     return _with_files(known, ours, theirs, added=new - in_base)
 
 
