@@ -118,6 +118,7 @@ class LogicalLog:
         left: Files from before that are not live any more.
         taken_in: Files that it got and did not take back, though it may have deleted them since.
         compactions: Those that stayed undone, oldest first.
+        counted: Those of which a later commit removed what they had written.
         steps: All other commits, oldest first.
         commits: The names of the delta manifest lists of all commits, compactions too.
         masks: What of files was hidden at the root and is now; a file that a compaction took away
@@ -135,6 +136,7 @@ class LogicalLog:
     steps: tuple[Step, ...]
     commits: frozenset[str]
     masks: Masks
+    counted: tuple[Compaction, ...] = ()
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files as mentioned first, as MANIFEST_ENTRY, in the order of the log."""
@@ -369,6 +371,7 @@ class _Fold:
             left=frozenset(self.left),
             taken_in=self.taken_in.files,
             compactions=tuple(self.compactions),
+            counted=tuple(self.counted),
             steps=tuple(self.steps),
             commits=commits,
             masks=self.masks,

@@ -161,6 +161,7 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
         left=left.left | right.left,
         taken_in=left.taken_in | right.taken_in,
         compactions=(*left.compactions, *right.compactions),
+        counted=(*left.counted, *right.counted),
         steps=(*left.steps, *right.steps),
         commits=left.commits | right.commits,
         masks=joined_masks(left.masks, right.masks),
@@ -168,7 +169,7 @@ def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
 
 
 def with_held_by_both(
-    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, later: LogicalLog | None = None
+    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, others: Sequence[LogicalLog] = ()
 ) -> LogicalLog:
     """Add to the log of the bases what both sides hold alike, so that it is no change of either.
 
@@ -179,10 +180,10 @@ def with_held_by_both(
         base: What is known of the bases.
         ours: The target, from the root to its head.
         theirs: The source, to what of it is taken over.
-        later: What the source did since then: the target may have merged that, and hold in other
-            files what is left of those that are taken over.
+        others: What other branches, and the source later on, did: a side may have merged that, and
+            hold in other files what is left of those that the other one has.
     """
-    mine, other = _held(ours, later), _held(theirs)
+    mine, other = _held(ours, others), _held(theirs, others)
     in_base = _held(base)
     # What the bases gave up, and both brought back on their own.
     gone = (ours.removed - mine) | (theirs.removed - other)
@@ -255,15 +256,15 @@ def _built_on(log: LogicalLog) -> frozenset[str]:
     return frozenset[str]().union(*(step.added for step in log.steps if not step.is_selective))
 
 
-def _held(log: LogicalLog, later: LogicalLog | None = None) -> frozenset[str]:
+def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:
     """What a side got and holds, as it was written, or as it is in files made of it since.
 
     Args:
         log: The side.
-        later: What another side made of files, and this one may have merged.
+        others: What others made of files, and this one may have merged.
     """
     held = set(log.added)
-    for each in (log,) if later is None else (log, later, log):
+    for each in (log, *others, log) if others else (log,):
         held |= _read_for(held, each)
     return frozenset(held)
 

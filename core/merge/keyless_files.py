@@ -6,11 +6,12 @@ no row to be read.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from core.diff.descent import NOTHING_TOLD, Descent
 from core.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from core.diff.history_move import count
 from core.diff.logical_log import Place, keys_of
@@ -42,12 +43,19 @@ from core.merge.file_touches import (
 )
 from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touched_files
 
+_BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
+_TWICE_ADVICE: Final = (
+    "The target would have these rows twice: one side picked or brought back a file that the other "
+    "has written again. Revert what brought the file on one side, then merge."
+)
+
 
 def merge_keyless_files(
     ours: TableChanges,
     theirs: TableChanges,
     rules: MergeRules,
     naming: Naming,
+    descent: Descent = NOTHING_TOLD,
 ) -> FileMoves:
     """Decide what a merge does with the files of a table without a primary key.
 
@@ -56,8 +64,9 @@ def merge_keyless_files(
         theirs: What the source did.
         rules: What was chosen.
         naming: How things are told.
+        descent: What is known of what files were made of.
     """
-    return _KeylessMerge(ours, theirs, rules, naming).result()
+    return _KeylessMerge(ours, theirs, rules, naming, descent).result()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,11 +113,13 @@ class _KeylessMerge:
         theirs: TableChanges,
         rules: MergeRules,
         naming: Naming,
+        descent: Descent,
     ) -> None:
         self._ours = ours
         self._theirs = theirs
         self._rules = rules
         self._naming = naming
+        self._descent = descent
         self._found = Findings()
         self._keys = {**_keys(ours), **_keys(theirs)}
         changed = (self._keys[each] for each in ours.added | ours.removed)
@@ -126,6 +137,7 @@ class _KeylessMerge:
         settled = self._both_touched()
         dropped_ours = settled.from_ours | self._overwritten()
         incoming = theirs.added - settled.from_theirs
+        self._check_shared(incoming, ours.added - dropped_ours)
         outgoing = {
             each
             for each in theirs.removed - ours.removed
@@ -174,6 +186,17 @@ class _KeylessMerge:
         inserted = _partitions(self._ours, {cell.ours})
         for partition in sorted(_partitions(self._theirs, {cell.theirs}) & inserted):
             self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
+
+    def _check_shared(self, incoming: Set[str], held: Set[str]) -> None:
+        """Rows that the target holds in files that were written with them before, or since."""
+        for each, other in self._descent.shared(incoming, held).items():
+            self._file_rewritten(
+                self._keys[each][2],
+                ThreeWay(
+                    base="", ours=f"has rows of it in {self._keys[other][2]}", theirs="adds it"
+                ),
+                "The target would have these rows twice.",
+            )
 
     def _both_touched(self) -> "_Settled":
         """Files that both sides touched: what of either side must not stay."""
@@ -435,14 +458,20 @@ class _KeylessMerge:
         ways = (Take.OURS, Take.THEIRS)
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 
-    def _file_rewritten(self, name: str) -> None:
+    def _file_rewritten(
+        self,
+        name: str,
+        sides: ThreeWay[str] = _BOTH_CHANGED,
+        advice: str = "",
+    ) -> None:
         cell = next(iter(self._cells.values()), None)
         self._found.conflicts.append(
             Conflict(
                 kind=ConflictKind.FILE_REWRITTEN,
                 rule="003/L" if cell is None else cell.id,
                 subject=Subject(table=self._naming.table, name=name),
-                sides=ThreeWay(base="live", ours="written again", theirs="changed"),
+                sides=sides,
+                advice=advice,
             )
         )
 

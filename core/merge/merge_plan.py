@@ -14,6 +14,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.descent import NOTHING_TOLD, Descent
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
 from core.diff.virtual_base import Base
@@ -89,6 +90,8 @@ class MergeSides:
         row_base: What the rows of both come from; None where that is gone.
         base_schema: The newest schema of then.
         known_field_ids: Of the target by those of the source, from earlier merges of it.
+        descent: What files of a table without a key were made of, where that can matter: where
+            changes were picked or taken back, one side may hold again what the other wrote anew.
     """
 
     table: str
@@ -98,6 +101,7 @@ class MergeSides:
     ours: MergeSide
     theirs: MergeSide
     known_field_ids: Mapping[int, int] = field(default_factory=dict)
+    descent: Descent = NOTHING_TOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +242,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
-        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming)
+        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming, sides.descent)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)

@@ -51,6 +51,7 @@ class MergeHeads:
             one of them is gone.
         ours_history, theirs_history: The snapshots behind the root, oldest first.
         lies_on: The branches that the source was made from, as far as its history lies on them.
+        taken_in: The histories of other branches that merges of either side took in.
     """
 
     ours: Snapshot
@@ -61,6 +62,7 @@ class MergeHeads:
     ours_history: Line
     theirs_history: Line
     lies_on: tuple[FileStoreTable, ...] = ()
+    taken_in: tuple[BranchTrace, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
@@ -122,6 +124,7 @@ def find_heads(
         ours_history=mine.line,
         theirs_history=other.line,
         lies_on=other.passed,
+        taken_in=graph.taken_in,
     )
 
 
@@ -137,15 +140,15 @@ class _Graph:
     ) -> None:
         self._root = root
         self._sides = (ours, theirs)
-        self._others: list[BranchTrace] = []
+        self.taken_in: tuple[BranchTrace, ...] = ()
         self._lineage: Lineage | None = None
         if edges or any(merge_source(each) for side in self._sides for each in side.line):
             traces = tuple(
                 BranchTrace(branch=side.table.branch, snapshots=(root, *side.line))
                 for side in self._sides
             )
-            self._others = _others(ours.table, root, traces)
-            lineage = build_lineage((*traces, *self._others), forks={})
+            self.taken_in = _others(ours.table, root, traces)
+            lineage = build_lineage((*traces, *self.taken_in), forks={})
             self._lineage = replace(lineage, parents=lineage.parents | frozenset(edges))
         self.best = self._common(*((side.line or (root,))[-1].identity for side in self._sides))
 
@@ -193,7 +196,7 @@ class _Graph:
                         root=self._root,
                         line=side.line[: at + 1],
                     )
-        for trace in self._others:
+        for trace in self.taken_in:
             for each in trace.snapshots:
                 if each.identity.same_as(wanted):
                     return self._on_third(trace.branch, each)
@@ -227,7 +230,7 @@ class _Graph:
 
 def _others(
     target: FileStoreTable, root: Snapshot, traces: Sequence[BranchTrace]
-) -> list[BranchTrace]:
+) -> tuple[BranchTrace, ...]:
     """The histories of other branches that either side took in, and of those that these took in.
 
     What a side got from the other one through a third branch is known by them alone.
@@ -253,7 +256,7 @@ def _others(
             found.append(BranchTrace(branch=name, snapshots=tuple(line)))
             known.add(line)
             taken_in += _taken_in(line)
-    return found
+    return tuple(found)
 
 
 def _taken_in(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:

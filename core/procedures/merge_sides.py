@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from core.diff.descent import NOTHING_TOLD, Descent
 from core.diff.history_move import Known
 from core.diff.lineage import MERGE_FIELD_IDS, MERGE_SCHEMA_ID, field_ids_from, merge_source
 from core.diff.logical_log import LogicalLog, fold_log
@@ -16,6 +17,7 @@ from core.errors import ErrorKind, NotFound
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.merge_plan import HeldState, MergeSide, MergeSides
+from core.procedures.meeting import walk_back
 from core.procedures.merge_heads import MergeBase, MergeHeads
 from core.procedures.merge_logs import reverse_log, side_log
 from core.table.file_store_table import FileStoreTable
@@ -65,12 +67,19 @@ def read_sides(
         if each.branch in (target.branch, source.branch):
             base = each.snapshot
             base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
-    is_keyed = bool(target.schema().primary_keys)
+    is_keyed, descent = bool(target.schema().primary_keys), NOTHING_TOLD
     if is_keyed or not is_pick:
         base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
-    if not is_keyed:
-        later = _later_log(source, heads.theirs) if is_pick else None
-        base_log = with_held_by_both(base_log, ours, theirs, later)
+    if not is_keyed and (is_pick or _is_selective(ours) or _is_selective(theirs)):
+        # Who took in a branch has what that had left of its files; the other side may have picked
+        # them as they were written.
+        others = [_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in]
+        if is_pick:
+            others.append(_later_log(source, heads.theirs))
+        base_log = with_held_by_both(base_log, ours, theirs, others)
+        descent = Descent((ours, theirs, base_log, *others))
+    elif not is_keyed:
+        base_log = with_held_by_both(base_log, ours, theirs)
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
         lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
@@ -83,16 +92,26 @@ def read_sides(
         ours=our_side,
         theirs=their_side,
         known_field_ids=_known_field_ids(heads),
+        descent=descent,
     )
 
 
-def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog | None:
-    """What a branch did since a snapshot of it; None where it did nothing."""
+def _is_selective(log: LogicalLog) -> bool:
+    """Whether a side holds changes without what lies behind them: then merges do not tell all."""
+    return any(step.is_selective for step in log.steps)
+
+
+def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:
+    """What a branch did since a snapshot of it."""
     head = source.head()
-    if head is None or head.id <= picked.id:
-        return None
-    found = (source.snapshots.find(each) for each in range(picked.id + 1, head.id + 1))
-    return side_log(source, picked, head, tuple(each for each in found if each is not None))
+    newest = picked.id if head is None else head.id
+    found = (source.snapshots.find(each) for each in range(picked.id + 1, newest + 1))
+    return _log_of(source, (picked, *(each for each in found if each is not None)))
+
+
+def _log_of(table: FileStoreTable, line: Sequence[Snapshot]) -> LogicalLog:
+    """What came with the snapshots of a history behind its first one, oldest first."""
+    return side_log(table, line[0], line[-1], line[1:])
 
 
 def read_reverse_sides(
@@ -108,10 +127,14 @@ def read_reverse_sides(
     """
     line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
     since, back = side_log(target, undone, ours, line), reverse_log(target, before, undone)
-    base_log, schema = fold_log(()), target.schema()
+    schema, base_log, descent = target.schema(), fold_log(()), NOTHING_TOLD
     if not schema.primary_keys:
         # What the target itself has brought back since is there, perhaps as another copy.
         base_log = with_held_by_both(base_log, since, back)
+        if _is_selective(since):
+            # Or as it was before it was written again, which was before what is undone.
+            earlier = [each for each in walk_back(target, 0) if each.id <= undone.id]
+            descent = Descent((_log_of(target, earlier[::-1]), since))
     return MergeSides(
         table=target.identifier.table_name,
         base=undone,
@@ -119,6 +142,7 @@ def read_reverse_sides(
         base_schema=schema,
         ours=_side(target, ours, base_log, since),
         theirs=_side(target, before, base_log, back),
+        descent=descent,
     )
 
 
