@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.diff.file_masks import MaskKey, Masks, joined_masks, masks_since
+from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks, joined_masks, masks_since
 from core.diff.logical_log import Compaction, LogicalLog, Place, Step, keys_of
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import NO_FILES
@@ -192,6 +192,21 @@ def with_held_by_both(
     both_hold = mine & other
     new = ours.new_files(both_hold) | theirs.new_files(both_hold)
     return _with_files(known, ours, theirs, added=new - in_base)
+
+
+def with_shown_by_either(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
+    """Hide of what both sides brought back all that one of them hides, so that showing it counts.
+
+    Args:
+        base: What both hold, none of it before.
+        ours: The target since the base.
+        theirs: What comes back to it.
+    """
+    masks = {}
+    for key in {key for _, key in keys_of(base.files(base.added))}:
+        hidden = [each.masks[key].after for each in (ours, theirs) if key in each.masks]
+        masks[key] = FileMask(after=HiddenRows().union(*hidden))
+    return replace(base, masks={**base.masks, **masks})
 
 
 def with_taken_by_both(

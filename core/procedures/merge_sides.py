@@ -10,6 +10,7 @@ from core.diff.table_changes import (
     changes_since,
     joined_logs,
     with_held_by_both,
+    with_shown_by_either,
     with_taken_by_both,
 )
 from core.diff.virtual_base import Base, all_bases, each_base
@@ -130,7 +131,8 @@ def read_reverse_sides(
     schema, base_log, descent = target.schema(), fold_log(()), NOTHING_TOLD
     if not schema.primary_keys:
         # What the target itself has brought back since is there, perhaps as another copy.
-        base_log = with_held_by_both(base_log, since, back)
+        held = with_held_by_both(base_log, since, back)
+        base_log = with_shown_by_either(held, since, back)
         if _is_selective(since):
             # Or as it was before it was written again, which was before what is undone.
             earlier = [each for each in walk_back(target, 0) if each.id <= undone.id]

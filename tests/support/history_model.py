@@ -10,7 +10,7 @@ from typing import TypeAlias
 Rows: TypeAlias = Mapping[int, int]
 """The version of the row of each key."""
 Known: TypeAlias = frozenset[tuple[int, int]]
-"""Keys with a version."""
+"""Keys with a version, or with the complement of one: that it was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +46,27 @@ class HistoryModel:
 
     def commit(self, name: str, rows: Rows, on: str | None) -> None:
         """Rows were written, or files were written again."""
-        parents = () if on is None else (on,)
-        known = self.states[on].known if on is not None else frozenset[tuple[int, int]]()
-        self._add(name, State(rows=rows, parents=parents, known=known))
+        if on is None:
+            self._add(name, State(rows=rows))
+            return
+        before = self.states[on]
+        gone = {(key, ~version) for key, version in before.rows.items() if key not in rows}
+        self._add(name, State(rows=rows, parents=(on,), known=before.known | gone))
 
     def merge(self, name: str, rows: Rows, ours: str, theirs: str) -> None:
-        """All of two histories is known, whatever is left of it."""
-        known = self.states[ours].known | self.states[theirs].known
+        """All of two histories is known, whatever is left of it, but for what one took back."""
+        mine, other = self.states[ours].known, self.states[theirs].known
+        in_base = frozenset[tuple[int, int]]().union(
+            *(self.states[each].known for each in self.bases(ours, theirs))
+        )
+        known = (mine & other) | ((mine | other) - in_base)
         self._add(name, State(rows=rows, parents=(ours, theirs), known=known))
 
     def pick(self, name: str, rows: Rows, ours: str, before: str, theirs: str) -> None:
         """What one commit brought is known; what it took back is not any more."""
         picked, held = self.states[theirs], self.states[ours].known
         brought = picked.known - self.states[before].known
-        known = held | {each for each in brought if rows.get(each[0]) == each[1]}
+        known = held | {each for each in brought if _holds(rows, *each)}
         if picked.takes_back is not None:
             known -= self._brought(*picked.takes_back)
         state = State(rows=rows, parents=(ours,), known=known, takes_back=picked.takes_back)
@@ -105,7 +112,8 @@ class HistoryModel:
         """
         then, mine, other = (self.states[each].rows for each in (base, ours, theirs))
         if knows:
-            then = {**then, **self._taken_by_both(base, ours, theirs)}
+            taken = {**then, **self._taken_by_both(base, ours, theirs)}
+            then = {key: version for key, version in taken.items() if version >= 0}
         rows: dict[int, int] = {}
         conflicts = set()
         for key in then.keys() | mine.keys() | other.keys():
@@ -120,8 +128,10 @@ class HistoryModel:
     def _taken_by_both(self, base: str, ours: str, theirs: str) -> dict[int, int]:
         told = [self.states[each].known for each in self.ancestors(base)]
         both = self.states[ours].known & self.states[theirs].known
-        # Of several versions of a row the newest one was taken in last.
-        return dict(sorted(both.difference(*told)))
+        # Of several versions of a row the newest one was taken in last, its delete after it.
+        return dict(
+            sorted(both.difference(*told), key=lambda each: (max(each[1], ~each[1]), -each[1]))
+        )
 
     def _brought(self, state: str, before: str) -> Known:
         return self.states[state].known - self.states[before].known
@@ -132,3 +142,7 @@ class HistoryModel:
         self.states[name] = State(
             rows=state.rows, parents=state.parents, known=known, takes_back=state.takes_back
         )
+
+
+def _holds(rows: Rows, key: int, version: int) -> bool:
+    return rows.get(key) == version if version >= 0 else key not in rows
