@@ -5,6 +5,7 @@ it was made from, which may have been made from another one in turn.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -205,7 +206,8 @@ def _back_from(stretch: Stretch) -> Iterator[Stretch]:
             yield stretch
             return
         first, earlier = _made_from(stretch.table, firsts, seen)
-        yield replace(stretch, oldest_id=first.id)
+        # What only a tag of the branch names is listed by the one that it was made from.
+        yield replace(stretch, oldest_id=firsts[0].id)
         if earlier is None:
             return
         seen.add(earlier.branch)
@@ -225,22 +227,21 @@ def _made_from(
         firsts: What it may begin with, the newest first.
         seen: Branches that it was not made from.
     """
-    found: FileStoreTable | None = None
-    for name in (MAIN_BRANCH, *table.branches.names()):
-        if name in seen:
-            continue
-        other = table.on_listed(name)
-        try:
-            held = [each for each in firsts if _holds(other, each)]
-            for each in held:
-                if other.snapshots.find(each.id - 1) is not None:
-                    return each, other
-            oldest = _oldest(other, firsts[-1].id) if firsts[-1] in held else None
-            if found is None and oldest is not None and oldest.id < firsts[-1].id:
-                found = other
-        except FormatError:
-            continue  # of some branch that cannot be read nothing came
-    return firsts[-1], found
+    names = [each for each in (MAIN_BRANCH, *table.branches.names()) if each not in seen]
+    others = [table.on_listed(each) for each in names]
+    for first in firsts:
+        for other in others:
+            # Of some branch that cannot be read nothing came.
+            with suppress(FormatError):
+                if _holds(other, first) and other.snapshots.find(first.id - 1) is not None:
+                    return first, other
+    last = firsts[-1]
+    for other in others:
+        with suppress(FormatError):
+            oldest = _oldest(other, last.id) if _holds(other, last) else None
+            if oldest is not None and oldest.id < last.id:
+                return last, other
+    return last, None
 
 
 def _oldest(table: FileStoreTable, newest_id: int) -> Snapshot | None:

@@ -88,3 +88,23 @@ def test_a_target_that_moved_is_refused_for_that(bench: BranchBench) -> None:
         bench.call("fast_forward", branch="sub")
     assert caught.value.kind is ErrorKind.TARGET_MOVED
     assert "Ways out: merge, update, compare, replace." in caught.value.message
+
+
+@pytest.mark.parametrize("target", ["main", "old"])
+def test_tags_that_came_along_do_not_hide_where_a_branch_was_made(
+    tmp_path: Path, target: str
+) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    bench.branch("old")
+    bench.append("b")
+    bench.branch("dev")
+    bench.append("c", branch="dev")
+    bench.append("d", branch="dev")
+    bench.branch("sub", from_branch="dev")
+    bench.append("e", branch="dev")
+    # With it comes the base tag of dev, which names snapshot 2 of main.
+    run(bench, "fast_forward", "first", branch="dev", target="sub")
+    run(bench, "fast_forward", "second", branch="sub", target=target)
+    assert bench.table(target).snapshots.ids() == (1, 2, 3, 4, 5)
+    assert bench.live_names(target) == bench.live_names("sub")
