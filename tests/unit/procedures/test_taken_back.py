@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from core.errors import ErrorKind, Refused
 from core.procedures.call import ProcedureCall
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
@@ -182,3 +183,57 @@ def test_rows_after_a_compaction_that_dropped_deletes_win_on_a_branch_that_had_n
     bench.put("ours", {9: "b"})
     _runner(bench)("merge_branch", branch="dev")
     assert [row[:2] for row in states.rows(tmp_path / TABLE)] == [(1, "a"), (2, "c"), (9, "b")]
+
+
+@pytest.fixture
+def picked(bench: RowBench, run: Run) -> RowBench:
+    """Main has merged what dev left of a file, and rel has picked the whole file."""
+    bench.branch("rel")
+    run("cherry_pick", branch="dev", target="rel", snapshot=2)
+    bench.replace("left", {4: "a"}, _files(bench, "dev", "new"), branch="dev")
+    bench.put("ours", {5: "a"})
+    run("merge_branch", branch="dev", isolation="snapshot")
+    assert _ids(bench) == [1, 2, 4, 5]
+    return bench
+
+
+def test_what_was_picked_whole_does_not_double_what_a_third_branch_left_of_it(
+    picked: RowBench, run: Run
+) -> None:
+    picked.put("more", {6: "a"}, branch="rel")
+    run("merge_branch", branch="rel", isolation="snapshot")
+    assert _ids(picked) == [1, 2, 4, 5, 6]
+
+
+def test_what_two_branches_left_of_a_picked_file_is_a_conflict(picked: RowBench, run: Run) -> None:
+    picked.replace("rest", {3: "a"}, _files(picked, "rel", "new"), branch="rel")
+    with pytest.raises(Refused) as caught:
+        run("merge_branch", branch="rel", isolation="snapshot")
+    assert caught.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert _ids(picked) == [1, 2, 4, 5]
+
+
+def test_what_is_left_of_a_file_does_not_come_back_beside_the_whole_file(
+    bench: RowBench, run: Run
+) -> None:
+    bench.put("whole", {7: "a", 8: "a"})
+    bench.replace("left", {7: "a"}, _files(bench, "main", "whole"), branch="main")
+    bench.replace("none", {}, _files(bench, "main", "left"), branch="main")
+    run("rollback", snapshot=2)
+    assert _ids(bench) == [1, 2, 7, 8]
+    with pytest.raises(Refused) as caught:
+        run("revert", snapshot=4)
+    assert caught.value.kind is ErrorKind.CONFLICTS_OPEN
+    assert _ids(bench) == [1, 2, 7, 8]
+
+
+def test_a_revert_hides_no_row_that_has_come_back_since(tmp_path: Path) -> None:
+    bench = RowBench(tmp_path, **{"deletion-vectors.enabled": "true"})
+    run = _runner(bench)
+    bench.put("origin", {1: "a", 2: "a"})
+    bench.hide_in({"data-origin-0.parquet": [0]}, branch="main")
+    _delete_origin(bench, "main")
+    run("rollback", snapshot=1)
+    assert _ids(bench) == [1, 2]
+    run("revert", snapshot=3)
+    assert _ids(bench) == [1, 2]
