@@ -87,27 +87,24 @@ class Descent:
 def _rewrites_of(logs: Sequence[LogicalLog]) -> Iterator[_Rewrite]:
     keys = {identity: key for log in logs for identity, key in keys_of(log.entries)}
     steps = [step for log in logs for step in log.steps if not step.is_selective]
-    # What a merge brought was written elsewhere; the rest of what it added it wrote itself.
-    brought = {each for step in steps if step.merges is None for each in step.added}
     for step in steps:
-        written = step.added if step.merges is None else step.added - brought
         # In the place of what was overwritten come other rows.
-        if written and step.removed and step.operation is not TableOperation.OVERWRITE:
-            yield from _by_bucket(step, written, keys)
+        if step.operation is not TableOperation.OVERWRITE:
+            yield from _by_bucket(step, keys)
     for log in logs:
         for done in (*log.compactions, *log.counted):
             if done.after:
                 yield _Rewrite(done.before, done.after)
 
 
-def _by_bucket(step: Step, written: Set[str], keys: Mapping[str, MaskKey]) -> Iterator[_Rewrite]:
-    for place in sorted({keys[each][:2] for each in written}):
-        read, made = (
+def _by_bucket(step: Step, keys: Mapping[str, MaskKey]) -> Iterator[_Rewrite]:
+    for place in sorted({keys[each][:2] for each in step.written}):
+        read, written = (
             frozenset(each for each in files if keys[each][:2] == place)
-            for files in (step.removed, written)
+            for files in (step.read, step.written)
         )
         if read:
-            yield _Rewrite(read, made)
+            yield _Rewrite(read, written)
 
 
 def _closure(files: Iterable[str], step: Callable[[str], Set[str]]) -> Set[str]:

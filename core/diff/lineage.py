@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.diff.branch_trace import BranchTrace, Lists
 from core.diff.fork_inference import ForkCandidate, best_forks
@@ -24,6 +24,8 @@ MERGE_SOURCE: Final = "branch.merge.source"
 MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
 MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 MERGE_COMPLETE: Final = "branch.merge.complete"
+MERGE_REWRITES: Final = "branch.merge.rewrites"
+"""Which files a merge wrote again, where it did not only move files."""
 OPERATION: Final = "branch.operation"
 """What a snapshot is that moves files from state to state: a merge, pick, revert or rollback."""
 REVERTS: Final = "branch.reverts"
@@ -268,3 +270,24 @@ def field_ids_from(text: str) -> dict[int, int]:
         return {int(theirs): int(ours) for theirs, ours in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):
         return {}
+
+
+class Rewrites(NamedTuple):
+    """Files that a merge wrote again and those that it wrote in their place, by name."""
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """What `rewrites_from` decodes."""
+        return json.dumps({"read": sorted(self.read), "written": sorted(self.written)})
+
+
+def rewrites_from(properties: Mapping[str, str]) -> Rewrites:
+    """Decode what a merge commit noted; nothing where others wrote the text."""
+    try:
+        told = json.loads(properties.get(MERGE_REWRITES, "{}"))
+        return Rewrites(*(frozenset(map(str, told[each])) for each in Rewrites._fields))
+    except (ValueError, TypeError, KeyError):
+        return Rewrites()

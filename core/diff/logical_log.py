@@ -17,7 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
-from core.diff.lineage import MERGE_COMPLETE, OPERATION, ROW_OPERATION, merge_source
+from core.diff.lineage import (
+    MERGE_COMPLETE,
+    OPERATION,
+    ROW_OPERATION,
+    merge_source,
+    rewrites_from,
+)
 from core.diff.row_groups import Ints, group_rows
 from core.diff.table_operation import TableOperation
 from core.diff.taken_in import TakenIn, is_selective
@@ -67,6 +73,8 @@ class Step:
         commit: The name of its delta manifest list: the same on every branch that holds it.
         added, removed: Identities of files.
         masked: Files of which it hid rows or showed them again.
+        read, written: Of these files, those that it wrote again and those that it wrote in their
+            place; a merge only moves most of its files.
         places: Where it changed files.
         merges: The name of the delta manifest list of the head that a merge took in.
         is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
@@ -81,6 +89,8 @@ class Step:
     operation: TableOperation
     added: frozenset[str]
     removed: frozenset[str]
+    read: frozenset[str]
+    written: frozenset[str]
     masked: frozenset[MaskKey]
     places: frozenset[Place]
     merges: str | None
@@ -323,6 +333,7 @@ class _Fold:
         came, went = frozenset(added - removed), frozenset(removed - added)
         self.taken_in.change(delta.snapshot, came, went, self.keys)
         source = merge_source(delta.snapshot)
+        read, wrote = (went, came) if source is None else self._rewritten(properties, went, came)
         if OPERATION in properties and operation is TableOperation.OVERWRITE:
             # Which gives up a partition's files for earlier ones: what else came there stays.
             operation = TableOperation.UPDATE
@@ -332,6 +343,8 @@ class _Fold:
                 operation=operation,
                 added=came,
                 removed=went,
+                read=read,
+                written=wrote,
                 masked=frozenset(masked),
                 places=frozenset(places),
                 merges=None if source is None else source.manifest_lists[1],
@@ -341,6 +354,14 @@ class _Fold:
                 is_selective=is_selective(delta.snapshot),
             )
         )
+
+    def _rewritten(
+        self, properties: Mapping[str, str], went: frozenset[str], came: frozenset[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """What a merge read, and what it wrote instead, of the files that went and came."""
+        told = rewrites_from(properties)
+        read = frozenset(each for each in went if self.keys[each][2] in told.read)
+        return read, frozenset(each for each in came if self.keys[each][2] in told.written)
 
     def _compact_again(self, added: Iterable[str]) -> None:
         """Undo compactions again of which all files have come back, as a revert brings them."""

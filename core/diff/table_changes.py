@@ -289,11 +289,11 @@ def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
     keys: dict[str, MaskKey] = {}
     found = set(wanted)
     for step in reversed(log.steps):
-        made = step.added & found
-        if made and step.removed and not step.is_selective:
+        made = step.written & found
+        if made and step.read and not step.is_selective:
             keys = keys or dict(keys_of(log.entries))
             places = {keys[each][:2] for each in made}
-            found |= {each for each in step.removed if keys[each][:2] in places}
+            found |= {each for each in step.read if keys[each][:2] in places}
     return found
 
 

@@ -20,12 +20,15 @@ from core.diff.lineage import (
     MERGE_BASE_IDENTITY,
     MERGE_COMPLETE,
     MERGE_FIELD_IDS,
+    MERGE_REWRITES,
     MERGE_SCHEMA_ID,
     MERGE_SOURCE,
     MERGE_SOURCE_IDENTITY,
     OPERATION,
     REVERTS,
+    Rewrites,
 )
+from core.diff.logical_log import original_names
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject
 from core.format.receipt import Counts, HeadMove, Receipt, identity_from, identity_to
@@ -268,12 +271,22 @@ def _lineage_properties(
         case MergeKind.MERGE:
             return {
                 **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),
+                **({MERGE_REWRITES: _rewrites(moves, raw).text} if moves.joins else {}),
                 MERGE_SOURCE: spec.source,
                 MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
                 MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
                 MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
                 MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
             }
+
+
+def _rewrites(moves: FileMoves, raw: JsonObject) -> Rewrites:
+    read = [original_names(each.ours["file_name"]).to_pylist() for each in moves.joins]
+    written = (each.new_files["file_name"] for each in messages_from(raw, "rowMessages"))
+    return Rewrites(
+        read=frozenset().union(*read),
+        written=frozenset().union(*(each.to_pylist() for each in written)),
+    )
 
 
 def _id_map(raw: JsonObject) -> dict[int, int]:

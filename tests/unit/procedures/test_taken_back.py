@@ -237,3 +237,17 @@ def test_a_revert_hides_no_row_that_has_come_back_since(tmp_path: Path) -> None:
     assert _ids(bench) == [1, 2]
     run("revert", snapshot=3)
     assert _ids(bench) == [1, 2]
+
+
+def test_what_a_merge_brought_was_not_made_of_what_it_took_away(bench: RowBench, run: Run) -> None:
+    """So what the source brings back later comes back."""
+    both = dict.fromkeys((1, 2), "a")
+    bench.replace("all", both, _files(bench, "dev", "origin"), branch="dev", compacts=True)
+    bench.put("other", {6: "a"})
+    _delete_origin(bench, "main")
+    run("merge_branch", branch="main", target="dev", isolation="snapshot")
+    assert _ids(bench, "dev") == [3, 4, 6]
+    run("rollback", snapshot=1)
+    bench.put("newer", {7: "a"})
+    run("merge_branch", branch="main", target="dev", isolation="snapshot")
+    assert _ids(bench, "dev") == [1, 2, 3, 4, 7]
