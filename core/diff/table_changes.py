@@ -235,8 +235,6 @@ def with_taken_by_both(
     both_got = ours.taken_in & theirs.taken_in
     if is_pick:
         both_got &= ours.added
-    else:
-        both_got |= _built_on(ours) & _built_on(theirs)
     both_got = ours.new_files(both_got)
     return _with_files(
         base, ours, theirs, added=both_got - given_up - known, removed=given_up - both_got - known
@@ -264,11 +262,6 @@ def _with_files(
         masks={},
     )
     return joined_logs(base, more)
-
-
-def _built_on(log: LogicalLog) -> frozenset[str]:
-    """What a side wrote and merged, whether it is still there or not: a revert leaves history."""
-    return frozenset[str]().union(*(step.added for step in log.steps if not step.is_selective))
 
 
 def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:

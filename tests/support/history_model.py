@@ -138,7 +138,8 @@ class HistoryModel:
 
     def _add(self, name: str, state: State) -> None:
         assert name not in self.states, "a commit has a name of its own"
-        known = state.known | frozenset(state.rows.items())
+        there = frozenset(state.rows.items())
+        known = (state.known | there) - {(key, ~version) for key, version in there}
         self.states[name] = State(
             rows=state.rows, parents=state.parents, known=known, takes_back=state.takes_back
         )
