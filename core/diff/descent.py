@@ -86,8 +86,7 @@ class Descent:
 
 def _rewrites_of(logs: Sequence[LogicalLog]) -> Iterator[_Rewrite]:
     keys = {identity: key for log in logs for identity, key in keys_of(log.entries)}
-    steps = [step for log in logs for step in log.steps if not step.is_selective]
-    for step in steps:
+    for step in (each for log in logs for each in log.steps):
         # In the place of what was overwritten come other rows.
         if step.operation is not TableOperation.OVERWRITE:
             yield from _by_bucket(step, keys)

@@ -25,7 +25,8 @@ MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
 MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 MERGE_COMPLETE: Final = "branch.merge.complete"
 MERGE_REWRITES: Final = "branch.merge.rewrites"
-"""Which files a merge wrote again, where it did not only move files."""
+"""Which files a merge or pick wrote again, or brought in the place of what they were made of."""
+REWRITES_ALL: Final = "all"
 OPERATION: Final = "branch.operation"
 """What a snapshot is that moves files from state to state: a merge, pick, revert or rollback."""
 REVERTS: Final = "branch.reverts"
@@ -273,10 +274,13 @@ def field_ids_from(text: str) -> dict[int, int]:
 
 
 class Rewrites(NamedTuple):
-    """Files that a merge wrote again and those that it wrote in their place, by name."""
+    """Files that a commit wrote again and those that it wrote in their place, by name."""
 
     read: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Rewrites") -> "Rewrites":
+        return Rewrites(self.read | other.read, self.written | other.written)
 
     @property
     def text(self) -> str:
@@ -284,10 +288,16 @@ class Rewrites(NamedTuple):
         return json.dumps({"read": sorted(self.read), "written": sorted(self.written)})
 
 
-def rewrites_from(properties: Mapping[str, str]) -> Rewrites:
-    """Decode what a merge commit noted; nothing where others wrote the text."""
+def rewrites_from(properties: Mapping[str, str]) -> Rewrites | None:
+    """Decode what a commit noted that moves files; None where it wrote all that it brought.
+
+    A pick brings what was written as it was, in place of the same files.
+    """
+    noted = properties.get(MERGE_REWRITES)
+    if noted == REWRITES_ALL or (noted is None and OPERATION not in properties):
+        return None
     try:
-        told = json.loads(properties.get(MERGE_REWRITES, "{}"))
+        told = json.loads(noted or "{}")
         return Rewrites(*(frozenset(map(str, told[each])) for each in Rewrites._fields))
     except (ValueError, TypeError, KeyError):
-        return Rewrites()
+        return Rewrites()  # none, or written by other software under our key

@@ -73,8 +73,8 @@ class Step:
         commit: The name of its delta manifest list: the same on every branch that holds it.
         added, removed: Identities of files.
         masked: Files of which it hid rows or showed them again.
-        read, written: Of these files, those that it wrote again and those that it wrote in their
-            place; a merge only moves most of its files.
+        read, written: Of these files, those that were written again and those that were written in
+            their place; a merge moves most of its files for other reasons.
         places: Where it changed files.
         merges: The name of the delta manifest list of the head that a merge took in.
         is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
@@ -333,7 +333,7 @@ class _Fold:
         came, went = frozenset(added - removed), frozenset(removed - added)
         self.taken_in.change(delta.snapshot, came, went, self.keys)
         source = merge_source(delta.snapshot)
-        read, wrote = (went, came) if source is None else self._rewritten(properties, went, came)
+        read, wrote = self._rewritten(properties, went, came)
         if OPERATION in properties and operation is TableOperation.OVERWRITE:
             # Which gives up a partition's files for earlier ones: what else came there stays.
             operation = TableOperation.UPDATE
@@ -358,8 +358,10 @@ class _Fold:
     def _rewritten(
         self, properties: Mapping[str, str], went: frozenset[str], came: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """What a merge read, and what it wrote instead, of the files that went and came."""
+        """What a commit read, and what it wrote instead, of the files that went and came."""
         told = rewrites_from(properties)
+        if told is None:
+            return went, came
         read = frozenset(each for each in went if self.keys[each][2] in told.read)
         return read, frozenset(each for each in came if self.keys[each][2] in told.written)
 

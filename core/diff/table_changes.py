@@ -185,8 +185,12 @@ def with_held_by_both(
     """
     mine, other = _held(ours, others), _held(theirs, others)
     in_base = _held(base)
-    # What the bases gave up, and both brought back on their own.
-    gone = (ours.removed - mine) | (theirs.removed - other)
+    # What the bases gave up, and both brought back on their own, perhaps to write it again then.
+    since = [
+        replace(each, steps=tuple(step for step in each.steps if step.commit not in base.commits))
+        for each in (ours, theirs)
+    ]
+    gone = frozenset[str]().union(*(each.removed - _held(each, others) for each in since))
     back = base.removed - in_base - gone
     known = replace(base, removed=base.removed - back)
     both_hold = mine & other
@@ -283,7 +287,7 @@ def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
     found = set(wanted)
     for step in reversed(log.steps):
         made = step.written & found
-        if made and step.read and not step.is_selective:
+        if made and step.read:
             keys = keys or dict(keys_of(log.entries))
             places = {keys[each][:2] for each in made}
             found |= {each for each in step.read if keys[each][:2] in places}

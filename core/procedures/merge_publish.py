@@ -26,7 +26,9 @@ from core.diff.lineage import (
     MERGE_SOURCE_IDENTITY,
     OPERATION,
     REVERTS,
+    REWRITES_ALL,
     Rewrites,
+    rewrites_from,
 )
 from core.diff.logical_log import original_names
 from core.errors import CommitConflict, ErrorKind, NotFound
@@ -219,6 +221,7 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
             "branch.operation-id": operation_id,
             **gate_properties(raw.values),
             **_lineage_properties(spec, target, theirs, raw, moves),
+            **_rewrites(spec, theirs, raw, moves),
         },
         brings_back=moves.brings_back,
     )
@@ -271,7 +274,6 @@ def _lineage_properties(
         case MergeKind.MERGE:
             return {
                 **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),
-                **({MERGE_REWRITES: _rewrites(moves, raw).text} if moves.joins else {}),
                 MERGE_SOURCE: spec.source,
                 MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
                 MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
@@ -280,13 +282,24 @@ def _lineage_properties(
             }
 
 
-def _rewrites(moves: FileMoves, raw: JsonObject) -> Rewrites:
+def _rewrites(
+    spec: MergeSpec, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+) -> dict[str, str]:
+    """What the snapshot tells of files that were made of others."""
     read = [original_names(each.ours["file_name"]).to_pylist() for each in moves.joins]
     written = (each.new_files["file_name"] for each in messages_from(raw, "rowMessages"))
-    return Rewrites(
-        read=frozenset().union(*read),
-        written=frozenset().union(*(each.to_pylist() for each in written)),
-    )
+    found = Rewrites()
+    if moves.joins:
+        found = Rewrites(
+            read=frozenset().union(*read),
+            written=frozenset().union(*(each.to_pylist() for each in written)),
+        )
+    if spec.kind is MergeKind.CHERRY_PICK:
+        picked = rewrites_from(theirs.properties)
+        if picked is None:
+            return {MERGE_REWRITES: REWRITES_ALL}
+        found |= picked
+    return {MERGE_REWRITES: found.text} if any(found) else {}
 
 
 def _id_map(raw: JsonObject) -> dict[int, int]:
