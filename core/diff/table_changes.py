@@ -185,12 +185,8 @@ def with_held_by_both(
     """
     mine, other = _held(ours, others), _held(theirs, others)
     in_base = _held(base)
-    # What the bases gave up, and both brought back on their own, perhaps to write it again then.
-    since = [
-        replace(each, steps=tuple(step for step in each.steps if step.commit not in base.commits))
-        for each in (ours, theirs)
-    ]
-    gone = frozenset[str]().union(*(each.removed - _held(each, others) for each in since))
+    # What the bases gave up, and both brought back on their own, whatever they did to it then.
+    gone = (ours.removed - _came_since(base, ours)) | (theirs.removed - _came_since(base, theirs))
     back = base.removed - in_base - gone
     known = replace(base, removed=base.removed - back)
     both_hold = mine & other
@@ -266,6 +262,13 @@ def _with_files(
         masks={},
     )
     return joined_logs(base, more)
+
+
+def _came_since(base: LogicalLog, side: LogicalLog) -> frozenset[str]:
+    """What commits of a side brought that none of the bases builds on, whether it stayed or not."""
+    known = base.commits.union(step.merges for step in base.steps if step.merges)
+    last = max((at for at, step in enumerate(side.steps) if step.commit in known), default=-1)
+    return frozenset[str]().union(*(step.added for step in side.steps[last + 1 :]))
 
 
 def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:
