@@ -194,17 +194,17 @@ def with_held_by_both(
     return _with_files(known, ours, theirs, added=new - in_base)
 
 
-def with_shown_by_either(base: LogicalLog, ours: LogicalLog, theirs: LogicalLog) -> LogicalLog:
-    """Hide of what both sides brought back all that one of them hides, so that showing it counts.
+def with_hidden(base: LogicalLog, files: Set[str], *sides: LogicalLog) -> LogicalLog:
+    """Hide in the base what one of some sides hides of files, so that what they show counts.
 
     Args:
-        base: What both hold, none of it before.
-        ours: The target since the base.
-        theirs: What comes back to it.
+        base: What is known of it.
+        files: Files that only come to it as both sides hold them.
+        sides: Whose hidden rows are no change.
     """
     masks = {}
-    for key in {key for _, key in keys_of(base.files(base.added))}:
-        hidden = [each.masks[key].after for each in (ours, theirs) if key in each.masks]
+    for key in {key for _, key in keys_of(base.files(files))}:
+        hidden = [each.masks[key].after for each in sides if key in each.masks]
         masks[key] = FileMask(after=HiddenRows().union(*hidden))
     return replace(base, masks={**base.masks, **masks})
 
@@ -267,7 +267,8 @@ def _with_files(
 def _came_since(base: LogicalLog, side: LogicalLog) -> frozenset[str]:
     """What commits of a side brought that none of the bases builds on, whether it stayed or not."""
     known = base.commits.union(step.merges for step in base.steps if step.merges)
-    last = max((at for at, step in enumerate(side.steps) if step.commit in known), default=-1)
+    told = (step.commit in known or step.merges in base.commits for step in side.steps)
+    last = max((at for at, is_known in enumerate(told) if is_known), default=-1)
     return frozenset[str]().union(*(step.added for step in side.steps[last + 1 :]))
 
 

@@ -10,7 +10,7 @@ from core.diff.table_changes import (
     changes_since,
     joined_logs,
     with_held_by_both,
-    with_shown_by_either,
+    with_hidden,
     with_taken_by_both,
 )
 from core.diff.virtual_base import Base, all_bases, each_base
@@ -77,7 +77,12 @@ def read_sides(
         others = [_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in]
         if is_pick:
             others.append(_later_log(source, heads.theirs))
-        base_log = with_held_by_both(base_log, ours, theirs, others)
+        held = with_held_by_both(base_log, ours, theirs, others)
+        if is_pick:
+            # Who holds a file, whatever is hidden of it, gets none of its rows once more.
+            came = (held.added - base_log.added) | (base_log.removed - held.removed)
+            held = with_hidden(held, came, theirs)
+        base_log = held
         descent = Descent((ours, theirs, base_log, *others))
     elif not is_keyed:
         base_log = with_held_by_both(base_log, ours, theirs)
@@ -132,8 +137,8 @@ def read_reverse_sides(
     if not schema.primary_keys:
         # What the target itself has brought back since is there, perhaps as another copy.
         held = with_held_by_both(base_log, since, back)
-        base_log = with_shown_by_either(held, since, back)
-        if _is_selective(since):
+        base_log = with_hidden(held, held.added, since, back)
+        if any(step.is_selective or step.merges for step in since.steps):
             # Or as it was before it was written again, which was before what is undone.
             earlier = [each for each in walk_back(target, 0) if each.id <= undone.id]
             descent = Descent((_log_of(target, earlier[::-1]), since))

@@ -221,7 +221,7 @@ class History:
             self._model.merged(before, ours, theirs, knows=knows) for knows in (False, True)
         )
         found, head, state = self._rows(target), self._head(target), self._model.states[ours]
-        if head == ours and theirs in self._model.ancestors(ours):
+        if head == ours and self._model.has_taken(ours, before, theirs):
             return  # what it holds already, and perhaps changed since
         assert not by_known.conflicts, f"picked without a word: {by_known.conflicts}"
         for key in by_states.rows.keys() | by_known.rows.keys() | found.keys():

@@ -84,6 +84,13 @@ class HistoryModel:
         old = self.states[then]
         self._add(name, State(rows=old.rows, parents=(ours,), known=old.known))
 
+    def has_taken(self, state: str, before: str, picked: str) -> bool:
+        """Whether what a commit wrote has come to a state, on whatever way."""
+        brought = {each for each in self._brought(picked, before) if each[1] >= 0}
+        return picked in self.ancestors(state) or (
+            bool(brought) and brought <= self.states[state].known
+        )
+
     def ancestors(self, name: str) -> frozenset[str]:
         """A state and all that it builds on."""
         found: set[str] = set()

@@ -251,3 +251,62 @@ def test_what_a_merge_brought_was_not_made_of_what_it_took_away(bench: RowBench,
     bench.put("newer", {7: "a"})
     run("merge_branch", branch="main", target="dev", isolation="snapshot")
     assert _ids(bench, "dev") == [1, 2, 3, 4, 7]
+
+
+@pytest.fixture
+def hiding(tmp_path: Path) -> RowBench:
+    """A table with deletion vectors: rows 1 and 2, of which dev hides the first."""
+    bench = RowBench(tmp_path, **{"deletion-vectors.enabled": "true"})
+    bench.put("origin", {1: "a", 2: "a"})
+    bench.branch("dev")
+    bench.hide_in({"data-origin-0.parquet": [0]}, branch="dev")
+    return bench
+
+
+def test_a_pick_hides_no_row_of_a_file_that_it_brings_to_who_has_it(hiding: RowBench) -> None:
+    run = _runner(hiding)
+    _delete_origin(hiding, "dev")
+    run("revert", table="db.t$branch_dev", snapshot=3)
+    assert _ids(hiding, "dev") == [2]
+    run("cherry_pick", branch="dev", snapshot=4)
+    assert _ids(hiding) == [1, 2]
+
+
+def test_what_the_target_reverted_of_a_merged_head_stays_reverted(
+    bench: RowBench, run: Run
+) -> None:
+    """Though the source had gone back and forth between both states before."""
+    bench.replace("left", {2: "a"}, _files(bench, "main", "origin"), branch="main")
+    bench.branch("exp")
+    run("revert", snapshot=2)
+    run("cherry_pick", branch="main", target="exp", snapshot=3)
+    run("rollback", table="db.t$branch_exp", snapshot=2)
+    run("merge_branch", branch="main", target="exp")
+    assert _ids(bench, "exp") == [1, 2]
+    bench.put("more", {9: "a"}, branch="exp")
+    run("revert", snapshot=3)
+    assert _ids(bench) == [2]
+    run("merge_branch", branch="exp", isolation="snapshot")
+    assert _ids(bench) == [2, 9]
+
+
+def test_a_pick_of_what_is_left_brings_no_row_of_the_whole_file_back(
+    bench: RowBench, run: Run
+) -> None:
+    bench.branch("exp", from_branch="dev")
+    run("fast_forward", branch="dev")
+    bench.replace("left", {4: "a"}, _files(bench, "exp", "new"), branch="exp")
+    run("cherry_pick", branch="exp", snapshot=_head_id(bench, "exp"))
+    assert _ids(bench) == [1, 2, 4]
+    assert "nothing to pick" in run("cherry_pick", branch="dev", snapshot=2)
+    assert _ids(bench) == [1, 2, 4]
+
+
+def test_a_pick_of_what_came_back_in_part_takes_nothing(bench: RowBench, run: Run) -> None:
+    bench.replace("left", {2: "a"}, _files(bench, "dev", "origin"), branch="dev")
+    bench.replace("none", {}, _files(bench, "dev", "left"), branch="dev")
+    run("revert", table="db.t$branch_dev", snapshot=4)
+    assert _ids(bench, "dev") == [2, 3, 4]
+    with pytest.raises(Refused):
+        run("cherry_pick", branch="dev", snapshot=5)
+    assert _ids(bench) == [1, 2]
