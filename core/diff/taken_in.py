@@ -7,7 +7,7 @@ until a revert takes that back, or a rollback goes back to before it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from core.diff.lineage import OPERATION, RESTORES, REVERTS
+from core.diff.lineage import OPERATION, RESTORES, REVERTS, TAKES_BACK
 from core.format.snapshot import Snapshot
 
 _TAKES_BACK: Final = frozenset({"revert", "rollback"})
@@ -17,6 +17,12 @@ _SELECTIVE: Final = _TAKES_BACK | {"cherry_pick"}
 def is_selective(snapshot: Snapshot) -> bool:
     """Whether a commit brought, or brought back, chosen changes: a pick, a revert or a rollback."""
     return snapshot.properties.get(OPERATION) in _SELECTIVE
+
+
+def takes_back(snapshot: Snapshot) -> bool:
+    """Whether a commit, or the one that it picked, took earlier ones back."""
+    told = snapshot.properties
+    return told.get(OPERATION) in _TAKES_BACK or TAKES_BACK in told
 
 
 class TakenIn:
@@ -58,7 +64,7 @@ class TakenIn:
             places = {tuple(of_bucket[each][:2]) for each in added}
             self.files -= {each for each in self.files if tuple(of_bucket[each][:2]) in places}
             self.files -= removed
-        elif properties.get(OPERATION) in _TAKES_BACK:
+        elif takes_back(snapshot):
             self.files -= removed
         self.files |= added
 

@@ -27,10 +27,12 @@ from core.diff.lineage import (
     OPERATION,
     REVERTS,
     REWRITES_ALL,
+    TAKES_BACK,
     Rewrites,
     rewrites_from,
 )
 from core.diff.logical_log import original_names
+from core.diff.taken_in import takes_back
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.json_text import JsonObject
 from core.format.receipt import Counts, HeadMove, Receipt, identity_from, identity_to
@@ -270,7 +272,10 @@ def _lineage_properties(
             return {} if undone is None else {REVERTS: undone.delta_manifest_list}
         case MergeKind.CHERRY_PICK:
             reverted = theirs.properties.get(REVERTS)
-            return {} if reverted is None else {REVERTS: reverted}
+            return {
+                **({} if reverted is None else {REVERTS: reverted}),
+                **({TAKES_BACK: "true"} if takes_back(theirs) else {}),
+            }
         case MergeKind.MERGE:
             return {
                 **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),

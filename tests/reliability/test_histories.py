@@ -187,23 +187,14 @@ class History:
         self._heads[target] = head
 
     def _check_merged(self, found: Rows, base: str, ours: str, theirs: str) -> None:
-        by_states, by_known = (
-            self._model.merged(base, ours, theirs, knows=knows) for knows in (False, True)
-        )
-        # Rows are compared from those of the base on, which lack what both have picked.
-        open_keys = (
-            by_known.conflicts & by_states.conflicts if self._compared else by_known.conflicts
-        )
+        views = [self._model.merged(base, ours, theirs, again=again) for again in (False, True)]
+        if self._compared:
+            # Rows are compared from those of the base on, which lack what both have picked.
+            views.append(self._model.merged(base, ours, theirs, knows=False))
+        open_keys = frozenset.intersection(*(each.conflicts for each in views))
         assert not open_keys, f"merged without a word: {open_keys}"
-        known = self._model.states[ours].known
-        for key in by_states.rows.keys() | by_known.rows.keys() | found.keys():
-            version = by_known.rows.get(key)
-            allowed = {version}
-            if self._compared and key not in by_states.conflicts:
-                allowed.add(by_states.rows.get(key))
-            if not self._keyed and version is not None and (key, ~version) in known:
-                # Of a file that the target took in and wrote again, the rest may stay away.
-                allowed.add(self._model.states[ours].rows.get(key))
+        for key in found.keys() | {key for each in views for key in each.rows}:
+            allowed = {each.rows.get(key) for each in views if key not in each.conflicts}
             assert found.get(key) in allowed, f"row {key}"
 
     def _pick(self) -> None:

@@ -3,7 +3,7 @@
 Each write of a row gets a new version, so that a version tells by which write it came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -108,7 +108,9 @@ class HistoryModel:
         older = {each for one in common for each in self.ancestors(one) - {one}}
         return sorted(common - older)
 
-    def merged(self, base: str, ours: str, theirs: str, *, knows: bool = True) -> ThreeWayRows:
+    def merged(
+        self, base: str, ours: str, theirs: str, *, knows: bool = True, again: bool = False
+    ) -> ThreeWayRows:
         """The three-way merge of states, by row.
 
         Args:
@@ -116,10 +118,12 @@ class HistoryModel:
             ours: The state of the target.
             theirs: That of the source.
             knows: Whether what both took in on their own counts as if they had it from the base.
+            again: Whether that is so too of what the base had known, and given up.
         """
         then, mine, other = (self.states[each].rows for each in (base, ours, theirs))
         if knows:
-            taken = {**then, **self._taken_by_both(base, ours, theirs)}
+            told = () if again else self.ancestors(base)
+            taken = {**then, **self._taken_by_both(told, ours, theirs)}
             then = {key: version for key, version in taken.items() if version >= 0}
         rows: dict[int, int] = {}
         conflicts = set()
@@ -132,9 +136,9 @@ class HistoryModel:
                 rows[key] = version
         return ThreeWayRows(rows=rows, conflicts=frozenset(conflicts))
 
-    def _taken_by_both(self, base: str, ours: str, theirs: str) -> dict[int, int]:
-        told = [self.states[each].known for each in self.ancestors(base)]
+    def _taken_by_both(self, told: Iterable[str], ours: str, theirs: str) -> dict[int, int]:
         both = self.states[ours].known & self.states[theirs].known
+        both = both.difference(*(self.states[each].known for each in told))
         # Of several versions of a row the newest one was taken in last, its delete after it.
         return dict(
             sorted(both.difference(*told), key=lambda each: (max(each[1], ~each[1]), -each[1]))
