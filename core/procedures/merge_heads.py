@@ -128,6 +128,43 @@ def find_heads(
     )
 
 
+def find_heads_of_pick(
+    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, picked: Snapshot
+) -> MergeHeads:
+    """Find where a target and a picked snapshot stand if both come from the one before that.
+
+    Args:
+        target: The table on the branch that gets the change.
+        source: The table on the branch of the snapshot.
+        ours: The head of the target.
+        picked: The snapshot.
+
+    Raises:
+        NotFound: They share no history.
+        FormatError: A snapshot or tag of either cannot be decoded.
+    """
+    heads = find_heads(target, source, ours, picked)
+    before = source.snapshots.find(picked.id - 1)
+    ours_history = (picked, *heads.ours_history)
+    if (
+        picked.identity.same_as(heads.root.identity)
+        and before is not None
+        and is_whole(before, ours_history)
+    ):
+        # The target's own history holds it; what it did may be gone since, and come again.
+        heads = replace(heads, root=before, ours_history=ours_history, theirs_history=(picked,))
+    known = tuple(each for each in heads.theirs_history if each.id < picked.id)
+    is_next = bool(known) and known[-1].id == picked.id - 1
+    base = MergeBase(
+        snapshot=known[-1] if is_next else heads.root,
+        branch=source.branch,
+        listed_on=source.branch,
+        root=heads.root,
+        line=known if is_next else (),
+    )
+    return replace(heads, bases=(base,), base=base)
+
+
 class _Graph:
     """What two heads have in common, over merges."""
 

@@ -4,7 +4,7 @@ All three are one three-way merge; they differ in what stands for base and for t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from core.errors import ErrorKind, InvalidInput, NotFound
@@ -16,8 +16,7 @@ from core.format.receipt import HeadMove
 from core.format.snapshot import Snapshot
 from core.merge.merge_plan import MergeSides
 from core.procedures.call import ProcedureCall
-from core.procedures.expired_merges import is_whole
-from core.procedures.merge_heads import MergeBase, MergeHeads, find_heads
+from core.procedures.merge_heads import find_heads, find_heads_of_pick
 from core.procedures.merge_sides import read_reverse_sides, read_sides
 from core.table.file_store_table import FileStoreTable
 
@@ -166,39 +165,11 @@ def sides_of(
         case MergeKind.MERGE:
             return read_sides(target, source, find_heads(target, source, ours, theirs))
         case MergeKind.CHERRY_PICK:
-            return read_sides(
-                target, source, _around_pick(target, source, ours, theirs), is_pick=True
-            )
+            heads = find_heads_of_pick(target, source, ours, theirs)
+            return read_sides(target, source, heads, is_pick=True)
         case MergeKind.REVERT:
             undone = target.snapshots.get(theirs.id + 1)
             return read_reverse_sides(target, ours, undone, theirs)
-
-
-def _around_pick(
-    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> MergeHeads:
-    """Where both stand if what the target comes from is the snapshot before the picked one."""
-    heads = find_heads(target, source, ours, theirs)
-    before = source.snapshots.find(theirs.id - 1)
-    ours_history = (theirs, *heads.ours_history)
-    if (
-        theirs.identity.same_as(heads.root.identity)
-        and before is not None
-        and is_whole(before, ours_history)
-    ):
-        # The target's own history holds it; what it did may be gone since, and come again.
-        heads = replace(heads, root=before, ours_history=ours_history, theirs_history=(theirs,))
-    line = heads.theirs_history
-    known = tuple(each for each in line if each.id < theirs.id)
-    is_next = bool(known) and known[-1].id == theirs.id - 1
-    base = MergeBase(
-        snapshot=known[-1] if is_next else heads.root,
-        branch=source.branch,
-        listed_on=source.branch,
-        root=heads.root,
-        line=known if is_next else (),
-    )
-    return replace(heads, bases=(base,), base=base)
 
 
 def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:

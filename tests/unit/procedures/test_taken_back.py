@@ -310,3 +310,17 @@ def test_a_pick_of_what_came_back_in_part_takes_nothing(bench: RowBench, run: Ru
     with pytest.raises(Refused):
         run("cherry_pick", branch="dev", snapshot=5)
     assert _ids(bench) == [1, 2]
+
+
+def test_a_picked_rollback_takes_back_and_does_not_delete(bench: RowBench, run: Run) -> None:
+    bench.branch("sub", from_branch="dev")
+    run("rollback", table="db.t$branch_dev", snapshot=1)
+    run("fast_forward", branch="dev", target="sub")
+    for branch in ("dev", "sub"):
+        run("revert", table=f"db.t$branch_{branch}", snapshot=3)
+        assert _ids(bench, branch) == [1, 2, 3, 4]
+    run("cherry_pick", branch="dev", target="sub", snapshot=3)
+    assert _ids(bench, "sub") == [1, 2]
+    bench.put("more", {9: "a"}, branch="sub")
+    run("merge_branch", branch="sub", target="dev", isolation="snapshot")
+    assert _ids(bench, "dev") == [1, 2, 3, 4, 9]
