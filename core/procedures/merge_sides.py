@@ -71,21 +71,16 @@ def read_sides(
     is_keyed, descent = bool(target.schema().primary_keys), NOTHING_TOLD
     if is_keyed or not is_pick:
         base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
-    if not is_keyed and (is_pick or _is_selective(ours) or _is_selective(theirs)):
-        # Who took in a branch has what that had left of its files; the other side may have picked
-        # them as they were written.
-        others = [_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in]
-        if is_pick:
-            others.append(_later_log(source, heads.theirs))
+    if not is_keyed:
+        others = _logs_of_others(target, source, heads, (ours, theirs), is_pick=is_pick)
         held = with_held_by_both(base_log, ours, theirs, others)
         if is_pick:
             # Who holds a file, whatever is hidden of it, gets none of its rows once more.
             came = (held.added - base_log.added) | (base_log.removed - held.removed)
             held = with_hidden(held, came, theirs)
         base_log = held
-        descent = Descent((ours, theirs, base_log, *others))
-    elif not is_keyed:
-        base_log = with_held_by_both(base_log, ours, theirs)
+        if is_pick or _is_selective(ours, theirs):
+            descent = Descent((ours, theirs, base_log, *others))
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
         lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
@@ -102,9 +97,28 @@ def read_sides(
     )
 
 
-def _is_selective(log: LogicalLog) -> bool:
+def _logs_of_others(
+    target: FileStoreTable,
+    source: FileStoreTable,
+    heads: MergeHeads,
+    sides: tuple[LogicalLog, LogicalLog],
+    *,
+    is_pick: bool,
+) -> tuple[LogicalLog, ...]:
+    """What tells besides the sides what files of theirs were made of.
+
+    Who took in a branch has what that had left of its files; the other side may have picked them as
+    they were written.
+    """
+    later = (_later_log(source, heads.theirs),) if is_pick else ()
+    if not (is_pick or _is_selective(*sides)):
+        return later
+    return (*later, *(_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in))
+
+
+def _is_selective(*sides: LogicalLog) -> bool:
     """Whether a side holds changes without what lies behind them: then merges do not tell all."""
-    return any(step.is_selective for step in log.steps)
+    return any(step.is_selective for side in sides for step in side.steps)
 
 
 def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:
