@@ -45,8 +45,8 @@ from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touch
 
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
 _TWICE_ADVICE: Final = (
-    "The target would have these rows twice: one side picked or brought back a file that the other "
-    "has written again. Revert what brought the file on one side, then merge."
+    "The target would have these rows twice: it holds a file that this one was made of, or what was "
+    "left of it. Take back on the target what brought that file, or leave this change out."
 )
 
 
@@ -190,13 +190,9 @@ class _KeylessMerge:
     def _check_shared(self, incoming: Set[str], held: Set[str]) -> None:
         """Rows that the target holds in files that were written with them before, or since."""
         for each, other in self._descent.shared(incoming, held).items():
-            self._file_rewritten(
-                self._keys[each][2],
-                ThreeWay(
-                    base="", ours=f"has rows of it in {self._keys[other][2]}", theirs="adds it"
-                ),
-                "The target would have these rows twice.",
-            )
+            has = f"has rows of it in {self._keys[other][2]}"
+            sides = ThreeWay(base="", ours=has, theirs="adds it")
+            self._file_rewritten(self._keys[each][2], sides, _TWICE_ADVICE)
 
     def _both_touched(self) -> "_Settled":
         """Files that both sides touched: what of either side must not stay."""

@@ -7,6 +7,7 @@ from core.diff.history_move import count
 from core.errors import ErrorKind
 from core.format.json_text import without_nulls
 from core.format.receipt import Receipt
+from core.merge.conflict import ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import (
@@ -85,9 +86,14 @@ def preview_of_merge(
     rule = protection_of(events, plan.target)
     told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
     if plan.verdict is MergeVerdict.CONFLICTS:
+        # What no policy settles needs another way out.
+        rewritten = (each for each in plan.conflicts if each.kind is ConflictKind.FILE_REWRITTEN)
+        advice = "".join(
+            f" {each}" for each in dict.fromkeys(one.advice for one in rewritten) if each
+        )
         told.append(
             blocks(
-                f"{count(len(plan.conflicts), 'conflict')} must be settled first.",
+                f"{count(len(plan.conflicts), 'conflict')} must be settled first.{advice}",
                 ErrorKind.CONFLICTS_OPEN,
                 tuple(
                     f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "

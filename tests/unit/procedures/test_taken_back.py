@@ -221,7 +221,7 @@ def test_what_is_left_of_a_file_does_not_come_back_beside_the_whole_file(
     bench.replace("none", {}, _files(bench, "main", "left"), branch="main")
     run("rollback", snapshot=2)
     assert _ids(bench) == [1, 2, 7, 8]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refused, match="would have these rows twice") as caught:
         run("revert", snapshot=4)
     assert caught.value.kind is ErrorKind.CONFLICTS_OPEN
     assert _ids(bench) == [1, 2, 7, 8]
