@@ -45,8 +45,8 @@ from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touch
 
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
 _TWICE_ADVICE: Final = (
-    "The target would have these rows twice: it holds a file that this one was made of, or what was "
-    "left of it. Take back on the target what brought that file, or leave this change out."
+    "The target would have these rows twice: it holds a file that this one was made of, or what "
+    "was left of it. Take back on the target what brought that file, or leave this change out."
 )
 
 
