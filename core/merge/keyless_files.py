@@ -455,10 +455,7 @@ class _KeylessMerge:
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 
     def _file_rewritten(
-        self,
-        name: str,
-        sides: ThreeWay[str] = _BOTH_CHANGED,
-        advice: str = "",
+        self, name: str, sides: ThreeWay[str] = _BOTH_CHANGED, advice: str = ""
     ) -> None:
         cell = next(iter(self._cells.values()), None)
         self._found.conflicts.append(

@@ -229,16 +229,20 @@ def _made_from(
     """
     names = [each for each in (MAIN_BRANCH, *table.branches.names()) if each not in seen]
     others = [table.on_listed(each) for each in names]
+    holders: list[FileStoreTable] = []
     for first in firsts:
+        holders = []
         for other in others:
             # Of some branch that cannot be read nothing came.
             with suppress(FormatError):
-                if _holds(other, first) and other.snapshots.find(first.id - 1) is not None:
-                    return first, other
+                if _holds(other, first):
+                    holders.append(other)
+                    if other.snapshots.find(first.id - 1) is not None:
+                        return first, other
     last = firsts[-1]
-    for other in others:
+    for other in holders:
         with suppress(FormatError):
-            oldest = _oldest(other, last.id) if _holds(other, last) else None
+            oldest = _oldest(other, last.id)
             if oldest is not None and oldest.id < last.id:
                 return last, other
     return last, None

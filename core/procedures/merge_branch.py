@@ -87,13 +87,14 @@ def preview_of_merge(
     told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
     if plan.verdict is MergeVerdict.CONFLICTS:
         # What no policy settles needs another way out.
-        rewritten = (each for each in plan.conflicts if each.kind is ConflictKind.FILE_REWRITTEN)
-        advice = "".join(
-            f" {each}" for each in dict.fromkeys(one.advice for one in rewritten) if each
+        advice = dict.fromkeys(
+            f" {each.advice}"
+            for each in plan.conflicts
+            if each.kind is ConflictKind.FILE_REWRITTEN and each.advice
         )
         told.append(
             blocks(
-                f"{count(len(plan.conflicts), 'conflict')} must be settled first.{advice}",
+                f"{count(len(plan.conflicts), 'conflict')} must be settled first.{''.join(advice)}",
                 ErrorKind.CONFLICTS_OPEN,
                 tuple(
                     f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "

@@ -72,14 +72,16 @@ def read_sides(
     if is_keyed or not is_pick:
         base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
     if not is_keyed:
-        others = _logs_of_others(target, source, heads, (ours, theirs), is_pick=is_pick)
+        # Where a side holds changes without what lies behind them, merges do not tell all.
+        is_selective = is_pick or any(s.is_selective for s in (*ours.steps, *theirs.steps))
+        others = _logs_of_others(target, source, heads, is_pick=is_pick) if is_selective else ()
         held = with_held_by_both(base_log, ours, theirs, others)
         if is_pick:
             # Who holds a file, whatever is hidden of it, gets none of its rows once more.
             came = (held.added - base_log.added) | (base_log.removed - held.removed)
             held = with_hidden(held, came, theirs)
         base_log = held
-        if is_pick or _is_selective(ours, theirs):
+        if is_selective:
             descent = Descent((ours, theirs, base_log, *others))
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
@@ -98,12 +100,7 @@ def read_sides(
 
 
 def _logs_of_others(
-    target: FileStoreTable,
-    source: FileStoreTable,
-    heads: MergeHeads,
-    sides: tuple[LogicalLog, LogicalLog],
-    *,
-    is_pick: bool,
+    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool
 ) -> tuple[LogicalLog, ...]:
     """What tells besides the sides what files of theirs were made of.
 
@@ -111,14 +108,7 @@ def _logs_of_others(
     they were written.
     """
     later = (_later_log(source, heads.theirs),) if is_pick else ()
-    if not (is_pick or _is_selective(*sides)):
-        return later
     return (*later, *(_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in))
-
-
-def _is_selective(*sides: LogicalLog) -> bool:
-    """Whether a side holds changes without what lies behind them: then merges do not tell all."""
-    return any(step.is_selective for side in sides for step in side.steps)
 
 
 def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:

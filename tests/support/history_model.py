@@ -140,9 +140,7 @@ class HistoryModel:
         both = self.states[ours].known & self.states[theirs].known
         both = both.difference(*(self.states[each].known for each in told))
         # Of several versions of a row the newest one was taken in last, its delete after it.
-        return dict(
-            sorted(both.difference(*told), key=lambda each: (max(each[1], ~each[1]), -each[1]))
-        )
+        return dict(sorted(both, key=lambda each: (max(each[1], ~each[1]), -each[1])))
 
     def _brought(self, state: str, before: str) -> Known:
         return self.states[state].known - self.states[before].known

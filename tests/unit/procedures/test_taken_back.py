@@ -227,16 +227,23 @@ def test_what_is_left_of_a_file_does_not_come_back_beside_the_whole_file(
     assert _ids(bench) == [1, 2, 7, 8]
 
 
-def test_a_revert_hides_no_row_that_has_come_back_since(tmp_path: Path) -> None:
+@pytest.fixture
+def hiding(tmp_path: Path) -> RowBench:
+    """A table with deletion vectors: dev hid the first of two rows, and deleted the rest."""
     bench = RowBench(tmp_path, **{"deletion-vectors.enabled": "true"})
-    run = _runner(bench)
     bench.put("origin", {1: "a", 2: "a"})
-    bench.hide_in({"data-origin-0.parquet": [0]}, branch="main")
-    _delete_origin(bench, "main")
-    run("rollback", snapshot=1)
-    assert _ids(bench) == [1, 2]
-    run("revert", snapshot=3)
-    assert _ids(bench) == [1, 2]
+    bench.branch("dev")
+    bench.hide_in({"data-origin-0.parquet": [0]}, branch="dev")
+    _delete_origin(bench, "dev")
+    return bench
+
+
+def test_a_revert_hides_no_row_that_has_come_back_since(hiding: RowBench) -> None:
+    run = _runner(hiding)
+    run("rollback", table="db.t$branch_dev", snapshot=1)
+    assert _ids(hiding, "dev") == [1, 2]
+    run("revert", table="db.t$branch_dev", snapshot=3)
+    assert _ids(hiding, "dev") == [1, 2]
 
 
 def test_what_a_merge_brought_was_not_made_of_what_it_took_away(bench: RowBench, run: Run) -> None:
@@ -253,19 +260,8 @@ def test_what_a_merge_brought_was_not_made_of_what_it_took_away(bench: RowBench,
     assert _ids(bench, "dev") == [1, 2, 3, 4, 7]
 
 
-@pytest.fixture
-def hiding(tmp_path: Path) -> RowBench:
-    """A table with deletion vectors: rows 1 and 2, of which dev hides the first."""
-    bench = RowBench(tmp_path, **{"deletion-vectors.enabled": "true"})
-    bench.put("origin", {1: "a", 2: "a"})
-    bench.branch("dev")
-    bench.hide_in({"data-origin-0.parquet": [0]}, branch="dev")
-    return bench
-
-
 def test_a_pick_hides_no_row_of_a_file_that_it_brings_to_who_has_it(hiding: RowBench) -> None:
     run = _runner(hiding)
-    _delete_origin(hiding, "dev")
     run("revert", table="db.t$branch_dev", snapshot=3)
     assert _ids(hiding, "dev") == [2]
     run("cherry_pick", branch="dev", snapshot=4)
