@@ -13,7 +13,7 @@ from core.errors import InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.sql.looks import LOOKS, parse_look
 from core.sql.place import Place
-from core.sql.statement import CALLED, COMPACT, CONFIRM, QUERY, Statement, Value
+from core.sql.statement import CALLED, COMPACT, CONFIRM, QUERY, VERSION, Called, Statement, Value
 from core.sql.tables import TableKind, parse_table_statement
 from core.sql.targets import Target
 from core.sql.words import Words
@@ -177,27 +177,64 @@ class _Parser(Words):
             self.at -= 1
             raise self.unexpected(f"a procedure; there are {', '.join(CALLED)}")
         called = CALLED[name]
-        given = dict(self._arguments(called.arguments))
+        given = self._arguments(called)
         said = (given.get(name) for name in called.confirms)
         confirms = next((str(name) for name in said if name is not None), None)
         given.pop(CONFIRM, None)
         return called.procedure, given, confirms, False
 
-    def _arguments(self, known: Mapping[str, str]) -> list[tuple[str, Value]]:
-        found: list[tuple[str, Value]] = []
+    def _arguments(self, called: Called) -> dict[str, Value]:
+        """Take the arguments of a call: in their order, then by name, each once; NULL is none."""
+        found: dict[str, Value] = {}
+        said: list[str] = []
+        is_named = False
         self.expect_kind(TokenType.L_PAREN, "'('")
         while not self.takes_kind(TokenType.R_PAREN):
-            if found:
+            if said:
                 self.expect_kind(TokenType.COMMA, "','")
-            if self.kind() is TokenType.STRING:
-                raise self.unexpected("the name of an argument (arguments are named)")
-            name = self.name("the name of an argument").lower()
-            if name not in known or known[name] in dict(found):
-                self.at -= 1
-                raise self.unexpected(f"an argument; there are {', '.join(known)}, each once")
-            self.expect_kind(TokenType.FARROW, "'=>' (arguments are named)")
-            found.append((known[name], self.value()))
+            at = self.at
+            is_named = is_named or self._is_named()
+            name = self._argument_name(called) if is_named else self._argument_at(called, len(said))
+            value = self.value()
+            ours = called.arguments.get(name)
+            if value is not None and ours == VERSION:
+                is_id = str(value).isascii() and str(value).isdigit()
+                ours, value = ("snapshot", int(value)) if is_id else ("tag", value)
+            if name in said or (value is not None and ours in found):
+                self.at = at
+                raise self._no_argument(called)
+            if value is not None and ours is None:
+                self.at = at
+                raise self.error(f"the argument {name!r} of this procedure is not served here")
+            said.append(name)
+            if value is not None and ours is not None:
+                found[ours] = value
         return found
+
+    def _is_named(self) -> bool:
+        """Whether an argument comes next by its name, or what can be none without one."""
+        behind = self.tokens[self.at + 1 : self.at + 2]
+        is_named = any(token.token_type is TokenType.FARROW for token in behind)
+        return is_named or self.kind() not in _LITERALS
+
+    def _argument_name(self, called: Called) -> str:
+        at = self.at
+        if self.kind() in _LITERALS and not self._is_named():
+            raise self.unexpected("the name of an argument, as the one before has a name")
+        name = self.name("the name of an argument").lower()
+        if name not in (*called.arguments, *called.order):
+            self.at = at
+            raise self._no_argument(called)
+        self.expect_kind(TokenType.FARROW, "'=>' (arguments are named)")
+        return name
+
+    def _argument_at(self, called: Called, number: int) -> str:
+        if number < len(called.order):
+            return called.order[number]
+        raise self.unexpected(f"')' or a name: the arguments are {', '.join(called.order)}")
+
+    def _no_argument(self, called: Called) -> InvalidInput:
+        return self.unexpected(f"an argument; there are {', '.join(called.arguments)}, each once")
 
     def _target(self) -> str:
         return self.name("the target") if self.takes("TO") else self._branch
@@ -215,6 +252,10 @@ class _Parser(Words):
         return found.on_branch(of).full_name
 
 
+# What an argument without a name is.
+_LITERALS: Final = frozenset(
+    {TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL}
+)
 _Read = tuple[str, Mapping[str, Value], str | None, bool]
 _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingProxyType(
     {

@@ -17,6 +17,9 @@ COMPACT: Final = "compact"
 CONFIRM: Final = "confirm"
 """The argument of a call that names what is taken away, as it is typed elsewhere."""
 
+VERSION: Final = "version"
+"""The argument of Paimon that is a snapshot id where it is all digits, else the name of a tag."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -41,18 +44,26 @@ class Called:
     """A procedure that `CALL sys.…` knows: our name of it and of its arguments.
 
     Attributes:
+        order: The names of the arguments that need not be named, first to last. Those that
+            `arguments` lacks are Paimon's, and not served here.
         confirms: The arguments that name what is taken away, the first that is given. One of them
             is `CONFIRM`, which is told nobody else.
     """
 
     procedure: str
     arguments: Mapping[str, str]
+    order: tuple[str, ...] = ()
     confirms: tuple[str, ...] = ()
 
 
 def _same(procedure: str, *names: str, **renamed: str) -> Called:
     arguments = {**{name: name for name in names}, **renamed}
-    return Called(procedure=procedure, arguments=MappingProxyType(arguments))
+    return Called(procedure=procedure, arguments=MappingProxyType(arguments), order=names)
+
+
+def _in_order(order: str, called: Called) -> Called:
+    """A procedure of Paimon's, whose arguments have Paimon's order [the PARAMETERS in Spark]."""
+    return replace(called, order=tuple(order.split()))
 
 
 def _taking(called: Called, named_by: str | None = None) -> Called:
@@ -68,30 +79,44 @@ def _taking(called: Called, named_by: str | None = None) -> Called:
 # statement runs again.
 CALLED: Final[Mapping[str, Called]] = MappingProxyType(
     {
-        "create_branch": _same(
-            "create_branch", "table", "branch", "tag", "snapshot", "timestamp", "empty",
-            "from_branch", "owner", "reason",
+        "create_branch": _in_order(
+            "table branch tag ignoreifexists",
+            _same(
+                "create_branch", "table", "branch", "tag", "snapshot", "timestamp", "empty",
+                "from_branch", "owner", "reason",
+            ),
         ),
-        "delete_branch": _taking(
-            _same("drop_branch", "table", "branch", "reason"), named_by="branch"
+        "delete_branch": _in_order(
+            "table branch",
+            _taking(_same("drop_branch", "table", "branch", "reason"), named_by="branch"),
         ),
         "drop_branch": _taking(
             _same("drop_branch", "table", "branch", "reason"), named_by="branch"
         ),
-        "rename_branch": _same(
-            "rename_branch", "table", "branch", "to", "reason", "update_options",
-            from_branch="branch", to_branch="to",
+        "rename_branch": _in_order(
+            "table from_branch to_branch",
+            _same(
+                "rename_branch", "table", "branch", "to", "reason", "update_options",
+                from_branch="branch", to_branch="to",
+            ),
         ),
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
         "pin_branch": _same("pin_branch", "table", "branch"),
         "replace_main": _taking(_same("replace_main", "table", "branch", "reason")),
-        "fast_forward": _taking(
-            _same("fast_forward", "table", "branch", "target", "force", "override_gate"),
-            named_by="target",
+        "fast_forward": _in_order(
+            "table branch",
+            _taking(
+                _same("fast_forward", "table", "branch", "target", "force", "override_gate"),
+                named_by="target",
+            ),
         ),
-        "merge_branch": _same(
-            "merge_branch", "table", "branch", "target", "strict", "scope", "isolation", "policy",
-            "reason", "override_gate", source_branch="branch", target_branch="target",
+        "merge_branch": _in_order(
+            "table source_branch target_branch",
+            _same(
+                "merge_branch", "table", "branch", "target", "strict", "scope", "isolation",
+                "policy", "reason", "override_gate", source_branch="branch",
+                target_branch="target",
+            ),
         ),
         "cherry_pick": _same(
             "cherry_pick", "table", "branch", "target", "snapshot", "reason", "override_gate",
@@ -99,9 +124,26 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         ),
         "revert": _same("revert", "table", "snapshot", "operation", "reason", "override_gate"),
         "undo": _same("undo", "table", "operation"),
-        "compact": _same(COMPACT, "table", "partitions"),
-        "create_tag": _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
-        "delete_tag": _taking(_same("delete_tag", "table", "tag", "reason"), named_by="tag"),
-        "rollback": _taking(_same("rollback", "table", "snapshot", "tag", "cut", "reason")),
+        "compact": _in_order(
+            "table partitions compact_strategy order_strategy order_by where options "
+            "partition_idle_time buckets",
+            _same(COMPACT, "table", "partitions"),
+        ),
+        "create_tag": _in_order(
+            "table tag snapshot time_retained",
+            _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
+        ),
+        "delete_tag": _in_order(
+            "table tag", _taking(_same("delete_tag", "table", "tag", "reason"), named_by="tag")
+        ),
+        "rollback": _in_order(
+            "table version snapshot tag",
+            _taking(
+                _same(
+                    "rollback", "table", "snapshot", "tag", "cut", "reason", version=VERSION,
+                    snapshot_id="snapshot",
+                )
+            ),
+        ),
     }
 )  # fmt: skip

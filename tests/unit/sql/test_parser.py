@@ -88,6 +88,39 @@ def test_a_statement_becomes_a_call(
     assert not found.is_dry
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("create_branch('db.t', 'dev', 'v1')", {"branch": "dev", "tag": "v1"}),
+        ("create_branch('db.t', 'd', NULL, NULL, snapshot => 3)", {"branch": "d", "snapshot": 3}),
+        ("delete_branch('db.t', 'dev')", {"branch": "dev"}),
+        ("drop_branch('db.t', 'dev', 'old')", {"branch": "dev", "reason": "old"}),
+        ("rename_branch('db.t', 'a', 'b')", {"branch": "a", "to": "b"}),
+        ("fast_forward('db.t', 'dev')", {"branch": "dev"}),
+        ("merge_branch('db.t', 'dev', 'rel', strict => true)",
+         {"branch": "dev", "target": "rel", "strict": True}),
+        ("cherry_pick('db.t', 'dev', NULL, 3)", {"branch": "dev", "snapshot": 3}),
+        ("revert('db.t', 3)", {"snapshot": 3}),
+        ("compact('db.t', 'day=d1')", {"partitions": "day=d1"}),
+        ("compact('db.t', NULL, NULL, order_by => NULL)", {}),
+        ("create_tag('db.t', 'v1', NULL, 'P1D')", {"tag": "v1", "time_retained": "P1D"}),
+        ("delete_tag('db.t', 'v1')", {"tag": "v1"}),
+        ("rollback('db.t', 'v1')", {"tag": "v1"}),
+        ("rollback('db.t', '7')", {"snapshot": 7}),
+        ("rollback('db.t', NULL, 7)", {"snapshot": 7}),
+        ("rollback('db.t', snapshot_id => 7)", {"snapshot": 7}),
+        ("rollback('db.t', version => NULL, tag => 'v1')", {"tag": "v1"}),
+        ("pin_branch('db.t', 'dev')", {"branch": "dev"}),
+        ("protect_branch('db.t', 'dev', false)", {"branch": "dev", "protected": False}),
+    ],
+)  # fmt: skip
+def test_arguments_without_names_have_paimons_order(
+    arguments: str, told: dict[str, object]
+) -> None:
+    (found,) = parse_statements(f"CALL sys.{arguments}")
+    assert dict(found.arguments) == {"table": "db.t", **told}
+
+
 def test_a_dry_run_is_said_at_the_end() -> None:
     (found,) = parse_statements("MERGE BRANCH dev ON TABLE db.t DRY RUN")
     assert found.is_dry
@@ -152,7 +185,20 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),
         ("CALL sys.undo(table => 'x', table => 'y')", "Line 1, column 29", "each once"),
         ("CALL sys.undo(table => 'x', confirm => 'y')", "Line 1, column 29", "an argument; there"),
-        ("CALL sys.undo('db.t')", "Line 1, column 15", "arguments are named"),
+        ("CALL sys.undo(db, 'op')", "Line 1, column 15", "an argument; there are table"),
+        ("CALL sys.undo(table => 'x', 'op')", "Line 1, column 29", "the one before has a name"),
+        (
+            "CALL sys.undo('x', 'op', 'z')",
+            "Line 1, column 26",
+            "the arguments are table, operation",
+        ),
+        ("CALL sys.undo('x', table => 'y')", "Line 1, column 20", "each once"),
+        ("CALL sys.undo('x', table => NULL)", "Line 1, column 20", "each once"),
+        ("CALL sys.rename_branch('x', 'a', 'b', to => 'c')", "Line 1, column 39", "each once"),
+        ("CALL sys.rollback('x', 'v1', tag => 'v2')", "Line 1, column 30", "each once"),
+        ("CALL sys.compact('x', NULL, 'full')", "Line 1, column 29", "'compact_strategy' of this"),
+        ("CALL sys.create_branch('x', 'y', NULL, true)", "Line 1, column 40", "not served here"),
+        ("CALL sys.undo('x' 'op')", "Line 1, column 19", "','"),
         ("CALL sys.revert(table => 'x', snapshot => 1.5)", "Line 1, column 43", "a whole number"),
         ("DROP BRANCH 'dev ON TABLE db.t", "", "cannot be cut into words"),
     ],
