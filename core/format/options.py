@@ -185,6 +185,8 @@ ROW_TRACKING_PARTITION_GROUP: Final = _flag("row-tracking.partition-group-on-com
 DATA_EVOLUTION_ENABLED: Final = _flag("data-evolution.enabled", False)
 PRIMARY_KEY_NULLABLE: Final = _flag("primary-key.nullable", False)
 WRITE_ONLY: Final = _flag("write-only", False)
+CONSUMER_EXPIRATION_TIME: Final = _maybe_text("consumer.expiration-time")
+CONSUMER_CHANGELOG_ONLY: Final = _flag("consumer.changelog-only", False)
 
 FILE_FORMAT: Final = _text("file.format", "parquet")
 FILE_COMPRESSION: Final = _text("file.compression", "zstd")

@@ -148,6 +148,21 @@ class TableSchema:
         return is_kept or self.options.get(table_options.WRITE_ONLY.key, "").lower() == "true"
 
     @property
+    def fence_obstacles(self) -> tuple[str, ...]:
+        """Options by which other engines expire snapshots in spite of a consumer of the branch.
+
+        Source: Paimon TableCommitImpl (`consumer.expiration-time` deletes idle consumers) and
+        ExpireSnapshotsImpl (`consumer.changelog-only` asks consumers for changelogs only).
+        """
+        found = []
+        if table_options.CONSUMER_EXPIRATION_TIME.key in self.options:
+            found.append(table_options.CONSUMER_EXPIRATION_TIME.key)
+        changelog_only = self.options.get(table_options.CONSUMER_CHANGELOG_ONLY.key, "false")
+        if changelog_only.strip().lower() != "false":
+            found.append(table_options.CONSUMER_CHANGELOG_ONLY.key)
+        return tuple(found)
+
+    @property
     def skips_level_0(self) -> bool:
         """Whether batch readers of a table with a primary key leave out what is not compacted yet.
 

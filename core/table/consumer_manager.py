@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from core.format.json_text import JsonObject
 from core.storage.metadata_cache import MetadataReader
-from core.storage.table_paths import CONSUMER_PREFIX, TablePaths
+from core.storage.table_paths import CONSUMER_PREFIX, FENCE_ID, TablePaths
 from core.table.versioned_files import FileState, decode_states, list_prefixed, values_of
 
 
@@ -17,6 +17,12 @@ class Consumer:
     id: str
     next_snapshot_id: int
 
+    @classmethod
+    def from_json(cls, consumer_id: str, data: bytes) -> Consumer:
+        """Read a consumer file; raises FormatError."""
+        raw = JsonObject.parse(data, "consumer file")
+        return cls(id=consumer_id, next_snapshot_id=raw.get("nextSnapshot", int))
+
 
 class ConsumerManager:
     """Reads the consumer files of one branch [Paimon ConsumerManager]."""
@@ -26,18 +32,19 @@ class ConsumerManager:
         self._paths = paths
 
     def all(self) -> tuple[Consumer, ...]:
-        """All consumers by id; raises FormatError at the first broken one."""
+        """All readers by id; raises FormatError at the first broken one."""
         return tuple(values_of(self.states()))
 
     def states(self) -> tuple[FileState[Consumer], ...]:
-        """All consumer files by id, broken ones with their error."""
+        """All files of readers by id, broken ones with their error; the fence is no reader."""
+        return tuple(state for state in self.states_with_fence() if state.name != FENCE_ID)
+
+    def states_with_fence(self) -> tuple[FileState[Consumer], ...]:
+        """All consumer files by id, as Paimon lists them."""
         listing = list_prefixed(self._reader, self._paths.consumer_dir, CONSUMER_PREFIX)
         return tuple(
             replace(state, value=state.value and replace(state.value, id=state.name))
-            for state in decode_states(self._reader, listing, _unnamed)
+            for state in decode_states(
+                self._reader, listing, lambda data: Consumer.from_json("", data)
+            )
         )
-
-
-def _unnamed(data: bytes) -> Consumer:
-    raw = JsonObject.parse(data, "consumer file")
-    return Consumer(id="", next_snapshot_id=raw.get("nextSnapshot", int))

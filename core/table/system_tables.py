@@ -29,7 +29,7 @@ from core.table.file_tables import (
     read_table_indexes,
 )
 from core.table.java_text import java_map_order
-from core.table.versioned_files import naming_file
+from core.table.versioned_files import naming_file, values_of
 
 Reader = Callable[[FileStoreTable, tzinfo], pa.Table]
 
@@ -249,7 +249,7 @@ def _read_tags(table: FileStoreTable, zone: tzinfo) -> pa.Table:
 def _read_consumers(table: FileStoreTable, _: tzinfo) -> pa.Table:
     rows = [
         {"consumer_id": each.id, "next_snapshot_id": each.next_snapshot_id}
-        for each in table.consumers.all()
+        for each in values_of(table.consumers.states_with_fence())
     ]
     return pa.Table.from_pylist(rows, _CONSUMERS)
 
