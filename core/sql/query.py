@@ -130,7 +130,7 @@ class Query:
         text: As it was written.
         origins: Where it stands in what was given.
         references: The tables in it, in their order.
-        words: All words of it, lower case: a column that it uses is among them.
+        words: All words of it, as Spark compares names: a column that it uses is among them.
         takes_all_columns: Whether columns are used without being named.
         comparisons: What holds for each row that is used of a table, by where it is named.
     """
@@ -149,7 +149,7 @@ class Query:
         known = tuple(names)
         if self.takes_all_columns:
             return known
-        return tuple(name for name in known if name.lower() in self.words) or known[:1]
+        return tuple(name for name in known if _folded(name) in self.words) or known[:1]
 
     def over(self, views: Sequence[str]) -> RewrittenQuery:
         """Return the query with a view in the place of each reference, in their order."""
@@ -213,8 +213,9 @@ class _Reader:
             text=self._text,
             origins=self._origins,
             references=references,
-            words=frozenset(token.text.lower() for token in self._tokens),
-            takes_all_columns=_takes_all_columns(tree),
+            words=frozenset(_folded(token.text) for token in self._tokens),
+            # A pipe hands on all columns of a table that it joins, and of what it extends.
+            takes_all_columns=self._has_pipes() or _takes_all_columns(tree),
             comparisons={} if self._has_pipes() else comparisons_in(tree),
             _cuts=tuple(sorted({(token.start, token.end + 1) for token in self._tokens})),
             _dropped=tuple(_database_prefixes(tree, references)),
@@ -381,17 +382,43 @@ class _Reader:
         return InvalidInput(f"{self._place(offset)}: {what}.", kind=kind, **facts)
 
 
+def _folded(name: str) -> str:
+    """Return a name as Java's `equalsIgnoreCase` compares it, which Spark asks."""
+    return name.upper().lower()
+
+
 def _takes_all_columns(tree: exp.Expr) -> bool:
-    """Whether a star, a pivot or a natural join uses columns that no word names."""
-    stars = (star for star in tree.find_all(exp.Star) if star.parent and not _is_count(star.parent))
+    """Whether a star, a list of new names, a pivot or a natural join uses columns without a word.
+
+    A name too much costs time, a name too few gives wrong rows: only a lone star of `count(*)` is
+    known to need no column.
+    """
+    stars = (star for star in tree.find_all(exp.Star) if star.parent and not _counts_rows(star))
     is_natural = any(
         "NATURAL" in str(join.args.get("method") or "").upper() for join in tree.find_all(exp.Join)
     )
-    return is_natural or next(stars, None) is not None or tree.find(exp.Pivot) is not None
+    return (
+        is_natural
+        or next(stars, None) is not None
+        or tree.find(exp.Pivot) is not None
+        or any(_renames_columns(alias) for alias in tree.find_all(exp.TableAlias))
+    )
 
 
-def _is_count(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() == "count"
+def _counts_rows(star: exp.Star) -> bool:
+    """Whether a star is that of `count(*)`: with EXCEPT or another argument, it means columns."""
+    call = star.parent
+    return (
+        isinstance(call, exp.Anonymous)
+        and call.name.lower() == "count"
+        and len(call.expressions) == 1
+        and not any(star.args.values())
+    )
+
+
+def _renames_columns(alias: exp.TableAlias) -> bool:
+    """Whether an alias such as `x(a, b)` names columns of a table by their places."""
+    return bool(alias.args.get("columns")) and isinstance(alias.parent, exp.Table | exp.Subquery)
 
 
 def _database_prefixes(

@@ -46,10 +46,30 @@ def test_places_lead_back_to_the_text() -> None:
         ("SELECT a FROM d.t NATURAL JOIN d.u", ("a", "B", "c")),
         ("SELECT a FROM d.t PIVOT (sum(B) FOR x IN (1))", ("a", "B", "c")),
         ("SELECT 1 FROM d.t JOIN d.u USING (c)", ("c",)),
+        ("SELECT COUNT(*) FILTER (WHERE c > 1), `count`(ALL *) OVER () FROM d.t", ("c",)),
+        ("SELECT count(*, c) FROM d.t", ("a", "B", "c")),
+        ("SELECT count(* EXCEPT (c)) FROM d.t", ("a", "B", "c")),
+        ("SELECT count(DISTINCT *) FROM d.t", ("a", "B", "c")),
+        ("SELECT count(x.*) FROM d.t x", ("a", "B", "c")),
+        ("SELECT count(struct(*)) FROM d.t", ("a", "B", "c")),
+        ("SELECT p FROM d.t AS x(p, q, r)", ("a", "B", "c")),
+        ("SELECT count(*) FROM d.t x(p)", ("a", "B", "c")),
+        ("SELECT p FROM (d.t) AS x(p, q, r)", ("a", "B", "c")),
+        ("SELECT p FROM (d.t JOIN d.u) AS x(p, q)", ("a", "B", "c")),
+        ("SELECT a FROM d.t VERSION AS OF 1 AS x(a, c)", ("a", "B", "c")),
+        ("SELECT a FROM d.u |> CROSS JOIN d.t", ("a", "B", "c")),
+        ("SELECT n FROM d.t LATERAL VIEW explode(a) v AS n", ("a",)),
+        ("WITH x(p) AS (SELECT a FROM d.t) SELECT p FROM x", ("a",)),
     ],
 )
 def test_columns_that_no_word_names_are_left_out(text: str, columns: tuple[str, ...]) -> None:
     assert parse_query(text).columns_of(["a", "B", "c"]) == columns
+
+
+def test_names_are_equal_where_spark_takes_them_for_equal() -> None:
+    dotless, long_s = "\u0131", "\u017f"
+    columns = parse_query("SELECT i, `S` FROM d.t").columns_of(["a", dotless, long_s])
+    assert columns == (dotless, long_s)
 
 
 @pytest.mark.parametrize(
