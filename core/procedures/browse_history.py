@@ -25,6 +25,7 @@ from core.procedures.browse_values import (
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
+from core.table.table_state import ReadState
 
 
 def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotItem, ...]:
@@ -181,7 +182,7 @@ def _readable_tags(table: FileStoreTable) -> Iterator[Tag]:
 
 def _schema_of(table: FileStoreTable, snapshot: Snapshot) -> TableSchema:
     try:
-        return table.schemas.get(snapshot.schema_id)
+        return ReadState.as_it_was(table, snapshot).schema
     except NotFound:
         # The snapshot of another branch, whose schema ids mean something else here.
         return table.schema()

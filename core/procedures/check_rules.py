@@ -20,7 +20,7 @@ from core.procedures.warehouse import Warehouse
 from core.quality.gate import judge_state
 from core.quality.rule_file import rule_path
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import TableState
+from core.table.table_state import ReadState
 
 
 def check_rules(
@@ -86,20 +86,11 @@ def _checked(
 
 def _named_state(table: FileStoreTable, text: str) -> JudgedState:
     found = find_state(table, text)
-    there, snapshot = table.on(found.branch), found.snapshot
-    return JudgedState(
-        content=TableState(table=there, snapshot=snapshot, columns=()),
-        schema=found.schema,
-        commit_millis=None if snapshot is None else snapshot.time_millis,
-    )
+    there = table.on(found.branch)
+    return JudgedState.of(ReadState(table=there, snapshot=found.snapshot, schema=found.schema))
 
 
 def _state_of(table: FileStoreTable, version: str | None) -> JudgedState:
     if version is None:
-        return JudgedState.at_head(table)
-    there, snapshot = table.state_for(version)
-    return JudgedState(
-        content=TableState(table=there, snapshot=snapshot, columns=()),
-        schema=there.schemas.get(snapshot.schema_id),
-        commit_millis=snapshot.time_millis,
-    )
+        return JudgedState.of(ReadState.as_it_is(table))
+    return JudgedState.of(ReadState.as_it_was(*table.state_for(version)))

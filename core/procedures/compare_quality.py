@@ -22,6 +22,7 @@ from core.quality.comparison import VERSION, QualityComparison
 from core.quality.drift import Rating
 from core.quality.work import QualityWork, base_columns, merged_columns, plan_quality
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 COMPARE_QUALITY = "compare_quality"
 
@@ -110,7 +111,7 @@ def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> 
         name=StateName(branch=branch, snapshot_id=base.id),
         branch=branch,
         snapshot=base,
-        schema=table.on(branch).schemas.get(base.schema_id),
+        schema=ReadState.as_it_was(table.on(branch), base).schema,
     )
 
 

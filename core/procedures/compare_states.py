@@ -36,6 +36,7 @@ from core.storage.side_by_side import aside
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
 from core.table.missing_branch import no_branch
+from core.table.table_state import ReadState
 from core.table.unshared_manifests import unshared_entries
 
 _STATISTICS_READ: Final = 5_000
@@ -120,7 +121,7 @@ def _schema_of(table: FileStoreTable, name: StateName, snapshot: Snapshot | None
         head = table.head()
         if head is not None and head.identity.same_as(snapshot.identity):
             return table.schema()
-    return table.schemas.get(snapshot.schema_id)
+    return ReadState.as_it_was(table, snapshot).schema
 
 
 def diff_states(table: FileStoreTable, before: TableState, after: TableState) -> StateDiff:

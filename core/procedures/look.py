@@ -11,7 +11,7 @@ from core.procedures.browse_tables import list_table_names
 from core.procedures.query_sources import OpenedQuery
 from core.procedures.warehouse import Warehouse
 from core.sql.create_text import create_statement
-from core.table.table_state import TableState
+from core.table.table_state import ReadState
 
 _DESCRIBED = pa.schema([(name, pa.string()) for name in ("col_name", "data_type", "comment")])
 _TABLES = pa.schema([(name, pa.string()) for name in ("namespace", "tableName")])
@@ -54,7 +54,7 @@ def described(opened: OpenedQuery, *, extended: bool) -> pa.Table:
         InvalidInput: It reads another number of tables, or a system table.
     """
     state = _state_of(opened)
-    schema = _schema_of(state)
+    schema = state.schema
     rows = [(each.name, str(each.type), each.description) for each in schema.fields]
     if extended:
         (read,) = opened.reads
@@ -80,15 +80,15 @@ def creating(opened: OpenedQuery) -> pa.Table:
         InvalidInput: As `described` does, or Spark has no words for a column.
     """
     state = _state_of(opened)
-    text = create_statement(state.table.identifier, _schema_of(state))
+    text = create_statement(state.table.identifier, state.schema)
     return pa.table({"createtab_stmt": [text]})
 
 
-def _state_of(opened: OpenedQuery) -> TableState:
+def _state_of(opened: OpenedQuery) -> ReadState:
     states = [
         source[0]
         for source in opened.contents.values()
-        if isinstance(source, tuple) and isinstance(source[0], TableState)
+        if isinstance(source, tuple) and isinstance(source[0], ReadState)
     ]
     if len(states) != 1 or len(opened.contents) != 1:
         raise InvalidInput(
@@ -96,11 +96,6 @@ def _state_of(opened: OpenedQuery) -> TableState:
         )
     (state,) = states
     return state
-
-
-def _schema_of(state: TableState) -> TableSchema:
-    table, snapshot = state.table, state.snapshot
-    return table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
 
 
 def _details(schema: TableSchema) -> Iterable[tuple[str, str, str]]:

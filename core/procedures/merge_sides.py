@@ -22,6 +22,7 @@ from core.procedures.meeting import walk_back
 from core.procedures.merge_heads import MergeBase, MergeHeads
 from core.procedures.merge_logs import reverse_log, side_log
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 
 def holds_schema(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> bool:
@@ -170,7 +171,7 @@ def _row_base(
 
 def _held(target: FileStoreTable, source: FileStoreTable, base: MergeBase) -> HeldState | None:
     """By whose schemas the files of a base are read; None where those of neither side fit."""
-    wanted = target.on(base.branch).schemas.get(base.snapshot.schema_id)
+    wanted = ReadState.as_it_was(target.on(base.branch), base.snapshot).schema
     for table in (target, source):
         if table.branch == base.branch:
             return HeldState(snapshot=base.snapshot, by_target=table is target)
@@ -242,7 +243,9 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
         for schemas in target.reader.both(target.schemas.all, source.schemas.all)
     )
     found = (
-        ours.get(root.schema_id) or theirs.get(root.schema_id) or target.schemas.get(root.schema_id)
+        ours.get(root.schema_id)
+        or theirs.get(root.schema_id)
+        or ReadState.as_it_was(target, root).schema
     )
     while (mine := ours.get(found.id + 1)) is not None:
         other = theirs.get(mine.id)
@@ -254,7 +257,7 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
 
 def _schema_at(holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]) -> TableSchema:
     """The newest schema that a merged branch had when it was merged."""
-    return _noted_schema(holder, base, lines) or holder.schemas.get(base.schema_id)
+    return _noted_schema(holder, base, lines) or ReadState.as_it_was(holder, base).schema
 
 
 def _noted_schema(

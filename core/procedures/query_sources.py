@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from core.sql.pushdown import Comparison
 from core.sql.query import Query, RewrittenQuery, TableReference
 from core.table.file_store_table import FileStoreTable
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
-from core.table.table_state import TableState
+from core.table.table_state import ReadState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,29 +114,28 @@ def _source(
         table, note = _open(warehouse, reference, branch)
         if reference.identifier.system_table is not None:
             return _system_source(table, reference, note)
-        snapshot, asked = None, None
+        asked = None
         if reference.version is not None or reference.time_millis is not None:
             table, snapshot = table.state_for(
                 reference.version, timestamp_millis=reference.time_millis
             )
             asked = reference.version or _time_text(reference.time_millis or 0)
-        schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
-        head = table.head() if snapshot is None else snapshot
+            state = ReadState.as_it_was(table, snapshot)
+        else:
+            state = ReadState.as_it_is(table)
     except PaimonError as error:
         raise type(error)(
             f"{reference.place}: {error.message}", kind=error.kind, **error.facts
         ) from error
     return _Source(
         content=(
-            TableState(
-                table=table, snapshot=snapshot, columns=query.columns_of(schema.row_type.names)
-            ),
-            condition_of(schema, comparisons),
+            replace(state, columns=query.columns_of(state.schema.row_type.names)),
+            condition_of(state.schema, comparisons),
         ),
         read=StateRead(
             table=reference.identifier.table_name,
             branch=table.branch,
-            snapshot_id=None if head is None else head.id,
+            snapshot_id=None if state.snapshot is None else state.snapshot.id,
             asked=asked,
         ),
         note=note,

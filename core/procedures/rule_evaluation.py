@@ -37,8 +37,7 @@ from core.quality.rules import (
 )
 from core.sql.answer import Answer
 from core.sql.one_table import check_condition, parse_query_of
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import StagedState, TableState
+from core.table.table_state import ReadState, StagedState
 
 _CELL_LENGTH: Final = 200
 
@@ -51,18 +50,18 @@ class JudgedState:
         commit_millis: When it was last committed to; None for a branch without a snapshot.
     """
 
-    content: TableState | StagedState
+    content: ReadState | StagedState
     schema: TableSchema
     commit_millis: int | None
 
     @classmethod
-    def at_head(cls, table: FileStoreTable) -> "JudgedState":
-        """Return the head of a branch, as readers see it."""
-        head = table.head()
+    def of(cls, state: ReadState) -> "JudgedState":
+        """Return a state that was committed."""
+        at = state.snapshot
         return cls(
-            content=TableState(table=table, snapshot=None, columns=()),
-            schema=table.schema(),
-            commit_millis=None if head is None else head.time_millis,
+            content=state,
+            schema=state.schema,
+            commit_millis=None if at is None else at.time_millis,
         )
 
 

@@ -17,7 +17,7 @@ from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import live_files
-from core.table.table_state import StagedState
+from core.table.table_state import ReadState, StagedState
 
 
 def sides_of_merge(
@@ -43,7 +43,7 @@ def sides_of_merge(
     return GateSides(
         table=_name_of(target),
         plan_id=plan.id,
-        before=JudgedState.at_head(target),
+        before=JudgedState.of(ReadState.as_it_is(target)),
         after=_merged(target, source, plan, written),
     )
 
@@ -53,8 +53,8 @@ def sides_of_forward(target: FileStoreTable, source: FileStoreTable, plan_id: st
     return GateSides(
         table=_name_of(target),
         plan_id=plan_id,
-        before=JudgedState.at_head(target),
-        after=JudgedState.at_head(source),
+        before=JudgedState.of(ReadState.as_it_is(target)),
+        after=JudgedState.of(ReadState.as_it_is(source)),
     )
 
 

@@ -43,6 +43,7 @@ from core.spark.incremental import ChangesRead, plan_changes
 from core.spark.readers import ReadTask, TableRead, plan_table
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 FORMAT: Final = "paimon-branch"
 
@@ -241,10 +242,7 @@ class _Request:
 
     def schema(self) -> TableSchema:
         """The schema to read with."""
-        snapshot = self._snapshot()
-        if snapshot is None:
-            return self.table.schema()
-        return self.table.schemas.get(snapshot.schema_id)
+        return self._state().schema
 
     def read(self, pushed: Condition | None) -> TableRead | ChangesRead:
         """Plan the read; raises what `plan_table` and `plan_changes` raise."""
@@ -256,13 +254,7 @@ class _Request:
             return plan_changes(self.store, self.table, *self._between(), columns=columns)
         own = () if text is None else (parse_condition(text),)
         conditions = (*own, *(() if pushed is None else (pushed,)))
-        return plan_table(
-            self.store,
-            self.table,
-            self._snapshot(),
-            columns=columns,
-            filters=_all_of(conditions),
-        )
+        return plan_table(self.store, self._state(), columns=columns, filters=_all_of(conditions))
 
     def _open(self) -> tuple[FileIO, FileStoreTable]:
         options = self._options
@@ -291,7 +283,14 @@ class _Request:
         text = self._options.get("columns")
         return None if text is None else tuple(name.strip() for name in text.split(","))
 
+    def _state(self) -> ReadState:
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return ReadState.as_it_is(self.table)
+        return ReadState.as_it_was(self.table, snapshot)
+
     def _snapshot(self) -> Snapshot | None:
+        """The snapshot that time travel names, None without time travel."""
         given = [
             name
             for name in ("snapshot", "tag", "timestamp", "incremental-between")

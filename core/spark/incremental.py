@@ -34,6 +34,7 @@ from core.spark.read_plan import (
 from core.spark.readers import ReadTask, check_readable, read_in_tasks, spark_layout, wanted_field
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 ROW_KIND: Final = "rowkind"
 """The first column of changes: +I, +U or -D; `$audit_log` calls it so, too."""
@@ -136,7 +137,7 @@ def plan_changes(
             f"Snapshot {start.id} comes after snapshot {end.id}. Name the earlier one first.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    schema = table.schemas.get(end.schema_id)
+    schema = ReadState.as_it_was(table, end).schema
     check_readable(schema)
     if schema.find_field(ROW_KIND) is not None:
         raise InvalidInput(

@@ -28,6 +28,7 @@ from core.spark.merge_on_read import PICKING
 from core.storage.file_io import FileIO
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 _BYTES_PER_TASK: Final = 64 << 20
 _LEAST_TASKS: Final = 8
@@ -103,29 +104,27 @@ def in_tasks(parts: Iterable[Part]) -> tuple[tuple[Part, ...], ...]:
 
 def plan_read(
     store: FileIO,
-    table: FileStoreTable,
-    snapshot: Snapshot | None,
-    schema: TableSchema,
+    state: ReadState,
+    schemas: Mapping[int, TableSchema],
     condition: Condition | None = None,
 ) -> ReadPlan:
     """Decide which live files are read, and which of them together.
 
     Args:
         store: The store of the table.
-        table: The table on the branch to be read.
-        snapshot: The state; None for a branch without one.
-        schema: The schema to read with.
+        state: What is read.
+        schemas: All schemas of the branch, by id.
         condition: Files in which it holds for no row are left out; the reader applies it to rows.
 
     Raises:
         FormatError: Metadata is missing or broken.
         InvalidInput: A file is of a format, or lies in a store, that is not served.
     """
+    table, snapshot = state.table, state.snapshot
     if snapshot is None:
         return ReadPlan(units=())
-    schemas = {each.id: each for each in table.schemas.all()}
     files, marks = table.live_files(snapshot), table.index_entries(snapshot)
-    return plan_files(store, table, files, marks, schema, schemas, condition)
+    return plan_files(store, table, files, marks, state.schema, schemas, condition)
 
 
 def plan_files(

@@ -18,7 +18,6 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import DataField, arrow_schema, to_arrow
-from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
 from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
@@ -26,8 +25,7 @@ from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
 from core.spark.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
 from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import StagedState
+from core.table.table_state import ReadState, StagedState
 
 T = TypeVar("T")
 
@@ -128,51 +126,46 @@ class TableRead:
 def read_table(
     spark: SparkSession,
     store: FileIO,
-    table: FileStoreTable,
-    snapshot: Snapshot | None = None,
+    state: ReadState,
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
 ) -> DataFrame:
-    """Read a table on a branch; see `plan_table` for the arguments and errors.
+    """Read a state of a table; see `plan_table` for the arguments and errors.
 
     Returns:
         A frame with the wanted columns. Timestamps have microseconds, as Spark's do.
     """
-    return plan_table(store, table, snapshot, columns=columns, filters=filters).frame(spark)
+    return plan_table(store, state, columns=columns, filters=filters).frame(spark)
 
 
 def plan_table(
     store: FileIO,
-    table: FileStoreTable,
-    snapshot: Snapshot | None = None,
+    state: ReadState,
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
 ) -> TableRead:
-    """Decide what a read of a table on a branch opens.
+    """Decide what a read of a state of a table opens.
 
     Args:
         store: The store of the table.
-        table: The table on the branch to be read.
-        snapshot: Which state, see `FileStoreTable.snapshot_for`; the head if left out.
+        state: The state, as it is or as it was.
         columns: The wanted columns in their order; all if left out. A table with row tracking has
             `_ROW_ID` and `_SEQUENCE_NUMBER` besides.
         filters: Which rows are wanted, see `core.merge.predicate`; names have no side.
 
     Raises:
-        NotFound: There is no such branch or column.
+        NotFound: There is no such column.
         FormatError: Metadata is missing or broken.
         InvalidInput: The table needs something that is not served, or the filter does not fit it.
     """
-    # The head is read with the newest schema, an earlier state with its own, as in Paimon.
-    schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
-    schemas = {each.id: each for each in table.schemas.all()}
+    schema = state.schema
+    schemas = {each.id: each for each in state.table.schemas.all()}
     task = _read_task(
         store, schema, schemas, columns, filters, lambda name: wanted_field(schema, name)
     )
-    state = table.head() if snapshot is None else snapshot
-    return TableRead(task=task, plan=plan_read(store, table, state, schema, filters))
+    return TableRead(task=task, plan=plan_read(store, state, schemas, filters))
 
 
 def read_staged(

@@ -34,9 +34,9 @@ from core.sql.answer import single_names
 from core.sql.query import FORBIDDEN_FUNCTIONS
 from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
-from core.table.table_state import StagedState, TableState
+from core.table.table_state import ReadState, StagedState
 
-Source: TypeAlias = tuple[TableState | StagedState, Condition | None] | pa.Table
+Source: TypeAlias = tuple[ReadState | StagedState, Condition | None] | pa.Table
 Sources: TypeAlias = Mapping[str, Source]
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -143,9 +143,7 @@ def _open(
             frame = (
                 read_staged(spark, store, state, columns=columns, filters=condition)
                 if isinstance(state, StagedState)
-                else read_table(
-                    spark, store, state.table, state.snapshot, columns=columns, filters=condition
-                )
+                else read_table(spark, store, state, columns=columns, filters=condition)
             )
         else:
             frame = frame_of(spark, source)

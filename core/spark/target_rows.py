@@ -39,6 +39,7 @@ from core.spark.writers import WriteRequest, check_store, prepare_rows
 from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 _DELETE: Final = 3
 _MERGING: Final = (".aggregate-function", ".sequence-group")
@@ -78,12 +79,12 @@ class TargetRows:
         Raises:
             InvalidInput: The table is of a kind that is not read or written.
         """
-        schema = table.schema()
+        state = ReadState.as_it_is(table)
+        schema, head = state.schema, state.snapshot
         check_target(store, schema)
-        head = table.head()
         files = None
         if schema.primary_keys:
-            frame = read_table(session.spark, store, table, head, filters=condition)
+            frame = read_table(session.spark, store, state, filters=condition)
         else:
             files = plan_files(store, table, head, condition)
             frame = numbered_rows(session.spark, store, table, files)

@@ -1,4 +1,9 @@
-"""A state of a table, to be read."""
+"""A state of a table, to be read: its files, and the schema that they are read under.
+
+A head is read as it is, under the newest schema of its branch, which may be newer than the one that
+the head was committed with: ALTER TABLE makes no snapshot. A snapshot that time travel names is
+read as it was, under its own schema. Source: Paimon AbstractFileStoreTable.copy, TimeTravelUtil.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +18,42 @@ from core.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TableState:
-    """What a reader reads.
+class ReadState:
+    """A committed state of a table; made by `as_it_is` or by `as_it_was`.
 
     Attributes:
         table: The table, on the branch whose schemas the state is read with.
-        snapshot: The snapshot; None for the head.
-        columns: The wanted columns in their order.
+        snapshot: The snapshot; None on a branch without one.
+        schema: The schema that it is read with.
+        columns: The wanted columns in their order, where not all are.
     """
 
     table: FileStoreTable
     snapshot: Snapshot | None
-    columns: tuple[str, ...]
+    schema: TableSchema
+    columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def as_it_is(cls, table: FileStoreTable) -> "ReadState":
+        """Return the head of a branch under the newest schema of the branch.
+
+        Raises:
+            NotFound: The branch has no schema.
+            FormatError: The head or the schema cannot be decoded.
+        """
+        head, schema = table.head_and_schema()
+        return cls(table=table, snapshot=head, schema=schema)
+
+    @classmethod
+    def as_it_was(cls, table: FileStoreTable, snapshot: Snapshot) -> "ReadState":
+        """Return a snapshot of a branch under the schema that it was committed with.
+
+        Raises:
+            NotFound: The branch has no such schema.
+            FormatError: The schema cannot be decoded.
+        """
+        schema = table.schemas.get(snapshot.schema_id)
+        return cls(table=table, snapshot=snapshot, schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ from core.spark.readers import read_table
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.benchmarks.contest import OURS
 from tests.benchmarks.merge_keys import CALLS, STATES
 from tests.support.large_keys import TABLE, call_of
@@ -78,7 +79,9 @@ class _Ours:
         known = set(self._names("theirs")) | set(self._names("ours", back=1))
         written = sum(count for name, count in self._names("ours").items() if name not in known)
         frame = read_table(
-            self._session.spark, self._warehouse.file_io, self._on(f"ours{CALLS - 1}")
+            self._session.spark,
+            self._warehouse.file_io,
+            ReadState.as_it_is(self._on(f"ours{CALLS - 1}")),
         )
         return {**_counted(frame), "rows written": written}
 

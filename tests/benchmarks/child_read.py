@@ -13,6 +13,7 @@ from core.format.identifier import Identifier
 from core.spark.readers import read_table
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.storage.file_io import FileIO
+from core.table.table_state import ReadState
 from tests.benchmarks.read_rows import WARM_CALLS
 from tests.support.warm_up import warm_up
 
@@ -37,7 +38,7 @@ def main() -> None:
 def _ours(session: WarmSession, folder: str) -> DataFrame:
     store = FileIO.for_url(folder)
     table = FilesystemCatalog(store, store.root).open(Identifier.parse("db.t"))
-    return read_table(session.spark, store, table)
+    return read_table(session.spark, store, ReadState.as_it_is(table))
 
 
 def _parquet(session: WarmSession, folder: str) -> DataFrame:

@@ -20,6 +20,7 @@ from core.spark.data_reader import ROW_TRACKING_FIELDS
 from core.spark.incremental import plan_changes
 from core.spark.readers import plan_table
 from core.storage.file_io import FileIO
+from core.table.table_state import ReadState
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaPaimon
 from tests.support.local_tables import rows_of
@@ -372,5 +373,5 @@ def test_changes_between_snapshots_are_those_of_paimon(
 def _ours(folder: Path, name: str, columns: Sequence[str] | None = None) -> list[list[Any]]:
     warehouse = Warehouse.open(str(folder), read_only=True)
     assert isinstance(warehouse.file_io, FileIO)
-    read = plan_table(warehouse.file_io, warehouse.table(name), columns=columns)
+    read = plan_table(warehouse.file_io, ReadState.as_it_is(warehouse.table(name)), columns=columns)
     return plain_rows(rows_of(read), RowType(fields=read.task.fields))

@@ -12,6 +12,7 @@ import pytest
 from core.procedures.warehouse import Warehouse
 from core.spark.readers import plan_table
 from core.storage.file_io import FileIO
+from core.table.table_state import ReadState
 from tests.support.golden import to_plain
 from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon
@@ -132,5 +133,5 @@ def test_every_kind_of_table_that_we_write_reads_in_paimon(
 def _ours(warehouse: Warehouse, name: str) -> Bag:
     table = warehouse.table(name)
     assert isinstance(warehouse.file_io, FileIO)
-    rows = rows_of(plan_table(warehouse.file_io, table))
+    rows = rows_of(plan_table(warehouse.file_io, ReadState.as_it_is(table)))
     return bag(plain_rows(rows, table.schema().row_type))

@@ -29,6 +29,7 @@ from core.jobs.kept_diffs import KeptDiff
 from core.procedures.compare_states import compare_states
 from core.spark.readers import read_table
 from core.spark.session import WarmSession
+from core.table.table_state import ReadState
 from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
 
 _VALUES: Final = (
@@ -182,7 +183,9 @@ def _some(rng: random.Random, numbers: Iterable[int]) -> list[Row]:
 
 def _at_first(bench: Bench) -> list[Row]:
     table = bench.on("main")
-    frame = read_table(bench.session.spark, bench.store, table, table.snapshots.get(1))
+    frame = read_table(
+        bench.session.spark, bench.store, ReadState.as_it_was(table, table.snapshots.get(1))
+    )
     return [tuple(row) for row in frame.collect()]
 
 

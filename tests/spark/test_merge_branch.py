@@ -26,6 +26,7 @@ from core.sql.writes import WriteKind
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.support.compare_bench import Bench
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
@@ -68,7 +69,7 @@ class Table:
         return run_call(self.warehouse, self.engine, call, InlineStages())
 
     def rows(self, branch: str = "main") -> list[tuple[Any, ...]]:
-        frame = read_table(self.session.spark, self.store, self.on(branch))
+        frame = read_table(self.session.spark, self.store, ReadState.as_it_is(self.on(branch)))
         return sorted(tuple(row) for row in frame.collect())
 
     def data_files(self) -> set[str]:

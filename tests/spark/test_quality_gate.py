@@ -30,6 +30,7 @@ from core.spark.session import WarmSession
 from core.sql.answer import Answer
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.support.branch_bench import tree
 
 NAME = Identifier.parse("db.t")
@@ -207,7 +208,7 @@ def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_
             _file(*(f"id: r{number}, {rule}" for number, rule in enumerate(CELLS))), NAME
         ).rules
         found = evaluate(
-            table.engine, NAME, JudgedState.at_head(table.on()), rules,
+            table.engine, NAME, JudgedState.of(ReadState.as_it_is(table.on())), rules,
             now_millis=0, operation_id="op", progress=lambda *_: None,
         )  # fmt: skip
         for rule, (text, (concerns, fails)) in zip(rules, CELLS.items(), strict=True):
@@ -243,7 +244,7 @@ def test_what_cannot_be_evaluated_says_why_and_holds_no_other_rule_back(
         _file(*(f"id: r{number}, {rule}" for number, rule in enumerate(cells))), NAME
     ).rules
     found = evaluate(
-        table.engine, NAME, JudgedState.at_head(table.on()), rules,
+        table.engine, NAME, JudgedState.of(ReadState.as_it_is(table.on())), rules,
         now_millis=0, operation_id="op", progress=lambda *_: None,
     )  # fmt: skip
     for rule, (text, wanted) in zip(rules, cells.items(), strict=True):

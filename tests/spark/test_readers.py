@@ -9,6 +9,7 @@ from core.procedures.warehouse import Warehouse
 from core.spark.readers import read_table
 from core.spark.session import WarmSession
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.support.plain_rows import bag, plain_rows
 from tests.support.warehouses import WRITERS, expected_tables
 
@@ -61,8 +62,9 @@ def rows_of(
     session: WarmSession, warehouse: Warehouse, table: FileStoreTable, version: str | None = None
 ) -> list[list[Any]]:
     """The rows of a table as the fixtures keep them."""
-    snapshot = None if version is None else table.snapshot_for(version)
-    schema = table.schema() if snapshot is None else table.schemas.get(snapshot.schema_id)
-    frame = read_table(session.spark, warehouse.file_io, table, snapshot)
+    state = ReadState.as_it_is(table)
+    if version is not None:
+        state = ReadState.as_it_was(table, table.snapshot_for(version))
+    frame = read_table(session.spark, warehouse.file_io, state)
     found = session.run(lambda _: frame.toArrow(), description="read a fixture")
-    return plain_rows(found, schema.row_type)
+    return plain_rows(found, state.schema.row_type)

@@ -30,6 +30,7 @@ from core.spark.session import WarmSession
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.support.java_child import Read, read_with_java
 from tests.support.warehouses import VERSIONS
 
@@ -94,7 +95,7 @@ class MergeBench:
         assert commit.commit(messages, user="test") is not None
 
     def rows(self, branch: str) -> list[tuple[Any, ...]]:
-        frame = read_table(self.session.spark, self.store, self.table(branch))
+        frame = read_table(self.session.spark, self.store, ReadState.as_it_is(self.table(branch)))
         return sorted(tuple(row) for row in frame.collect())
 
     def scope(self) -> RowScope:

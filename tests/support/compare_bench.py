@@ -27,6 +27,7 @@ from core.spark.session import WarmSession
 from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -116,5 +117,5 @@ class Bench:
         return found
 
     def rows(self, branch: str) -> list[Row]:
-        frame = read_table(self.session.spark, self.store, self.on(branch))
+        frame = read_table(self.session.spark, self.store, ReadState.as_it_is(self.on(branch)))
         return [tuple(row) for row in frame.collect()]

@@ -27,6 +27,7 @@ from core.spark.readers import read_table
 from core.spark.session import SparkSettings, WarmSession, open_session
 from core.spark.verify_files import FILES_TO_VERIFY, verify_data_files
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 from tests.support.statements import Statements
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import when_files_come
@@ -217,8 +218,8 @@ def _killed(bench: WriteBench) -> list[Any]:
     frame = spark.range(0, _ROWS, 1, 2).selectExpr("id", "sha2(cast(id as string), 256) as name")
     bench.insert("killed", frame)
     assert not Path(f"/proc/{row[0]}").exists()
-    rows = read_table(spark, bench.warehouse.file_io, table).select("id").distinct().count()
-    return [rows, _left(bench, table)]
+    rows = read_table(spark, bench.warehouse.file_io, ReadState.as_it_is(table))
+    return [rows.select("id").distinct().count(), _left(bench, table)]
 
 
 def _executor(batches: Iterator[Any]) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.policy import Policy
 from core.procedures.preview_merge import preview_merge
 from core.spark.readers import plan_table
+from core.table.table_state import ReadState
 from tests.support.branch_bench import tree
 from tests.support.lifecycle import run
 from tests.support.local_row_engine import LocalRows
@@ -219,7 +220,7 @@ class SettlingWalk(Walk):
 
     def content(self, branch: str) -> object:
         table = self.bench.table(branch)
-        found = rows_of(plan_table(self.bench.file_io, table)).to_pylist()
+        found = rows_of(plan_table(self.bench.file_io, ReadState.as_it_is(table))).to_pylist()
         assert len({row["id"] for row in found}) == len(found)
         return {row["id"]: (row["name"], row["pt"]) for row in found}
 

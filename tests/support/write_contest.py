@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from core.errors import CommitConflict, ErrorKind
 from core.spark.readers import read_table
+from core.table.table_state import ReadState
 from tests.support.write_bench import WriteBench
 
 _NAME: Final = "counted"
@@ -32,5 +33,7 @@ def count_up(bench: WriteBench, times: int) -> Mapping[str, int]:
 
 def counted(bench: WriteBench) -> int:
     """What the row says."""
-    rows = read_table(bench.session.spark, bench.warehouse.file_io, bench.open(_NAME))
+    rows = read_table(
+        bench.session.spark, bench.warehouse.file_io, ReadState.as_it_is(bench.open(_NAME))
+    )
     return int(rows.where("id = 1").collect()[0].n)

@@ -105,6 +105,23 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
     assert readers - {"app.settings", "core.spark.java_home", "core.spark.session"} == set()
 
 
+def test_only_the_state_of_a_table_takes_a_schema_from_a_snapshot() -> None:
+    # A head is read under the newest schema: whoever looks up the schema of a snapshot must have
+    # said that the snapshot is read as it was.
+    takers = {
+        module
+        for module, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "get"
+        and isinstance(node.func.value, ast.Attribute)
+        and node.func.value.attr == "schemas"
+        and any(isinstance(part, ast.Attribute) and part.attr == "schema_id" for part in node.args)
+    }
+    assert takers == {"core.table.table_state"}
+
+
 def test_the_core_does_not_print() -> None:
     printing = {
         module

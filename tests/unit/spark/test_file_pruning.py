@@ -18,6 +18,7 @@ from core.format.data_types import BIGINT, INT, STRING, AtomicType, DataField, T
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, holds, parse_condition
 from core.spark.readers import TableRead, plan_table
+from core.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, as_bag, rows_of
 from tests.support.table_files import a_schema
 
@@ -61,7 +62,7 @@ def make_table(
 
 def pruned(table: LocalTable, text: str | Condition) -> TableRead:
     condition = parse_condition(text) if isinstance(text, str) else text
-    return plan_table(table.file_io, table.table(), filters=condition)
+    return plan_table(table.file_io, ReadState.as_it_is(table.table()), filters=condition)
 
 
 def row(part: str = "a", id: int = 1, amount: int | None = 1, name: str | None = "x") -> Any:
@@ -256,7 +257,7 @@ def test_a_pruned_read_is_the_full_read_filtered(
         table = make_table(Path(folder), commits, **kind)
         if is_altered:
             table.change_schema(_altered(table.newest))
-        full = rows_of(plan_table(table.file_io, table.table()))
+        full = rows_of(plan_table(table.file_io, ReadState.as_it_is(table.table())))
         wanted = parse_condition(condition)
         expected = full.filter(holds(wanted, lambda name: full[name.column]))
         assert as_bag(rows_of(pruned(table, wanted))) == as_bag(expected)

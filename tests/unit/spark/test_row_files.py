@@ -12,6 +12,7 @@ import pytest
 from core.errors import InvalidInput
 from core.format.data_types import arrow_schema, parse_data_type
 from core.spark.readers import plan_table
+from core.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, rows_of
 from tests.support.plain_rows import plain_rows
 from tests.support.table_files import a_schema
@@ -96,7 +97,7 @@ def test_rows_come_back_as_they_went_in(tmp_path: Path, file_format: str, codec:
     table.append(rows.slice(0, 1))
     assert all(path.suffix == f".{file_format}" for path in tmp_path.rglob("data-*"))
     kind = table.newest.row_type
-    found = rows_of(plan_table(table.file_io, table.table()))
+    found = rows_of(plan_table(table.file_io, ReadState.as_it_is(table.table())))
     assert sorted(plain_rows(found, kind)) == sorted(plain_rows(rows, kind))
 
 
@@ -111,7 +112,8 @@ def test_a_file_ends_where_it_is_large_enough(tmp_path: Path, file_format: str) 
     sizes = [path.stat().st_size for path in tmp_path.rglob(f"data-*.{file_format}")]
     assert len(sizes) > 3
     assert max(sizes) < 3 * (64 << 10)
-    assert rows_of(plan_table(table.file_io, table.table())).num_rows == many.num_rows
+    read = plan_table(table.file_io, ReadState.as_it_is(table.table()))
+    assert rows_of(read).num_rows == many.num_rows
 
 
 @pytest.mark.parametrize("column", ["t6", "rows"])
