@@ -23,6 +23,7 @@ from uuid import uuid4
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -42,6 +43,8 @@ _WRAPPED: Final = re.compile(r"^(?:.* Lost task .*?\): |Caused by: )(?:[\w.]+Exc
 _PORTS: Final = MappingProxyType({"spark": 7077, "sc": 15002})
 # Whatever the session is, times are told in UTC.
 _SESSION_CONF: Final = MappingProxyType({"spark.sql.session.timeZone": "UTC"})
+# No setting wins over these: `${env:…}` in a statement would tell variables of the server.
+_FIXED_CONF: Final = MappingProxyType({"spark.sql.variable.substitute": "false"})
 
 _log = logging.getLogger(__name__)
 
@@ -193,17 +196,29 @@ def open_session(settings: SparkSettings) -> WarmSession:
     with _environment(environment):
         try:
             conf = {"spark.master": settings.master, **_configuration(settings)}
-            builder = SparkSession.builder
-            for key, value in conf.items():
-                builder = builder.config(key, value)
             with java_started(conf):
-                return WarmSession(builder.getOrCreate(), settings)
+                return WarmSession(_start_or_join(conf), settings)
         except (PySparkException, Py4JError, OSError) as error:
             raise StorageError(
                 f"Spark did not start with Java {java.version} ({java.home}) and master "
                 f"{settings.master}: {_first_line(error)}. Check memory and the settings.",
                 master=settings.master,
             ) from error
+
+
+def _start_or_join(conf: Mapping[str, str]) -> SparkSession:
+    """Start Spark; if it runs already, open a session beside that of its owner."""
+    builder = SparkSession.builder
+    if SparkContext._active_spark_context is not None:
+        # Settings given to the builder would change the owner's session.
+        session = builder.getOrCreate().newSession()
+        for key, value in conf.items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, value)
+        return session
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def _check_answers(address: str, what: str) -> None:
@@ -249,7 +264,7 @@ def _configuration(settings: SparkSettings) -> dict[str, str]:
             "spark.sql.warehouse.dir": str((settings.cache or Path.home() / ".cache") / "spark"),
             "spark.task.maxFailures": "1",
         }
-    return conf | dict(settings.conf)
+    return conf | dict(settings.conf) | dict(_FIXED_CONF)
 
 
 def _java_options() -> str:
@@ -260,7 +275,7 @@ def _java_options() -> str:
 def _connect(settings: SparkSettings) -> SparkSession:
     try:
         builder = SparkSession.builder.remote(str(settings.remote))
-        for key, value in {**_SESSION_CONF, **settings.conf}.items():
+        for key, value in {**_SESSION_CONF, **settings.conf, **_FIXED_CONF}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except ImportError as error:

@@ -7,7 +7,7 @@ which Spark understands otherwise reads nothing but its sources, and starts no c
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +31,8 @@ from core.spark.readers import read_staged, read_table
 from core.spark.session import Progress, WarmSession
 from core.spark.table_frames import frame_of
 from core.sql.answer import single_names
-from core.sql.query import FORBIDDEN_FUNCTIONS
+from core.sql.calls import refusal_of
+from core.sql.functions import ACCOUNT_NAMES, REFUSED_FUNCTIONS
 from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.table_state import ReadState, StagedState
@@ -64,6 +65,8 @@ _ALLOWED: Final = {
         }
     ),
 }  # fmt: skip
+# Where Spark's own functions are; others have been added to the session or its catalog.
+_OWN_NAMESPACES: Final[tuple[list[str], ...]] = ([], ["builtin"], ["system", "builtin"])
 # Of SQLSTATE: not supported, too many rows, bad values, bad statements, limits, raise_error.
 _FAULTS_OF_QUERIES: Final = frozenset({"0A", "21", "22", "42", "54", "P0"})
 _CODE: Final = re.compile(r"^\[[A-Za-z0-9_.]+\]\s*")
@@ -148,20 +151,28 @@ def _open(
         else:
             frame = frame_of(spark, source)
         frame.createOrReplaceTempView(name)
-    check_reads_only(spark, sql, frozenset(sources))
-    return spark.sql(sql)
+    nodes = check_reads_only(spark, sql, frozenset(sources))
+    frame = spark.sql(sql)
+    if any(_is_account_name(node) for node in nodes):
+        _check_names_a_column(frame)
+    return frame
 
 
-def check_reads_only(spark: SparkSession, sql: str, sources: frozenset[str]) -> None:
+def check_reads_only(
+    spark: SparkSession, sql: str, sources: frozenset[str]
+) -> Sequence[Mapping[str, Any]]:
     """Refuse what Spark's own parser takes for anything but a query of the sources.
 
     A Spark Connect server shows its plans to nobody; there our own reading of the query counts.
+
+    Returns:
+        The nodes of the plan before names are looked up, none where a server has it.
 
     Raises:
         InvalidInput: It would read or do something else.
     """
     if not hasattr(spark, "_jsparkSession"):
-        return
+        return ()
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     nodes = list(_nodes(json.loads(parser.parsePlan(sql).toJSON())))
     aliases = {str(n["identifier"]["name"]).lower() for n in nodes if "SubqueryAlias" in n["class"]}
@@ -172,6 +183,28 @@ def check_reads_only(spark: SparkSession, sql: str, sources: frozenset[str]) -> 
                 "run.",
                 kind=ErrorKind.UNSUPPORTED,
             )
+    return nodes
+
+
+def _is_account_name(node: Mapping[str, Any]) -> bool:
+    """Whether a name without a table may be a function that tells the server's account."""
+    is_name = str(node["class"]).endswith(".UnresolvedAttribute")
+    return is_name and _parts(node["nameParts"])[-1].strip("`") in ACCOUNT_NAMES
+
+
+def _check_names_a_column(frame: DataFrame) -> None:
+    """Refuse the account of the server, which Spark tells where no column has the name.
+
+    Raises:
+        InvalidInput: It would be told.
+    """
+    analyzed = json.loads(frame._jdf.queryExecution().analyzed().toJSON())
+    if any(str(node["class"]).endswith(".CurrentUser") for node in _nodes(analyzed)):
+        raise InvalidInput(
+            f"No table has a column 'user', and the function user {REFUSED_FUNCTIONS['user']}, so "
+            "it is not run here.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
 
 
 def _nodes(plan: object) -> Iterator[dict[str, Any]]:
@@ -195,7 +228,8 @@ def _is_harmless(node: Mapping[str, Any], relations: frozenset[str]) -> bool:
     if name == "UnresolvedRelation":
         return ".".join(_parts(node["multipartIdentifier"])) in relations
     if name in ("UnresolvedFunction", "UnresolvedTableValuedFunction"):
-        return not FORBIDDEN_FUNCTIONS.intersection(_parts(node.get("nameParts", node.get("name"))))
+        *namespace, function = _parts(node.get("nameParts", node.get("name")))
+        return namespace in _OWN_NAMESPACES and refusal_of(function) is None
     return True
 
 

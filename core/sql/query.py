@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import ClassVar, Final
 
 from sqlglot import Token, TokenError, TokenType, exp
@@ -19,19 +18,13 @@ from sqlglot.parsers.spark import SparkParser
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import BRANCH_MARK, Identifier
+from core.sql.calls import find_refused_call
+from core.sql.functions import TABLE_FUNCTIONS
 from core.sql.place import Origins, Place
 from core.sql.pushdown import Comparison, comparisons_in
 from core.sql.words import quoted_name
 
 _MAX_LENGTH: Final = 100_000
-# They call any method of the JVM.
-FORBIDDEN_FUNCTIONS: Final = frozenset({"reflect", "java_method", "try_reflect"})
-_TABLE_FUNCTIONS: Final = frozenset(
-    {
-        "explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode",
-        "posexplode_outer", "range", "stack", "variant_explode", "variant_explode_outer",
-    }
-)  # fmt: skip
 _VERSION_WORDS: Final = (
     ("VERSION", "AS", "OF"),
     ("FOR", "VERSION", "AS", "OF"),
@@ -230,10 +223,6 @@ class _Reader:
             written = self._text[token.start : token.end + 1]
             if literal is not None and not literal.fullmatch(written):
                 raise self.error(token.start, "this text can be read in two ways; write it plainly")
-        for token, following in pairwise(self._tokens):
-            is_call = following.token_type is TokenType.L_PAREN
-            if is_call and token.text.lower() in FORBIDDEN_FUNCTIONS:
-                raise self.error(token.start, f"{token.text} reaches beyond tables and is not run")
 
     def _tree(self) -> exp.Expr:
         try:
@@ -258,6 +247,9 @@ class _Reader:
                 raise self.error(0, "a query can hold no other statement")
             if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
                 raise self.error(0, "there are no parameters that could be filled in")
+        refused = find_refused_call(self._tokens, tree)
+        if refused is not None:
+            raise self.error(refused.offset, refused.reason, kind=ErrorKind.UNSUPPORTED)
 
     def _references(self, tree: exp.Expr) -> Iterator[TableReference]:
         known = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
@@ -279,7 +271,7 @@ class _Reader:
 
     def _check_function(self, function: exp.Func) -> None:
         name = function.name.lower()
-        if name not in _TABLE_FUNCTIONS:
+        if name not in TABLE_FUNCTIONS:
             at = function.meta.get("start", 0)
             raise self.error(at, f"{name} is no table function that is run here")
 

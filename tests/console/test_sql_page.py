@@ -112,7 +112,7 @@ def test_a_second_click_is_the_same_run_until_that_has_ended(services: PretendSe
     [
         ("", "Write a statement first."),
         ("SELECT *\nFRM air.flights", "Line 2, column 5"),
-        ("SELECT reflect('a', 'b')", "reaches beyond tables"),
+        ("SELECT reflect('a', 'b')", "calls any method of Java"),
     ],
 )
 def test_a_slip_is_told_before_anything_is_sent(

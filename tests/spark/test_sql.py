@@ -188,7 +188,7 @@ WRONG = [
         "SELECT\n\n1 / (id - id) FROM fixtures.append",
         "Line 3, column 1: Division by zero. Use `try_divide` to tolerate divisor",
     ),
-    ("SELECT nofn(id) FROM fixtures.append", "Line 1, column 8: Cannot resolve routine `nofn`"),
+    ("SELECT nofn(id) FROM fixtures.append", "Line 1, column 8: nofn is not among the functions"),
     ("SELECT (SELECT id FROM fixtures.append)", "More than one row returned by a subquery"),
     ("SELECT id FRM fixtures.append", "Line 1, column 15: 'fixtures' cannot stand there"),
     (
@@ -263,11 +263,9 @@ def test_only_what_reads_tables_reaches_spark(sql: Sql, session: WarmSession) ->
         except ParseException:
             continue  # Spark cannot read it either
         pytest.fail(f"Spark would run {text}")
-    with pytest.raises(InvalidInput, match="read_files is no table function"):
+    with pytest.raises(InvalidInput, match="read_files is not among the functions"):
         sql("SELECT * FROM read_files('/etc')")
     assert sql.rows("SELECT transform(array(1, 2), x -> x + 1)") == [([2, 3],)]
-    entity = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]><a>&x;</a>'
-    assert sql.rows(f"SELECT xpath_string('{entity}', 'a')") == [("",)]
 
 
 def test_an_answer_is_kept_whole_or_in_part(sql: Sql, tmp_path: Path) -> None:
