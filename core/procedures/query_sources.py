@@ -4,21 +4,22 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 
 import pyarrow as pa
 
 from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.identifier import MAIN_BRANCH
+from core.format.scan_options import ScanOptions, check_branch, unfit_option
 from core.merge.wanted_rows import condition_of
 from core.procedures.row_engine import QuerySource
 from core.procedures.warehouse import Warehouse
 from core.sql.answer import StateRead
 from core.sql.pushdown import Comparison
-from core.sql.query import Query, RewrittenQuery, TableReference
+from core.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
 from core.table.file_store_table import FileStoreTable
+from core.table.scan_state import state_asked
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
-from core.table.table_state import ReadState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +80,7 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
         InvalidInput: There is no such system table.
     """
     own = hashlib.sha256(operation_id.encode()).hexdigest()[:16]
-    views: dict[_State, str] = {}
+    views: dict[ReferenceState, str] = {}
     written: dict[str, str] = {}
     sources: dict[str, _Source] = {}
     states = [reference.state for reference in query.references]
@@ -100,9 +101,6 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
     )
 
 
-_State = tuple[Identifier, bool, str | None, int | None]
-
-
 def _source(
     warehouse: Warehouse,
     query: Query,
@@ -111,18 +109,11 @@ def _source(
     comparisons: Iterable[Comparison],
 ) -> _Source:
     try:
-        table, note = _open(warehouse, reference, branch)
+        options = _options_of(reference)
+        table, note = _open(warehouse, reference, branch, options)
         if reference.identifier.system_table is not None:
-            return _system_source(table, reference, note)
-        asked = None
-        if reference.version is not None or reference.time_millis is not None:
-            table, snapshot = table.state_for(
-                reference.version, timestamp_millis=reference.time_millis
-            )
-            asked = reference.version or _time_text(reference.time_millis or 0)
-            state = ReadState.as_it_was(table, snapshot)
-        else:
-            state = ReadState.as_it_is(table)
+            return _system_source(table, reference, options, note)
+        state = state_asked(table, options)
     except PaimonError as error:
         raise type(error)(
             f"{reference.place}: {error.message}", kind=error.kind, **error.facts
@@ -134,19 +125,38 @@ def _source(
         ),
         read=StateRead(
             table=reference.identifier.table_name,
-            branch=table.branch,
+            branch=state.table.branch,
             snapshot_id=None if state.snapshot is None else state.snapshot.id,
-            asked=asked,
+            asked=options.asked,
         ),
         note=note,
     )
 
 
+def _options_of(reference: TableReference) -> ScanOptions:
+    """What a query asks of a table, by its options or by the words behind its name."""
+    options = ScanOptions.parse(dict(reference.options))
+    if options.branch is not None:
+        named = reference.names_branch
+        check_branch(reference.identifier, options.branch, names_branch=named)
+    if reference.version is None and reference.time_millis is None:
+        return options
+    if options.travels:
+        raise unfit_option(
+            "The table names a version or time, and its options name another state. Give one of "
+            "them.",
+            next(key for key, _ in reference.options),
+        )
+    return replace(options, version=reference.version, time_millis=reference.time_millis)
+
+
 def _open(
-    warehouse: Warehouse, reference: TableReference, branch: str
+    warehouse: Warehouse, reference: TableReference, branch: str, options: ScanOptions
 ) -> tuple[FileStoreTable, str | None]:
     """Open a table on its branch; the note tells where that is not the session's."""
     identifier = reference.identifier
+    if options.branch is not None:
+        return warehouse.table(identifier.on_branch(options.branch)), None
     if reference.names_branch or branch == MAIN_BRANCH:
         return warehouse.table(identifier), None
     found = warehouse.find_table(identifier.on_branch(branch))
@@ -156,14 +166,16 @@ def _open(
     return warehouse.table(identifier), note
 
 
-def _system_source(table: FileStoreTable, reference: TableReference, note: str | None) -> _Source:
+def _system_source(
+    table: FileStoreTable, reference: TableReference, options: ScanOptions, note: str | None
+) -> _Source:
     name = (reference.identifier.system_table or "").lower()
     if name not in SYSTEM_TABLES:
         raise InvalidInput(
             f"The system table {name!r} is not read here. There are {', '.join(SYSTEM_TABLES)}.",
             kind=ErrorKind.UNSUPPORTED,
         )
-    if reference.version is not None or reference.time_millis is not None:
+    if options.travels:
         raise InvalidInput(
             "A system table shows the branch as it is now; it does not travel.",
             kind=ErrorKind.UNSUPPORTED,
@@ -179,7 +191,3 @@ def _system_source(table: FileStoreTable, reference: TableReference, note: str |
         ),
         note=note,
     )
-
-
-def _time_text(millis: int) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(sep=" ")

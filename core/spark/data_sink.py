@@ -25,6 +25,7 @@ from core.commit.row_commit import RowCommit
 from core.commit.row_write import RowWrite, this_process
 from core.diff.lineage import ROW_OPERATION
 from core.errors import ErrorKind, InvalidInput
+from core.format.scan_options import READ_OPTIONS, WRITE_OPTIONS
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import check_assignable, conform, names_for, unsupported
 from core.spark.data_files import WriteTarget, check_writable, split, write_bucket
@@ -34,6 +35,7 @@ from core.table.file_store_table import FileStoreTable
 
 _READ_OPTIONS: Final = (
     *("snapshot", "tag", "timestamp", "incremental-between", "columns", "filter", "pushdown"),
+    *(option for option in READ_OPTIONS if option not in WRITE_OPTIONS),
 )
 _BYTES_AT_ONCE: Final = 256 << 20
 # Rows of one key that two tasks write are told apart by their tasks.

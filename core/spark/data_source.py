@@ -24,6 +24,7 @@ from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.errors import ErrorKind, InvalidInput
 from core.format.data_types import AtomicType, TypeRoot
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.scan_options import READ_OPTIONS, TRAVEL_OPTIONS, ScanOptions, moment_millis
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import (
@@ -43,7 +44,7 @@ from core.spark.incremental import ChangesRead, plan_changes
 from core.spark.readers import ReadTask, TableRead, plan_table
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from core.table.scan_state import state_asked
 
 FORMAT: Final = "paimon-branch"
 
@@ -52,6 +53,7 @@ _OPTIONS: Final = frozenset(
     {
         *("warehouse", "table", "path", "branch", "snapshot", "tag", "timestamp"),
         *("incremental-between", "columns", "filter", "pushdown"),
+        *READ_OPTIONS,
     }
 )
 _SIGNS: Final[Mapping[type[Filter], str]] = {
@@ -91,6 +93,8 @@ class BranchDataSource(DataSource):
         branch: `main` if left out.
         snapshot, tag, timestamp: At most one: a snapshot id, a tag, or a commit time as ISO text or
             in milliseconds since the epoch. The head if left out.
+        scan.branch, scan.snapshot-id, scan.tag-name, scan.version, scan.timestamp,
+            scan.timestamp-millis: The same in the words of Paimon's dynamic options.
         incremental-between: Two snapshot ids or tags with a comma: the changes after the first one,
             with a column `rowkind` in front. The first may be 0, the empty table.
         columns: The wanted columns, with commas; Spark tells a source written in Python not which
@@ -233,6 +237,7 @@ class _Request:
                 kind=ErrorKind.INVALID_OPTION,
                 option=unknown[0],
             )
+        self._scan = self._scan_options()
         self.store, self.table = self._open()
 
     @property
@@ -242,7 +247,7 @@ class _Request:
 
     def schema(self) -> TableSchema:
         """The schema to read with."""
-        return self._state().schema
+        return state_asked(self.table, self._scan).schema
 
     def read(self, pushed: Condition | None) -> TableRead | ChangesRead:
         """Plan the read; raises what `plan_table` and `plan_changes` raise."""
@@ -254,7 +259,8 @@ class _Request:
             return plan_changes(self.store, self.table, *self._between(), columns=columns)
         own = () if text is None else (parse_condition(text),)
         conditions = (*own, *(() if pushed is None else (pushed,)))
-        return plan_table(self.store, self._state(), columns=columns, filters=_all_of(conditions))
+        state = state_asked(self.table, self._scan)
+        return plan_table(self.store, state, columns=columns, filters=_all_of(conditions))
 
     def _open(self) -> tuple[FileIO, FileStoreTable]:
         options = self._options
@@ -263,7 +269,7 @@ class _Request:
             for name, value in options.items()
             if name.startswith(_STORE_PREFIX)
         }
-        branch = options.get("branch")
+        branch = self._scan.branch
         if "warehouse" in options and "table" in options and "path" not in options:
             store = FileIO.for_url(options["warehouse"], store_options)
             identifier = Identifier.parse(options["table"])
@@ -283,31 +289,21 @@ class _Request:
         text = self._options.get("columns")
         return None if text is None else tuple(name.strip() for name in text.split(","))
 
-    def _state(self) -> ReadState:
-        snapshot = self._snapshot()
-        if snapshot is None:
-            return ReadState.as_it_is(self.table)
-        return ReadState.as_it_was(self.table, snapshot)
-
-    def _snapshot(self) -> Snapshot | None:
-        """The snapshot that time travel names, None without time travel."""
-        given = [
-            name
-            for name in ("snapshot", "tag", "timestamp", "incremental-between")
-            if name in self._options
-        ]
+    def _scan_options(self) -> ScanOptions:
+        """The branch and state that are asked for, in our words or in Paimon's."""
+        options = self._options
+        travels = ("snapshot", "tag", "timestamp", "incremental-between", *TRAVEL_OPTIONS)
+        given = [name for name in travels if name in options]
         if len(given) > 1:
             raise _unfit(f"Give only one of {' and '.join(map(repr, given))}.", given[0])
-        if "timestamp" in self._options:
-            return self.table.snapshot_for(timestamp_millis=_millis(self._options["timestamp"]))
-        if "snapshot" in self._options:
-            return self.table.snapshots.get(_number(self._options["snapshot"]))
-        if "tag" in self._options:
-            return self.table.tags.get(self._options["tag"]).snapshot
-        return None
+        found = ScanOptions.parse({key: options[key] for key in READ_OPTIONS if key in options})
+        if "timestamp" in options:
+            return replace(found, time_millis=_millis(options["timestamp"]))
+        if "snapshot" in options:
+            return replace(found, snapshot_id=_number(options["snapshot"]))
+        return replace(found, tag=options["tag"]) if "tag" in options else found
 
     def _between(self) -> tuple[Snapshot | None, Snapshot]:
-        self._snapshot()  # refuses a second version
         names = [name.strip() for name in self._options["incremental-between"].split(",")]
         if len(names) != 2 or not all(names):
             raise _unfit(
@@ -328,13 +324,12 @@ def _millis(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
     try:
-        at = dt.datetime.fromisoformat(text)
+        return moment_millis(text)
     except ValueError as error:
         raise _unfit(
             f"'timestamp' is {text!r}; write it as 2026-01-31T08:00:00+00:00 or in milliseconds.",
             "timestamp",
         ) from error
-    return int((at if at.tzinfo else at.replace(tzinfo=dt.UTC)).timestamp() * 1000)
 
 
 def _unfit(message: str, option: str) -> InvalidInput:

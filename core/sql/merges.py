@@ -17,7 +17,7 @@ from core.sql.targets import (
     Span,
     Target,
     TargetWords,
-    read_target,
+    read_written_target,
 )
 from core.sql.words import quoted_name, wrong
 
@@ -122,7 +122,7 @@ def read_merge(words: TargetWords) -> tuple[Target, Query, Merge]:
         InvalidInput: It is no such statement, or something in it cannot be run here.
     """
     first = words.at
-    target = words.with_alias(read_target(words), "USING")
+    target = words.with_alias(read_written_target(words), "USING")
     named = Span(start=first, end=words.at)
     words.expect("USING")
     place = words.place(words.at)

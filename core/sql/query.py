@@ -7,22 +7,25 @@ Spark's business. Words and tables are found by sqlglot; what Spark could read d
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import ClassVar, Final
+from types import MappingProxyType
+from typing import ClassVar, Final, TypeAlias
 
-from sqlglot import Token, TokenError, TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import BRANCH_MARK, Identifier
+from core.format.scan_options import moment_millis
 from core.sql.calls import find_refused_call
 from core.sql.functions import TABLE_FUNCTIONS
+from core.sql.hints import clause_length, clause_options, spark_hint, table_options
 from core.sql.place import Origins, Place
 from core.sql.pushdown import Comparison, comparisons_in
-from core.sql.words import quoted_name
+from core.sql.words import HintTokenizer, cut, quoted_name
 
 _MAX_LENGTH: Final = 100_000
 _VERSION_WORDS: Final = (
@@ -62,9 +65,11 @@ class TableReference:
         names_branch: Whether the branch is named.
         version: A tag or a snapshot id, of any branch, to travel to.
         time_millis: A time to travel to.
+        options: The dynamic options behind it, in their order.
         place: Where it stands.
         start: Its first character.
-        end: Behind its last one.
+        name_end: Behind the last one of its name.
+        end: Behind its last one, versions and times among them.
         alias_at: Where a name for it must be written, None where it has got one.
     """
 
@@ -73,15 +78,36 @@ class TableReference:
     names_branch: bool
     version: str | None
     time_millis: int | None
+    options: tuple[tuple[str, str], ...]
     place: Place
     start: int
+    name_end: int
     end: int
     alias_at: int | None
 
     @property
-    def state(self) -> tuple[Identifier, bool, str | None, int | None]:
+    def state(self) -> "ReferenceState":
         """What is read, equal for references that read the same."""
-        return self.identifier, self.names_branch, self.version, self.time_millis
+        return self.identifier, self.names_branch, self.version, self.time_millis, self.options
+
+
+ReferenceState: TypeAlias = tuple[
+    Identifier, bool, str | None, int | None, tuple[tuple[str, str], ...]
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """Dynamic options in a query.
+
+    Attributes:
+        behind: Behind the last character of the word that they follow.
+        at: Their first character.
+    """
+
+    options: Mapping[str, str]
+    behind: int
+    at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +161,7 @@ class Query:
     takes_all_columns: bool
     comparisons: Mapping[int, tuple[Comparison, ...]]
     _cuts: tuple[tuple[int, int], ...]
-    _dropped: tuple[tuple[int, int], ...]
+    _changed: Mapping[int, tuple[int, str]]
 
     def columns_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """Which columns of a table the query can need, in their order; one at least."""
@@ -146,7 +172,7 @@ class Query:
 
     def over(self, views: Sequence[str]) -> RewrittenQuery:
         """Return the query with a view in the place of each reference, in their order."""
-        changes = {start: (end, "") for start, end in self._dropped}
+        changes = dict(self._changed)
         names = {}
         for reference, view in zip(self.references, views, strict=True):
             changes[reference.start] = (reference.end, view)
@@ -192,16 +218,46 @@ class _Reader:
             raise InvalidInput(
                 f"The statement has {len(text):,} characters; {_MAX_LENGTH:,} are the most."
             )
-        try:
-            self._tokens = Spark.Tokenizer().tokenize(text)
-        except TokenError as error:
-            raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+        # The words without hints; those behind SELECT; the options behind tables.
+        self._tokens: list[Token] = []
+        self._hints: list[Token] = []
+        self._options: list[_Options] = []
+        self._split(cut(text, HintTokenizer()))
+
+    def _split(self, tokens: Sequence[Token]) -> None:
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            before = self._tokens[-1] if self._tokens else None
+            length = 0 if before is None else clause_length(tokens[at:])
+            if before is not None and token.token_type is TokenType.HINT:
+                if before.token_type is TokenType.SELECT:
+                    self._hints.append(token)
+                else:
+                    found = table_options(token.text, self._place(token.start))
+                    self._take_options(found, before, token)
+            elif before is not None and length:
+                clause = self._text[token.start : tokens[at + length - 1].end + 1]
+                found = clause_options(clause, self._place(token.start))
+                self._take_options(found, before, token)
+            else:
+                self._tokens.append(token)
+            at += length or 1
+
+    def _take_options(self, options: Mapping[str, str], before: Token, at: Token) -> None:
+        behind = before.end + 1
+        if any(each.behind == behind for each in self._options):
+            raise self.error(at.start, "this table has options already; give all of them at once")
+        self._options.append(_Options(options=options, behind=behind, at=at.start))
 
     def query(self) -> Query:
         self._check_words()
         tree = self._tree()
         self._check_tree(tree)
         references = tuple(sorted(self._references(tree), key=lambda each: each.start))
+        self._check_options(references)
+        changed = {start: (end, "") for start, end in _database_prefixes(tree, references)}
+        changed |= self._checked_hints(tree)
         return Query(
             text=self._text,
             origins=self._origins,
@@ -210,9 +266,33 @@ class _Reader:
             # A pipe hands on all columns of a table that it joins, and of what it extends.
             takes_all_columns=self._has_pipes() or _takes_all_columns(tree),
             comparisons={} if self._has_pipes() else comparisons_in(tree),
-            _cuts=tuple(sorted({(token.start, token.end + 1) for token in self._tokens})),
-            _dropped=tuple(_database_prefixes(tree, references)),
+            _cuts=tuple(
+                sorted({(each.start, each.end + 1) for each in (*self._tokens, *self._hints)})
+            ),
+            _changed=MappingProxyType(changed),
         )
+
+    def _check_options(self, references: Iterable[TableReference]) -> None:
+        """Refuse options that no table has: they would be dropped."""
+        ends = {end for each in references for end in (each.name_end, each.end)}
+        for options in self._options:
+            if options.behind not in ends:
+                raise self.error(
+                    options.at,
+                    f"the options {', '.join(map(repr, options.options))} stand behind no table; "
+                    "write them directly behind its name",
+                )
+
+    def _checked_hints(self, tree: exp.Expr) -> dict[int, tuple[int, str]]:
+        named = (exp.Table, exp.Subquery, exp.CTE, exp.Lateral, exp.Values, exp.Unnest)
+        relations = {node.alias_or_name for node in tree.find_all(*named)}
+        return {
+            token.start: (
+                token.end + 1,
+                spark_hint(token.text, self._place(token.start), relations),
+            )
+            for token in self._hints
+        }
 
     def _has_pipes(self) -> bool:
         return any(token.token_type is TokenType.PIPE_GT for token in self._tokens)
@@ -254,8 +334,6 @@ class _Reader:
     def _references(self, tree: exp.Expr) -> Iterator[TableReference]:
         known = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in tree.find_all(exp.Table):
-            if table.find_ancestor(exp.Hint):
-                continue
             if isinstance(table.this, exp.Func):
                 self._check_function(table.this)
             elif isinstance(table.this, exp.Identifier) and table.args.get("db") is None:
@@ -285,16 +363,21 @@ class _Reader:
             identifier = Identifier.parse(written)
         except InvalidInput as error:
             raise self.error(start, error.message.rstrip("."), kind=error.kind) from error
-        end = name.meta["end"] + 1
-        version, time_millis, end = self._travel(table, end)
+        name_end = name.meta["end"] + 1
+        version, time_millis, end = self._travel(table, name_end)
+        options = [each.options for each in self._options if each.behind in (name_end, end)]
+        if len(options) > 1:
+            raise self.error(start, "this table has options twice; give all of them at once")
         return TableReference(
             written=written,
             identifier=identifier,
             names_branch=BRANCH_MARK in name.name,
             version=version,
             time_millis=time_millis,
+            options=tuple(options[0].items()) if options else (),
             place=self._place(start),
             start=start,
+            name_end=name_end,
             end=end,
             alias_at=None if table.alias else self._behind_sample(end),
         )
@@ -330,13 +413,8 @@ class _Reader:
         if value.token_type is TokenType.NUMBER and value.text.isdigit():
             return int(value.text) * 1000  # Paimon takes seconds since the epoch
         if value.token_type is TokenType.STRING:
-            try:
-                moment = datetime.fromisoformat(value.text.strip())
-            except ValueError:
-                pass
-            else:
-                zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-                return int(zoned.timestamp() * 1000)
+            with suppress(ValueError):
+                return moment_millis(value.text)
         raise self.error(value.start, "a time is a text such as '2026-01-31 12:00:00', or seconds")
 
     def _behind_sample(self, end: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from sqlglot import TokenType
 
@@ -15,8 +15,6 @@ from core.sql.place import Place
 from core.sql.targets import NamedColumn, Target, read_target
 from core.sql.types import parse_type
 from core.sql.words import Words, wrong
-
-T = TypeVar("T")
 
 _ENDS_TYPE: Final = frozenset(
     {"NOT", "NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", "PRIMARY"}
@@ -198,8 +196,8 @@ class _Reader(Words):
                 partition_keys = self._names()
             elif self.takes("COMMENT"):
                 comment = self._string("a comment")
-            elif self.takes("TBLPROPERTIES"):
-                options |= self._options()
+            elif self.takes("TBLPROPERTIES") or self._takes_list("WITH"):
+                options |= self.options()
             elif self.stands("AS") or self.stands("SELECT"):
                 raise self.error("create the table first, then INSERT INTO it")
             else:
@@ -275,17 +273,26 @@ class _Reader(Words):
             return self._each(self._added)
         if self.takes("DROP COLUMNS") or self.takes("DROP COLUMN"):
             return self._each(lambda: DropColumn(column=self._column()))
-        if self.takes("SET TBLPROPERTIES"):
-            return (SetOptions(options=MappingProxyType(self._options())),)
+        # Flink writes SET ('key' = 'value') and RESET ('key').
+        if self.takes("SET TBLPROPERTIES") or self._takes_list("SET"):
+            return (SetOptions(options=self.options()),)
         if self.takes("UNSET TBLPROPERTIES"):
             self.takes("IF EXISTS")
-            return (UnsetOptions(keys=tuple(self._listed(self._key))),)
+            return (UnsetOptions(keys=tuple(self.listed(self.key))),)
+        if self._takes_list("RESET"):
+            return (UnsetOptions(keys=tuple(self.listed(self.key))),)
         if self.takes("ALTER COLUMN") or self.takes("CHANGE COLUMN") or self.takes("ALTER"):
             return (self._altered(),)
         raise self.unexpected("RENAME, ADD, DROP, ALTER, SET or UNSET")
 
+    def _takes_list(self, word: str) -> bool:
+        """Take a word behind which a list in parentheses stands."""
+        following = self.tokens[self.at + 1 : self.at + 2]
+        is_list = bool(following) and following[0].token_type is TokenType.L_PAREN
+        return is_list and self.takes(word)
+
     def _each(self, read: Callable[[], Change]) -> tuple[Change, ...]:
-        return tuple(self._listed(read)) if self.kind() is TokenType.L_PAREN else (read(),)
+        return tuple(self.listed(read)) if self.kind() is TokenType.L_PAREN else (read(),)
 
     def _added(self) -> Change:
         place = self.place(self.at)
@@ -323,40 +330,12 @@ class _Reader(Words):
         return NamedColumn(name=name, place=place)
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(self._listed(lambda: self.name("a column")))
-
-    def _options(self) -> dict[str, str]:
-        return dict(self._listed(self._option))
-
-    def _option(self) -> tuple[str, str]:
-        key = self._key()
-        self.takes_kind(TokenType.EQ)
-        value = self.value()
-        # Numbers and booleans are options too; Paimon keeps the text.
-        return key, str(value).lower() if isinstance(value, bool) else str(value)
-
-    def _key(self) -> str:
-        if self.kind() is TokenType.STRING:
-            return self.next().text
-        key = self.name("an option")
-        while self.takes_kind(TokenType.DOT):
-            key += f".{self.name('an option')}"
-        return key
+        return tuple(self.listed(lambda: self.name("a column")))
 
     def _string(self, what: str) -> str:
         if self.kind() is not TokenType.STRING:
             raise self.unexpected(f"{what} in quotes")
         return self.next().text
-
-    def _listed(self, read: Callable[[], T]) -> list[T]:
-        """Take what stands between parentheses, with commas between."""
-        found: list[T] = []
-        self.expect_kind(TokenType.L_PAREN, "'('")
-        while not found or not self.takes_kind(TokenType.R_PAREN):
-            if found:
-                self.expect_kind(TokenType.COMMA, "','")
-            found.append(read())
-        return found
 
 
 def _split(listed: str | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What all statements that write rows name: their target, its columns, and expressions over it."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from sqlglot import TokenType
@@ -9,6 +10,8 @@ from sqlglot import TokenType
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import BRANCH_MARK, Identifier
 from core.format.near_names import did_you_mean, nearest_names
+from core.format.scan_options import check_branch, written_branch
+from core.sql.hints import clause_length, clause_options, table_options
 from core.sql.place import Origins, Place
 from core.sql.query import Query, RewrittenQuery, parse_query
 from core.sql.words import Words, wrong
@@ -74,7 +77,7 @@ class Part:
 
 
 def read_target(words: Words) -> Target:
-    """Take the name of a table that is changed.
+    """Take the name of a table that is changed; options behind it are not taken.
 
     Raises:
         InvalidInput: It names no table.
@@ -92,6 +95,35 @@ def read_target(words: Words) -> Target:
     if identifier.system_table is not None:
         raise wrong(place, "a system table is not written", ErrorKind.UNSUPPORTED)
     return Target(identifier=identifier, names_branch=BRANCH_MARK in name, place=place, name=name)
+
+
+def read_written_target(words: Words) -> Target:
+    """Take the name of a table whose rows are changed, with the dynamic options behind it.
+
+    Raises:
+        InvalidInput: It names no table, or an option is not honoured by writes.
+    """
+    target = read_target(words)
+    place = words.place(words.at)
+    options = _options_behind(words)
+    try:
+        branch = written_branch(options)
+        if branch is None:
+            return target
+        check_branch(target.identifier, branch, names_branch=target.names_branch)
+    except InvalidInput as error:
+        raise wrong(place, error.message.rstrip("."), error.kind) from error
+    return replace(target, identifier=target.identifier.on_branch(branch), names_branch=True)
+
+
+def _options_behind(words: Words) -> Mapping[str, str]:
+    """Take dynamic options: a hint, or a clause WITH."""
+    place, following = words.place(words.at), words.tokens[words.at :]
+    if words.kind() is TokenType.HINT:
+        return table_options(words.next().text, place)
+    length = clause_length(following)
+    first, words.at = words.at, words.at + length
+    return clause_options(words.between(first), place) if length else MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +150,17 @@ class TargetWords(Words):
         )
 
     def table_read(self) -> str:
-        """Take a table that is read, perhaps at a version or time; return its bare name."""
+        """Take a table that is read, perhaps at a version or time; return its bare name.
+
+        Options behind it are read again with the query that the statement becomes.
+        """
         self.name("a table, as database.table, or a query in parentheses")
         self.expect_kind(TokenType.DOT, "'.' and a table")
         name = self.name("a table")
+        _options_behind(self)
         if any(self.takes(each) for each in _TRAVELS):
             self.value()
+            _options_behind(self)
         return name
 
     def own_column(self, target: Target) -> NamedColumn:

@@ -1,10 +1,12 @@
 """The words of a statement, taken one after the other.
 
 They are cut by the tokenizer of sqlglot's Spark dialect, so that quoting, comments and numbers are
-Spark's.
+Spark's. A hint is a word too: a reader that expects none refuses it, where a comment is dropped.
 """
 
-from typing import ClassVar, Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import ClassVar, Final, TypeVar
 
 from sqlglot import Token, TokenError, TokenType
 from sqlglot.dialects.spark import Spark
@@ -13,11 +15,37 @@ from core.errors import ErrorKind, InvalidInput
 from core.sql.place import Place
 from core.sql.statement import Value
 
+T = TypeVar("T")
 
-class _Tokenizer(Spark.Tokenizer):
-    """Spark's, but for words behind which it would swallow the rest of the statement."""
+
+class HintTokenizer(Spark.Tokenizer):
+    """Spark's, but a hint is a token behind every other one, not only behind SELECT."""
+
+    TOKENS_PRECEDING_HINT: ClassVar[set[TokenType]] = set(TokenType)
+
+
+class _Tokenizer(HintTokenizer):
+    """Without the words behind which Spark's would swallow the rest of the statement."""
 
     COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+def cut(text: str, tokenizer: Spark.Tokenizer) -> list[Token]:
+    """Return the words of a text.
+
+    Raises:
+        InvalidInput: A quote or comment is not closed, or a hint stands before the first word.
+    """
+    try:
+        tokens = tokenizer.tokenize(text)
+        before = text[: tokens[0].start] if tokens else text
+        # Before the first token the tokenizer takes a hint for a comment.
+        leading = tokenizer.tokenize(f"x {before}") if "/*+" in before else []
+    except TokenError as error:
+        raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+    if any(token.token_type is TokenType.HINT for token in leading):
+        raise InvalidInput("A hint stands before the statement. Write it behind SELECT or a table.")
+    return tokens
 
 
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
@@ -42,10 +70,7 @@ class Words:
         self.text = text
         self.start = start or Place()
         self.at = 0
-        try:
-            self.tokens: list[Token] = _Tokenizer(dialect=Spark).tokenize(text)
-        except TokenError as error:
-            raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+        self.tokens: list[Token] = cut(text, _Tokenizer(dialect=Spark))
 
     def value(self) -> Value:
         """Take a literal: a text, a whole number, true, false or null."""
@@ -142,6 +167,11 @@ class Words:
     def unexpected(self, wanted: str) -> InvalidInput:
         """The error that another word stands here than is wanted."""
         is_there = self.at < len(self.tokens)
+        following = self.tokens[self.at : self.at + 3]
+        hint = next((each for each in following if each.token_type is TokenType.HINT), None)
+        if hint is not None:
+            what = f"the hint {hint.text} is not honoured there"
+            return wrong(self.start.behind(self.text[: hint.start]), what, ErrorKind.UNSUPPORTED)
         found = repr(self.tokens[self.at].text) if is_there else "the end"
         return self.error(f"found {found} in place of {wanted}")
 
@@ -158,6 +188,43 @@ class Words:
         """Where a word stands."""
         is_there = number < len(self.tokens)
         return self.start.behind(self.text[: self.tokens[number].start] if is_there else self.text)
+
+    def listed(self, read: Callable[[], T]) -> list[T]:
+        """Take what stands between parentheses, with commas between."""
+        found: list[T] = []
+        self.expect_kind(TokenType.L_PAREN, "'('")
+        while not found or not self.takes_kind(TokenType.R_PAREN):
+            if found:
+                self.expect_kind(TokenType.COMMA, "','")
+            found.append(read())
+        return found
+
+    def options(self) -> Mapping[str, str]:
+        """Take options between parentheses: `('key' = 'value', …)`, each key once."""
+        found: dict[str, str] = {}
+
+        def take() -> None:
+            key = self.key()
+            if key in found:
+                raise self.error(f"the option {key!r} is given twice", back=1)
+            self.takes_kind(TokenType.EQ)
+            value = self.value()
+            if value is None:
+                raise self.error("an option has a value, which is not null", back=1)
+            # Numbers and booleans are options too; Paimon keeps the text.
+            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+
+        self.listed(take)
+        return MappingProxyType(found)
+
+    def key(self) -> str:
+        """Take the key of an option, quoted or not."""
+        if self.kind() is TokenType.STRING:
+            return self.next().text
+        key = self.name("an option")
+        while self.takes_kind(TokenType.DOT):
+            key += f".{self.name('an option')}"
+        return key
 
     def to_end_of_statement(self) -> str:
         """Take all words up to the next semicolon, and return their text."""

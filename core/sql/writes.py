@@ -17,7 +17,15 @@ from core.sql.merges import Merge, read_merge
 from core.sql.place import Origins, Place
 from core.sql.query import Query, parse_query
 from core.sql.statement import Value
-from core.sql.targets import Assembled, NamedColumn, Part, Span, Target, TargetWords, read_target
+from core.sql.targets import (
+    Assembled,
+    NamedColumn,
+    Part,
+    Span,
+    Target,
+    TargetWords,
+    read_written_target,
+)
 
 Constant = Value | Decimal
 
@@ -104,7 +112,7 @@ class _Reader(TargetWords):
 
     def _insert(self, kind: WriteKind) -> Write:
         self.takes("TABLE")
-        target = read_target(self)
+        target = read_written_target(self)
         partition = self._partition() if self.takes("PARTITION") else None
         by_name = self.takes("BY NAME")
         columns = None
@@ -169,7 +177,7 @@ class _Reader(TargetWords):
 
     def _update(self) -> Write:
         table = self.at
-        target = self.with_alias(read_target(self), "SET")
+        target = self.with_alias(read_written_target(self), "SET")
         named = Span(start=table, end=self.at)
         self.expect("SET")
         assignments = [self.assignment(target, "WHERE")]
@@ -185,7 +193,7 @@ class _Reader(TargetWords):
 
     def _delete(self) -> Write:
         table = self.at
-        target = self.with_alias(read_target(self), "WHERE")
+        target = self.with_alias(read_written_target(self), "WHERE")
         named = Span(start=table, end=self.at)
         return self._over_target(WriteKind.DELETE, target, Assembled(self, "SELECT 1"), named, ())
 

@@ -92,6 +92,72 @@ def test_versions_times_and_columns_travel(sql: Sql) -> None:
     assert same.column_names == ["id", "name", "id (2)"]
 
 
+def test_options_behind_a_table_choose_what_is_read(sql: Sql) -> None:
+    name = "fixtures.branches_diverged"
+    main, nested = sql.paimon(name), sql.paimon(name, "nested")
+    hint = "/*+ OPTIONS('branch' = 'nested') */"
+    for options in (hint, "/*+ options(`scan.branch` = 'nested') */", "WITH (branch = 'nested')"):
+        assert Counter(sql.rows(f"SELECT * FROM {name} {options}")) == Counter(nested), options
+    # Options win over the branch of the session, each table having its own.
+    assert Counter(sql.rows(f"SELECT * FROM {name} {hint}", branch="diverged")) == Counter(nested)
+    both = f"SELECT id FROM {name} {hint} EXCEPT SELECT id FROM {name}"
+    assert set(sql.rows(both)) == {row[:1] for row in nested} - {row[:1] for row in main}
+    answer = sql(f"SELECT * FROM {name} {hint}")
+    assert [(each.table, each.branch) for each in answer.reads] == [(name, "nested")]
+
+    def ids(asked: str) -> list[int]:
+        return [row[0] for row in sql.rows(f"SELECT id FROM fixtures.append {asked} ORDER BY id")]
+
+    table = "fixtures.`append$snapshots`"
+    for number, moment in sql.rows(f"SELECT snapshot_id, commit_time FROM {table} ORDER BY 1"):
+        expected = ids(f"VERSION AS OF {number}")
+        millis = int(moment.timestamp() * 1000)
+        for key, value in (
+            ("scan.snapshot-id", number),
+            ("scan.version", number),
+            ("scan.timestamp-millis", millis),
+            ("scan.timestamp", moment),
+        ):
+            assert ids(f"/*+ OPTIONS('{key}' = '{value}') */") == expected, key
+    tag = "fixtures.branches_ahead /*+ OPTIONS('scan.tag-name' = 'base') */"
+    assert [row[0] for row in sql.rows(f"SELECT id FROM {tag} ORDER BY id")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("append /*+ OPTIONS('scan.bucket' = '1') */", "'scan.bucket'"),
+        ("append /*+ OPTIONS('scan.snapshot-id'='1', 'scan.tag-name'='v') */", "'scan.tag-name'"),
+        ("append VERSION AS OF 1 /*+ OPTIONS('scan.version' = '1') */", "Give one of them"),
+        ("append /*+ OPTIONS('branch' = 'a', 'scan.branch' = 'b') */", "'scan.branch'"),
+        ("`append$branch_a` /*+ OPTIONS('branch' = 'b') */", "'b'"),
+        ("append /*+ OPTIONS('scan.snapshot-id' = 'first') */", "'first'"),
+        ("append /*+ OPTIONS('branch' = 'nobody') */", "nobody"),
+        ("append /*+ OPTIONS('scan.tag-name' = '../x') */", "'../x'"),
+        ("`append$files` /*+ OPTIONS('scan.snapshot-id' = '1') */", "does not travel"),
+        ("append /*+ OPTIONS('BRANCH' = 'dev') */", "Did you mean 'branch'"),
+    ],
+)
+def test_options_that_are_not_honoured_are_refused(sql: Sql, table: str, named: str) -> None:
+    with pytest.raises((InvalidInput, NotFound)) as error:
+        sql(f"SELECT * FROM fixtures.{table}")
+    assert named in error.value.message
+    assert error.value.message.startswith("Line 1, column")
+
+
+def test_spark_honours_its_own_hints(sql: Sql) -> None:
+    both = "fixtures.append a JOIN fixtures.append VERSION AS OF 1 b ON a.id = b.id"
+    plans = {hint: sql(f"SELECT /*+ {hint}(b) */ a.id FROM {both}").plan for hint in JOINS}
+    assert all(JOINS[hint] in plan for hint, plan in plans.items()), plans
+
+
+JOINS = {
+    "BROADCAST": "BroadcastHashJoin",
+    "MERGE": "SortMergeJoin",
+    "SHUFFLE_HASH": "ShuffledHashJoin",
+}
+
+
 def test_what_readers_leave_out_is_not_asked_for(sql: Sql) -> None:
     keyed, parted = "fixtures.key_levels", "fixtures.append_partitioned"
     found = sql.rows(

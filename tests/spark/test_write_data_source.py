@@ -77,6 +77,7 @@ def test_a_job_that_fails_leaves_nothing(bench: WriteBench) -> None:
     ("columns", "options", "message"),
     [
         ({"snapshot": "1"}, {"bucket": "2"}, "'snapshot' is for reading"),
+        ({"scan.version": "1"}, {"bucket": "2"}, "'scan.version' is for reading"),
         ({"colour": "red"}, {"bucket": "2"}, "no option 'colour'"),
         ({}, {}, "dynamic buckets"),
         ({}, {"bucket": "2", "deletion-vectors.enabled": "true"}, "once they are compacted"),

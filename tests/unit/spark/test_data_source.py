@@ -85,6 +85,13 @@ def test_options_choose_state_columns_and_rows(table: LocalTable) -> None:
     assert [row["id"] for row in read(table)] == [0, 1, 2]
     assert [row["id"] for row in read(table, snapshot="2")] == [0, 1]
     assert [row["id"] for row in read(table, timestamp="1970-01-01T00:02:30")] == [0, 1]
+    for option, value in (
+        ("scan.snapshot-id", "2"),
+        ("scan.version", "2"),
+        ("scan.timestamp", "1970-01-01 00:02:30"),
+        ("scan.timestamp-millis", "150000"),
+    ):
+        assert [row["id"] for row in read(table, **{option: value})] == [0, 1], option
     assert read(table, columns="name", filter="id > 1") == [{"name": "n2"}]
     assert read(table, spark.EqualTo(("id",), 1), columns="name") == [{"name": "n1"}]
     assert read(table, spark.EqualTo(("id",), 9)) == []
@@ -100,6 +107,10 @@ def test_options_choose_state_columns_and_rows(table: LocalTable) -> None:
         ({"tag": "v9"}, "v9"),
         ({"timestamp": "noon"}, "'noon'"),
         ({"snapshot": "1", "tag": "v"}, "only one of"),
+        ({"snapshot": "1", "scan.version": "1"}, "only one of"),
+        ({"scan.snapshot-id": "first"}, "'first'"),
+        ({"branch": "main", "scan.branch": "dev"}, "'scan.branch'"),
+        ({"scan.mode": "latest"}, "no option 'scan.mode'"),
         ({"colums": "id"}, "no option 'colums'"),
         ({"columns": "nobody"}, "'nobody'"),
         ({"branch": "nobody"}, "nobody"),
