@@ -124,11 +124,6 @@ def _names_with_columns(tree: exp.Expr) -> frozenset[int]:
 def _refused_in(tree: exp.Expr) -> Iterator[RefusedCall]:
     for call in tree.find_all(exp.Anonymous):
         at = int(call.meta.get("start", 0))
-        if call.find_ancestor(exp.Hint) is not None and not isinstance(call.parent, exp.Hint):
-            # A hint is one word of the statement, whatever is in it.
-            refusal = refusal_of(call.name)
-            if refusal is not None:
-                yield RefusedCall(offset=at, reason=refusal)
         known = OPTIONS.get(call.name.lower())
         if known is not None:
             position, keys = known

@@ -113,13 +113,22 @@ def _arguments(words: Words, name: str, relations: Collection[str]) -> str:
         known = {relation.lower() for relation in relations}
         named = words.listed(lambda: _relation(words, known))
         return f"({', '.join(map(quoted_name, named))})"
-    start, depth = words.at, 0
-    while words.at < len(words.tokens):
-        kind = words.next().token_type
-        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
-        if not depth:
-            return words.between(start)
-    raise words.unexpected("')'")
+    # Nothing but numbers and columns: an expression could call any function.
+    given = words.listed(lambda: _number_or_column(words, name))
+    return f"({', '.join(given)})"
+
+
+def _number_or_column(words: Words, hint: str) -> str:
+    first = words.at
+    if words.kind() is TokenType.NUMBER:
+        return str(words.number())
+    parts = [words.name("a number or a column")]
+    while words.takes_kind(TokenType.DOT):
+        parts.append(words.name("a column"))
+    if words.kind() is TokenType.L_PAREN:
+        what = f"the hint {hint} calls {words.between(first)}, but takes only numbers and columns"
+        raise words.error(what, back=words.at - first)
+    return ".".join(map(quoted_name, parts))
 
 
 def _relation(words: Words, known: Collection[str]) -> str:

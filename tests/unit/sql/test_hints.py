@@ -52,7 +52,7 @@ DEV = {"branch": "dev"}
             "SELECT /*+ BROADCAST(d.t, u), repartition(3, a) */ /*+ MERGE(x) */ * "
             "FROM d.t, d.u, d.w x",
             [{}, {}, {}],
-            "SELECT /*+ BROADCAST(`t`, `u`), repartition(3, a) */ /*+ MERGE(`x`) */ * "
+            "SELECT /*+ BROADCAST(`t`, `u`), repartition(3, `a`) */ /*+ MERGE(`x`) */ * "
             "FROM v0 AS `t`, v1 AS `u`, v2 x",
         ),
     ],
