@@ -16,19 +16,12 @@ from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.index_manifest import NO_INDEX_FILES
+from core.format.layout_options import unserved_in_writes
 from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import live_files
-
-# What Paimon's own commit does beyond entries and manifests, and nobody would notice if it was
-# left out: such a table is left to Paimon.
-_PAIMON_ONLY = {
-    "data-evolution.enabled": "true",
-    "sequence.snapshot-ordering": "true",
-    "write.sequence-number-init-mode": "snapshot",
-}
 
 
 class CommitCheck:
@@ -112,16 +105,23 @@ class CommitCheck:
 
 
 def check_features(table: FileStoreTable, schema: TableSchema) -> None:
-    """Refuse a table whose commits do more than is done here.
+    """Refuse a table whose commits do more than is done here, or whose rows lie otherwise.
 
     Raises:
         NotAllowed: By the name of the option.
     """
-    for key, value in _PAIMON_ONLY.items():
-        if schema.options.get(key, "").lower() == value:
-            raise _left_to_paimon(table, f"{key} = {value}")
+    # What Paimon's own commit does beyond entries and manifests, and nobody would notice if it
+    # was left out: such a table is left to Paimon.
+    if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
+        raise _left_to_paimon(table, f"{table_options.DATA_EVOLUTION_ENABLED.key} = true")
     if schema.options.read(table_options.COMMIT_CALLBACKS):
         raise _left_to_paimon(table, table_options.COMMIT_CALLBACKS.key)
+    for key, reason in unserved_in_writes(schema.options):
+        raise NotAllowed(
+            f"{table.identifier} is not written here: {reason} Nothing was committed.",
+            kind=ErrorKind.UNSUPPORTED,
+            option=key,
+        )
 
 
 def _left_to_paimon(table: FileStoreTable, option: str) -> NotAllowed:

@@ -18,11 +18,16 @@ INFINITE: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigOption(Generic[T]):
-    """An option's key, how its text is read, and what holds where it is not set."""
+    """An option's key, how its text is read, and what holds where it is not set.
+
+    Attributes:
+        older_keys: Keys that it had before, which Paimon still reads where the key is not set.
+    """
 
     key: str
     parse: Callable[[str], T]
     default: T
+    older_keys: tuple[str, ...] = ()
 
 
 class Options(Mapping[str, str]):
@@ -57,7 +62,8 @@ class Options(Mapping[str, str]):
         Raises:
             InvalidInput: The text is no value of this option.
         """
-        text = self._values.get(option.key)
+        keys = (option.key, *option.older_keys)
+        text = next((self._values[key] for key in keys if key in self._values), None)
         if text is None:
             return option.default
         try:
@@ -147,8 +153,8 @@ def _number(key: str, default: int) -> ConfigOption[int]:
     return ConfigOption(key=key, parse=_parse_int, default=default)
 
 
-def _flag(key: str, default: bool) -> ConfigOption[bool]:
-    return ConfigOption(key=key, parse=_parse_bool, default=default)
+def _flag(key: str, default: bool, *older_keys: str) -> ConfigOption[bool]:
+    return ConfigOption(key=key, parse=_parse_bool, default=default, older_keys=older_keys)
 
 
 def _size(key: str, default: int) -> ConfigOption[int]:
@@ -184,7 +190,15 @@ ROW_TRACKING_ENABLED: Final = _flag("row-tracking.enabled", False)
 ROW_TRACKING_PARTITION_GROUP: Final = _flag("row-tracking.partition-group-on-commit", True)
 DATA_EVOLUTION_ENABLED: Final = _flag("data-evolution.enabled", False)
 PRIMARY_KEY_NULLABLE: Final = _flag("primary-key.nullable", False)
-WRITE_ONLY: Final = _flag("write-only", False)
+WRITE_ONLY: Final = _flag("write-only", False, "write.compaction-skip")
+IGNORE_DELETE: Final = _flag(
+    "ignore-delete",
+    False,
+    "first-row.ignore-delete",
+    "deduplicate.ignore-delete",
+    "partial-update.ignore-delete",
+)
+IGNORE_UPDATE_BEFORE: Final = _flag("ignore-update-before", False)
 CONSUMER_EXPIRATION_TIME: Final = _maybe_text("consumer.expiration-time")
 CONSUMER_CHANGELOG_ONLY: Final = _flag("consumer.changelog-only", False)
 

@@ -21,6 +21,7 @@ from core.diff.virtual_base import Base
 from core.errors import ErrorKind
 from core.format import options as table_options
 from core.format.binary_row import decode_row
+from core.format.layout_options import unserved_in_writes
 from core.format.partition_path import partition_path
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -357,7 +358,12 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
     ]
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         found.append("Tables with data evolution cannot be merged here yet.")
-    return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in found)
+    found += (
+        f"This table is not merged here: {reason}"
+        for side in (sides.ours, sides.theirs)
+        for _, reason in unserved_in_writes(side.schema.options)
+    )
+    return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in dict.fromkeys(found))
 
 
 def _gaps(schema: SchemaMerge) -> tuple[Block, ...]:

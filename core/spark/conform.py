@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
+from core.format import options as table_options
 from core.format.data_types import AtomicType, DataField, TypeRoot, arrow_schema, to_arrow
 from core.format.table_schema import TableSchema
 from core.spark.merge_on_read import VALUE_KIND
@@ -132,9 +133,16 @@ def conform(rows: pa.Table, schema: TableSchema) -> pa.Table:
     kind = pa.field(VALUE_KIND, pa.int8(), False)
     whole = pa.schema([kind, *arrow_schema(schema.fields)])
     found = pa.table({VALUE_KIND: kinds, **columns}, schema=whole)
-    if schema.options.get("ignore-delete", "").lower() == "true":
-        return found.filter(pc.invert(is_retract(kinds)))
-    return found
+    return _without_ignored(found, kinds, schema)
+
+
+def _without_ignored(rows: pa.Table, kinds: pa.ChunkedArray, schema: TableSchema) -> pa.Table:
+    """Leave out the rows that a table does not take [Paimon RowKindFilter]."""
+    if schema.options.read(table_options.IGNORE_DELETE):
+        return rows.filter(pc.invert(is_retract(kinds)))
+    if schema.options.read(table_options.IGNORE_UPDATE_BEFORE):
+        return rows.filter(pc.not_equal(kinds, ROW_KINDS.index("-U")))
+    return rows
 
 
 def is_retract(kinds: pa.ChunkedArray) -> pa.ChunkedArray:

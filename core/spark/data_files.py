@@ -20,6 +20,7 @@ from core.format import options as table_options
 from core.format.binary_row import EMPTY_ROW, decode_row
 from core.format.binary_rows import encode_rows
 from core.format.bucket import assign_buckets
+from core.format.layout_options import check_rows_written
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, FileSource, file_identity
 from core.format.partition_path import partition_path
 from core.format.simple_stats import (
@@ -115,9 +116,10 @@ def check_writable(schema: TableSchema, *, keeps_index: bool = False) -> None:
         keeps_index: Whether the caller keeps the index of dynamic buckets.
 
     Raises:
-        InvalidInput: Its rows find their bucket in a way that is not served, or files of its format
-            cannot hold them.
+        InvalidInput: Its rows find their bucket in a way that is not served, files of its format
+            cannot hold them, or an option is not served.
     """
+    check_rows_written(schema.options)
     modes = {BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE}
     if keeps_index and not schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR):
         modes.add(BucketMode.HASH_DYNAMIC)
@@ -135,7 +137,7 @@ def check_deletes(schema: TableSchema) -> None:
     Raises:
         InvalidInput: By the name of the engine or option.
     """
-    if schema.options.get("ignore-delete", "").lower() == "true":
+    if schema.options.read(table_options.IGNORE_DELETE):
         raise unsupported(
             "The table has 'ignore-delete' = true: rows that delete are left out, so nothing can "
             "be deleted. Unset the option, or overwrite the partition."

@@ -32,12 +32,6 @@ from core.spark.partial_update import SequenceGroups, fold_rows
 SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
 VALUE_KIND: Final = "_VALUE_KIND"
 
-_IGNORE_DELETE: Final = (
-    "ignore-delete",
-    "first-row.ignore-delete",
-    "deduplicate.ignore-delete",
-    "partial-update.ignore-delete",
-)
 _DELETE: Final = 3
 
 
@@ -100,7 +94,7 @@ def merge_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
     """
     names = [name for name in schema.row_type.names if name in rows.column_names]
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine in PICKING and _is_set(schema.options, *_IGNORE_DELETE):
+    if engine in PICKING and schema.options.read(table_options.IGNORE_DELETE):
         rows = live_rows(rows)
     if not rows.num_rows:
         return rows.select(names)
@@ -201,7 +195,11 @@ def _partial_update(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -
     if sequences.columns:
         return _by_sequence_group(ordered, groups, schema, sequences)
     removes = _is_set(schema.options, "partial-update.remove-record-on-delete")
-    if groups.with_retract.any() and not removes and not _is_set(schema.options, *_IGNORE_DELETE):
+    if (
+        groups.with_retract.any()
+        and not removes
+        and not schema.options.read(table_options.IGNORE_DELETE)
+    ):
         raise _unsupported(
             "Rows that delete cannot be merged by 'partial-update' unless 'ignore-delete', "
             "'partial-update.remove-record-on-delete' or a sequence group says how."
@@ -238,7 +236,7 @@ def _by_sequence_group(
         merged = merged.set_column(at, ordered.schema.field(name), values)
     chosen = groups.of_many if sequences.aggregators else groups.with_retract
     if chosen.any():
-        ignores = _is_set(schema.options, *_IGNORE_DELETE)
+        ignores = schema.options.read(table_options.IGNORE_DELETE)
         names = _present(ordered, schema)
         parts = groups.slices(ordered.select(names), chosen)
         folded = [

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import DataField, arrow_schema, to_arrow
+from core.format.layout_options import check_rows_read
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
 from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
@@ -262,6 +263,7 @@ def check_readable(schema: TableSchema) -> None:
     Raises:
         InvalidInput: What it needs is not served.
     """
+    check_rows_read(schema.options)
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         raise _unserved("Tables with data evolution")
     for option in ("scan.fallback-branch", "scan.primary-branch"):

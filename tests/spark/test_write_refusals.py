@@ -56,6 +56,10 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
     "looking": {"bucket": "1", "changelog-producer": "lookup"},
     "waiting": {"bucket": "1", "merge-engine": "first-row", "changelog-producer": "lookup"},
     "append_tracked": {"row-tracking.enabled": "true"},
+    "clustered": {"bucket": "1", "pk-clustering-override": "true"},
+    "noted": {"bucket": "1", "team": "air"},
+    "append_upserting": {"upsert-key": "id"},
+    "older": {"bucket": "1", "deduplicate.ignore-delete": "true"},
 }
 
 
@@ -149,6 +153,14 @@ def test_numbers_become_text_and_are_rounded_as_in_spark(bench: WriteBench) -> N
         ("looking", lambda b, t: b.compact(t), "changelog-producer"),
         ("append_tracked", lambda b, t: b.delete(t, "id = 1"), "row-tracking"),
         ("append_tracked", lambda b, t: b.compact(t), "row-tracking"),
+        ("clustered", lambda b, t: b.insert(t, [_PLAIN]), "'pk-clustering-override' = 'true'"),
+        ("clustered", lambda b, t: b.delete(t, "id = 1"), "'pk-clustering-override' = 'true'"),
+        ("noted", lambda b, t: b.insert(t, [_PLAIN]), "'custom.team'"),
+        ("noted", lambda b, t: b.overwrite(t, [_PLAIN]), "'team' is on no list"),
+        ("noted", lambda b, t: b.update(t, {"name": "'x'"}, None), "'team' is on no list"),
+        ("noted", lambda b, t: b.compact(t), "'team' is on no list"),
+        ("append_upserting", lambda b, t: b.insert(t, [_PLAIN]), "'upsert-key' = 'id'"),
+        ("older", lambda b, t: b.delete(t, "id = 1"), "'ignore-delete'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

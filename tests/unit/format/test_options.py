@@ -8,6 +8,7 @@ from core.format.options import (
     BUCKET_KEY,
     COMMIT_TIMEOUT,
     FILE_FORMAT,
+    IGNORE_DELETE,
     MANIFEST_TARGET_FILE_SIZE,
     SCAN_FALLBACK_BRANCH,
     SNAPSHOT_TIME_RETAINED,
@@ -38,6 +39,13 @@ def test_options_are_read_or_have_paimons_default(
 ) -> None:
     assert Options({option.key: text}).read(option) == value
     assert Options().read(option) == default
+
+
+def test_a_key_that_an_option_had_before_counts_where_the_key_is_not_set() -> None:
+    older = {"partial-update.ignore-delete": "true", "write.compaction-skip": "true"}
+    assert Options(older).read(IGNORE_DELETE)
+    assert Options(older).read(WRITE_ONLY)
+    assert not Options({**older, "ignore-delete": "false"}).read(IGNORE_DELETE)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from core.errors import InvalidInput
 from core.format.data_types import parse_data_type
 from core.spark.conform import check_assignable, conform, constant_for, names_for
+from core.spark.merge_on_read import VALUE_KIND
 from tests.support.table_files import a_schema
 
 
@@ -92,3 +93,23 @@ def test_a_constant_takes_the_type_of_its_column() -> None:
     assert constant_for("2024-01-02", schema.field("a")).as_py() == dt.date(2024, 1, 2)
     with pytest.raises(InvalidInput, match="Column 'b'"):
         constant_for("x", schema.field("b"))
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"ignore-update-before": "true"}, [0, 2, 3]),
+        ({"ignore-delete": "true"}, [0, 2]),
+        ({"deduplicate.ignore-delete": "true"}, [0, 2]),
+        ({"deduplicate.ignore-delete": "true", "ignore-delete": "false"}, [0, 1, 2, 3]),
+    ],
+)
+def test_row_kinds_that_a_table_ignores_are_left_out(
+    options: dict[str, str], kept: list[int]
+) -> None:
+    schema = a_schema(
+        columns=[("id", parse_data_type("INT NOT NULL"))], primary_keys=("id",), options=options
+    )
+    given = pa.table({"id": [1, 2, 3, 4], VALUE_KIND: pa.array([0, 1, 2, 3], pa.int8())})
+    assert conform(given, schema)[VALUE_KIND].to_pylist() == kept
