@@ -147,6 +147,9 @@ class Services:
             spark_remote=settings.spark_remote,
             spark_memory=settings.spark_memory,
             spark_conf=dict(settings.spark_conf),
+            query_seconds=settings.query_seconds or None,
+            query_rows=settings.query_rows,
+            query_memory=settings.query_memory,
         )
 
     def databases(self) -> tuple[str, ...]:

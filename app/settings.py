@@ -7,6 +7,7 @@ process (console, worker) gets the same settings through `to_environment`.
 import getpass
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from core.errors import ErrorKind, InvalidInput
+from core.jobs.settings import QUERY_MEMORY, QUERY_SECONDS
 from core.procedures.permissions import Role
+from core.sql.answer import MOST_ROWS
 
 T = TypeVar("T")
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
@@ -26,6 +29,7 @@ PREFIX: Final = "BRANCH_CONSOLE_"
 
 _FOLDER: Final = "branch-console"
 _SIZE: Final = re.compile(r"(\d+)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
+_SPARK_SIZE: Final = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
 _UNITS: Final = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 
 
@@ -46,6 +50,9 @@ class Settings:
         spark_remote: The address of a Spark Connect server, None for none.
         spark_memory: Memory of Spark's driver, such as `2g`.
         spark_conf: Further settings of Spark, as pairs.
+        query_seconds: How long a query may run; 0 sets no limit.
+        query_rows: How many rows one answer may have.
+        query_memory: What the rows of one answer may take in Spark's driver, such as `1g`.
         host: The address the console listens on.
         port: The port of the console; 0 takes a free one.
         log_level: One of LOG_LEVELS.
@@ -63,6 +70,9 @@ class Settings:
     spark_remote: str | None
     spark_memory: str | None
     spark_conf: Pairs
+    query_seconds: float
+    query_rows: int
+    query_memory: str
     host: str
     port: int
     log_level: str
@@ -85,6 +95,7 @@ class Settings:
         environment = os.environ if environment is None else environment
         given = {key: value for key, value in (overrides or {}).items() if value}
         read = _Reader({**_named(environment), **given})
+        query_seconds = read.get("query_seconds", _seconds)
         return cls(
             warehouse=read.get("warehouse", absolute_warehouse),
             state_dir=read.get("state_dir", _absolute) or _user_folder(environment, "state"),
@@ -98,6 +109,9 @@ class Settings:
             spark_remote=read.get("spark_remote", str),
             spark_memory=read.get("spark_memory", str),
             spark_conf=read.get("spark_conf", _pairs) or (),
+            query_seconds=QUERY_SECONDS if query_seconds is None else query_seconds,
+            query_rows=read.get("query_rows", _count) or MOST_ROWS,
+            query_memory=read.get("query_memory", _spark_size) or QUERY_MEMORY,
             host=read.get("host", str) or "127.0.0.1",
             port=read.get("port", _port) or 0,
             log_level=read.get("log_level", _one_of(LOG_LEVELS)) or "warning",
@@ -107,7 +121,9 @@ class Settings:
         """Return the variables that give a child process these settings."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
-            f"{PREFIX}{name.upper()}": _spelled(value) for name, value in values.items() if value
+            f"{PREFIX}{name.upper()}": _spelled(value)
+            for name, value in values.items()
+            if value not in (None, ())
         }
 
     def child_environment(self) -> dict[str, str]:
@@ -203,6 +219,25 @@ def _size(text: str) -> int:
     if found is None:
         raise ValueError("it must be a number of bytes, or one with kb, mb, gb or tb")
     return int(found[1]) * _UNITS[(found[2] or "b").lower()]
+
+
+def _spark_size(text: str) -> str:
+    if _SPARK_SIZE.fullmatch(text) is None:
+        raise ValueError("it must be a number with a unit of Spark, such as 512m or 2g")
+    return text
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ValueError("it must be a number of seconds, 0 for no limit")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise ValueError("it must be a whole number above 0")
+    return int(text)
 
 
 def _pairs(text: str) -> Pairs:

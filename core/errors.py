@@ -59,6 +59,7 @@ class ErrorKind(StrEnum):
     CONFLICTS_OPEN = "CONFLICTS_OPEN"
     GATE_FAILED = "GATE_FAILED"
     MERGE_CARDINALITY = "MERGE_CARDINALITY"
+    LIMIT_REACHED = "LIMIT_REACHED"
 
 
 class PaimonError(Exception):

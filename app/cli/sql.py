@@ -87,11 +87,17 @@ def answer(
     found = open_services(warehouse).answer(job_id, most=wanted + 1)
     has_more = found.has_more or found.rows.num_rows > wanted
     first = replace(found, rows=found.rows.slice(0, wanted), has_more=has_more)
-    print_answer(first, as_json=as_json)
+    print_answer(first, as_json=as_json, is_all=limit == 0)
 
 
-def print_answer(found: Answer, *, as_json: bool) -> None:
-    """Print the rows of a query, and beside them what else is to be known."""
+def print_answer(found: Answer, *, as_json: bool, is_all: bool = False) -> None:
+    """Print the rows of a query, and beside them what else is to be known.
+
+    Args:
+        found: The answer.
+        as_json: Whether to print a document.
+        is_all: Whether all rows were asked for, so that asking for more gives no more.
+    """
     if as_json:
         print_json(
             {
@@ -107,7 +113,7 @@ def print_answer(found: Answer, *, as_json: bool) -> None:
         )
         return
     print_table(found.rows, 0)
-    if found.has_more:
+    if found.has_more and not is_all:
         print_line("… more rows; --limit 0 prints all")
     for note in found.notes:
         print_note(note)
@@ -171,7 +177,8 @@ def _run(
         arguments = {**statement.arguments, "limit": limit}
         return run_call(services, QUERY, arguments, background=True, as_json=as_json)
     wanted = _rows_wanted(limit, as_json)
-    print_answer(queries.answer({**statement.arguments, "limit": wanted}), as_json=as_json)
+    found = queries.answer({**statement.arguments, "limit": wanted})
+    print_answer(found, as_json=as_json, is_all=limit == 0)
     return 0
 
 

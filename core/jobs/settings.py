@@ -4,8 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 from core.errors import InvalidInput
+from core.sql.answer import MOST_ROWS
+
+QUERY_SECONDS: Final = 900.0
+QUERY_MEMORY: Final = "1g"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,9 @@ class JobSettings:
         spark_master: `local[*]`, `spark://…`; None takes the default.
         spark_remote: A Spark Connect address; it wins over `spark_master`.
         spark_memory: Memory of the driver, such as `2g`.
+        query_seconds: How long a query may run; None sets no limit.
+        query_rows: How many rows one answer may have.
+        query_memory: What the rows of one answer may take in Spark's driver, such as `1g`.
         idle_seconds: How long a worker waits for the next job before it ends; None waits for ever.
     """
 
@@ -31,6 +39,9 @@ class JobSettings:
     spark_remote: str | None = None
     spark_memory: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
+    query_seconds: float | None = QUERY_SECONDS
+    query_rows: int = MOST_ROWS
+    query_memory: str = QUERY_MEMORY
     idle_seconds: float | None = None
 
     @property

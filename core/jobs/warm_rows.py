@@ -28,11 +28,18 @@ class WarmRows(SparkRowEngine):
 
     def __init__(self, settings: JobSettings, store: FileIO) -> None:
         super().__init__(self._open, store)
+        self.most_rows = settings.query_rows
         self._settings = settings
         self._lock = threading.Lock()
         self._opened: WarmSession | None = None
         self._is_cancelled = self._is_ending = False
-        self.state = "cold"
+        self._state = "cold"
+
+    @property
+    def state(self) -> str:
+        """`cold`, `starting` or `warm`; `ended` once Spark is gone; or why it did not start."""
+        session = self._opened
+        return "ended" if session is not None and not session.is_alive else self._state
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep an answer in the folder that the worker shares with those who asked."""
@@ -99,20 +106,23 @@ class WarmRows(SparkRowEngine):
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
-            self.state = "cold"
+            self._state = "cold"
 
     def _open(self) -> WarmSession:
         with self._lock:
             if self._is_ending:
                 raise cancelled()
+            if self._opened is not None and not self._opened.is_alive:
+                self._opened.close()
+                self._opened = None
             if self._opened is None:
-                self._is_cancelled, self.state = False, "starting"
+                self._is_cancelled, self._state = False, "starting"
                 try:
                     self._opened = open_session(spark_settings(self._settings))
                 except PaimonError as error:
-                    self.state = error.message
+                    self._state = error.message
                     raise
-                self.state = "warm"
+                self._state = "warm"
                 # Spark takes seconds to start, and cannot be stopped meanwhile.
                 if self._is_cancelled:
                     raise cancelled()
@@ -127,5 +137,7 @@ def spark_settings(settings: JobSettings) -> SparkSettings:
         remote=settings.spark_remote,
         memory=settings.spark_memory or default.memory,
         cache=Path(settings.state_dir) / "java",
+        query_seconds=settings.query_seconds,
+        query_memory=settings.query_memory,
         conf=dict(settings.spark_conf),
     )

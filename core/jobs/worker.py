@@ -140,7 +140,6 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
     settings = JobSettings.from_json(sys.stdin.read())
     try:
         run_worker(settings)

@@ -45,7 +45,8 @@ def answer_query(
     """Answer a query.
 
     Arguments of the call: `sql`, the statement; `branch`, where tables are read whose branch it
-    does not name; `limit`, how many rows are answered; `line` and `column`, where the statement
+    does not name; `limit`, how many rows are answered, within the bound of
+    the engine; `line` and `column`, where the statement
     stands in what was given.
 
     Raises:
@@ -55,7 +56,8 @@ def answer_query(
     started = warehouse.clock()
     look = parse_look(call.text("sql"), place_of(call))
     branch = call.find_text("branch") or MAIN_BRANCH
-    limit = call.find_number("limit") or KEPT_ROWS
+    wanted_rows = call.find_number("limit") or KEPT_ROWS
+    limit = min(wanted_rows, rows.most_rows)
     opened, plan = None, ""
     if look.query is not None:
         opened = open_query(warehouse, look.query, branch, call.operation_id)
@@ -71,14 +73,25 @@ def answer_query(
         with opened.told():
             found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
         found = pa.table({"plan": [plan]}) if is_plan else found
+    has_more = found.num_rows > limit
+    notes = () if opened is None else opened.notes
+    if has_more and limit < wanted_rows:
+        notes = (*notes, _bound_note(limit))
     return Answer(
         rows=found.slice(0, limit),
-        has_more=found.num_rows > limit,
+        has_more=has_more,
         plan=plan,
         reads=() if opened is None else opened.reads,
-        notes=() if opened is None else opened.notes,
+        notes=notes,
         started_millis=started,
         finished_millis=warehouse.clock(),
+    )
+
+
+def _bound_note(limit: int) -> str:
+    return (
+        f"The answer ends at {limit:,} rows, as many as one may have. Read less, or raise the "
+        "setting query_rows."
     )
 
 

@@ -44,7 +44,13 @@ FILE_PROBLEMS: Final = pa.schema(
 
 
 class RowEngine(Protocol):
-    """Reads, checks and writes rows; never publishes."""
+    """Reads, checks and writes rows; never publishes.
+
+    Attributes:
+        most_rows: How many rows one answer may have.
+    """
+
+    most_rows: int
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
         """Compare data files with what the manifests say of them.
@@ -220,6 +226,8 @@ class RowEngine(Protocol):
 
 class NoRowEngine:
     """Stands in where no engine is at hand, for procedures that move metadata only."""
+
+    most_rows = 0
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
         """Raise NotAllowed."""

@@ -67,7 +67,9 @@ def java_started(conf: Mapping[str, str]) -> Iterator[None]:
     try:
         try:
             pairs = SparkConf().setAll(list(conf.items()))
-            gateway = launch_gateway(pairs, {"stderr": printed.write_end})  # type: ignore[no-untyped-call]
+            # What Java prints is no answer: our own output may be a document.
+            streams = dict.fromkeys(("stdout", "stderr"), printed.write_end)
+            gateway = launch_gateway(pairs, streams)  # type: ignore[no-untyped-call]
         finally:
             os.close(printed.write_end)
         SparkContext._ensure_initialized(gateway=gateway)

@@ -17,12 +17,18 @@ from core.spark.session import Progress
 from core.spark.sql_engine import Sources, query_frame, run_query
 from core.spark.verify_files import verify_data_files
 from core.spark.writers import write_rows
-from core.sql.answer import Answer
+from core.sql.answer import MOST_ROWS, Answer
 from core.table.file_store_table import FileStoreTable
 
 
 class SparkRowEngine(SparkRowWriter):
-    """Implements `RowEngine` and `RowWriter` of `core.procedures`; it never publishes."""
+    """Implements `RowEngine` and `RowWriter` of `core.procedures`; it never publishes.
+
+    Attributes:
+        most_rows: How many rows one answer may have.
+    """
+
+    most_rows: int = MOST_ROWS
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
         """Compare data files with what the manifests say of them.

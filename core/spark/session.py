@@ -8,12 +8,15 @@ import logging
 import os
 import re
 import socket
+import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +40,13 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 _POLL_SECONDS: Final = 0.1
 _RUNS_AT_ONCE: Final = 4
 _ANSWER_SECONDS: Final = 10
+# How long a run that was stopped may go on, as one does that never looks whether it was.
+_STOP_SECONDS: Final = 15.0
+# Java tells of its end a moment after the first call that it left without an answer.
+_END_SECONDS: Final = 2.0
+# What a call raises whose Java has ended, while it waited or before.
+_NO_ANSWER: Final = (Py4JError, OSError)
+_TOO_LARGE: Final = "spark.driver.maxResultSize"
 # Where a task was lost says nothing of why.
 _WRAPPED: Final = re.compile(r"^(?:.* Lost task .*?\): |Caused by: )(?:[\w.]+Exception: )?")
 # Of masters and servers that name no port; a master may be a list of several.
@@ -59,6 +69,8 @@ class SparkSettings:
         memory: The heap of the driver, which in local mode does all the work.
         python: The interpreter of the workers; on a cluster one that every node has.
         cache: Where the shim of the packaged Java may be written.
+        query_seconds: How long a query may run; None sets no limit.
+        query_memory: What the rows of one answer may take, such as `1g`.
         conf: Further settings of Spark; they win over ours.
     """
 
@@ -67,6 +79,8 @@ class SparkSettings:
     memory: str = "2g"
     python: str = sys.executable
     cache: Path | None = None
+    query_seconds: float | None = None
+    query_memory: str = "1g"
     conf: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -89,6 +103,8 @@ class WarmSession:
         self._pool = ThreadPoolExecutor(_RUNS_AT_ONCE, thread_name_prefix="spark-run")
         self._stops: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
+        self._java = None if settings.remote else getattr(SparkContext._gateway, "proc", None)
+        self._is_lost = False
 
     @property
     def parallelism(self) -> int:
@@ -97,12 +113,18 @@ class WarmSession:
             return int(str(self.spark.conf.get("spark.sql.shuffle.partitions", "8")))
         return self.spark.sparkContext.defaultParallelism
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether Spark still answers; False once its Java has ended or a run had to be left."""
+        return not self._is_lost and (self._java is None or self._java.poll() is None)
+
     def run(
         self,
         action: Callable[[SparkSession], T],
         *,
         description: str,
         progress: Progress = lambda done, total: None,
+        seconds: float | None = None,
     ) -> T:
         """Run an action of Spark under a job group of its own.
 
@@ -111,9 +133,11 @@ class WarmSession:
             description: What Spark's own pages call it.
             progress: Called on this thread with tasks done and tasks known. What it raises stops
                 the run and is raised from here.
+            seconds: How long it may take; None sets no limit.
 
         Raises:
-            PaimonError: The tasks failed, or somebody called `cancel`.
+            PaimonError: The tasks failed, Spark ended, the time was up, or somebody called
+                `cancel`.
         """
         group = f"branch-console-{uuid4()}"
         stop = threading.Event()
@@ -123,11 +147,14 @@ class WarmSession:
         try:
             future = self._pool.submit(watch.call, action, group, description)
             try:
-                self._follow(future, watch, group, stop, progress)
-            except BaseException:
-                _give_up(future, watch, group)
+                _follow(future, watch, group, stop, progress, seconds)
+                return _result_of(future, description, self.settings)
+            except BaseException as error:
+                if self._has_ended(error):
+                    raise _ended(description, self.settings) from error
+                if not future.done():
+                    self._give_up(future, watch, group)
                 raise
-            return _result_of(future, description)
         finally:
             with self._lock:
                 del self._stops[group]
@@ -139,29 +166,98 @@ class WarmSession:
                 stop.set()
 
     def close(self) -> None:
-        """Stop the runs, then Spark."""
+        """Stop the runs, then Spark; of one that has ended, let the process start another."""
         self.cancel()
-        self._pool.shutdown(wait=True)
-        self.spark.stop()
+        if self.is_alive:
+            self._pool.shutdown(wait=True)
+            self.spark.stop()
+            return
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._java is not None:
+            _forget_java(self.spark)
+        else:
+            with suppress(Exception):  # the client raises gRPC's classes, and the server is gone
+                self.spark.stop()
 
-    @staticmethod
-    def _follow(
-        future: "Future[Any]",
-        watch: "_Classic | _Connect",
-        group: str,
-        stop: threading.Event,
-        progress: Progress,
-    ) -> None:
-        # Short work may be done before anybody looks: whoever stops it is asked first.
-        told: tuple[int, int | None] = (0, None)
-        progress(*told)
-        while not wait_for([future], timeout=_POLL_SECONDS).done:
-            if stop.is_set():
-                raise cancelled()
-            counts = watch.counts(group)
-            if counts != told:
-                progress(*counts)
-                told = counts
+    def _has_ended(self, error: BaseException) -> bool:
+        """Whether Java ended under a run, which an error without an answer hints at."""
+        cause = error.__cause__ if isinstance(error, PaimonError) else error
+        if not isinstance(cause, _NO_ANSWER) or self._java is None:
+            return False
+        with suppress(subprocess.TimeoutExpired):
+            self._java.wait(_END_SECONDS)
+        return not self.is_alive
+
+    def _give_up(self, future: "Future[Any]", watch: "_Classic | _Connect", group: str) -> None:
+        """Stop a run, and Spark with it where the run does not end."""
+        # A job that is only about to be submitted is not in the group yet: ask until the run ended.
+        deadline = time.monotonic() + _STOP_SECONDS
+        while not future.cancel():
+            if time.monotonic() > deadline:
+                # What Spark plans, it does not stop: the next run must not wait for that.
+                self._is_lost = True
+                if self._java is not None:
+                    self._java.kill()
+                return
+            with suppress(*_NO_ANSWER):
+                watch.cancel(group)
+            if wait_for([future], timeout=_POLL_SECONDS).done:
+                break
+        if not future.cancelled() and (error := future.exception()) is not None:
+            _log.debug("A stopped run ended with %s", _first_line(error))
+
+
+def _follow(
+    future: "Future[Any]",
+    watch: "_Classic | _Connect",
+    group: str,
+    stop: threading.Event,
+    progress: Progress,
+    seconds: float | None,
+) -> None:
+    # Short work may be done before anybody looks: whoever stops it is asked first.
+    told: tuple[int, int | None] = (0, None)
+    progress(*told)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while not wait_for([future], timeout=_POLL_SECONDS).done:
+        if stop.is_set():
+            raise cancelled()
+        if deadline is not None and time.monotonic() > deadline:
+            raise PaimonError(
+                f"The query was stopped after {seconds:,g} s, the time that one may take. "
+                "Nothing was changed. Read less, or raise the setting query_seconds.",
+                kind=ErrorKind.LIMIT_REACHED,
+            )
+        counts = watch.counts(group)
+        if counts != told:
+            progress(*counts)
+            told = counts
+
+
+def _ended(description: str, settings: SparkSettings) -> PaimonError:
+    """What a run raises whose Java has ended: mostly its heap was full."""
+    return PaimonError(
+        f"Spark ended while it had to {description}; most likely its memory of {settings.memory} "
+        "was exhausted. Nothing was published, and the next job starts Spark again. Read less at "
+        "once, or raise the setting spark_memory.",
+        kind=ErrorKind.LIMIT_REACHED,
+    )
+
+
+def _forget_java(spark: SparkSession) -> None:
+    """Let PySpark start another Java: it takes the one of the process for good."""
+    gateway = SparkContext._gateway
+    with suppress(*_NO_ANSWER), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark warns that the Java is gone, which is known
+        spark.sparkContext.stop()
+    if gateway is not None:
+        with suppress(*_NO_ANSWER):
+            gateway.shutdown()
+        # Java ends with this pipe, which PySpark keeps open for it.
+        with suppress(OSError):
+            gateway.proc.stdin.close()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 def cancelled() -> PaimonError:
@@ -183,6 +279,7 @@ def open_session(settings: SparkSettings) -> WarmSession:
         _check_answers(settings.remote, "Spark Connect")
         return WarmSession(_connect(settings), settings)
     _check_answers(settings.master, "The Spark master")
+    _quieten_py4j()
     java = find_java(cache=settings.cache)
     environment = {
         "JAVA_HOME": str(java.home),
@@ -221,6 +318,17 @@ def _start_or_join(conf: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+def _quieten_py4j() -> None:
+    """Keep from the logs the stack that py4j prints of each call whose Java has ended."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    # Some of it goes past its own logger.
+    logging.getLogger().addFilter(_is_no_py4j)
+
+
+def _is_no_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _check_answers(address: str, what: str) -> None:
     """Refuse an address where nobody listens, which Spark would go on asking for minutes."""
     scheme, sign, places = address.partition("://")
@@ -250,12 +358,13 @@ def _configuration(settings: SparkSettings) -> dict[str, str]:
     conf = {
         "spark.app.name": "Branch Console",
         "spark.driver.memory": settings.memory,
+        _TOO_LARGE: settings.query_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.daemon.module": "core.spark.python_daemon",
         **_SESSION_CONF,
-        "spark.driver.extraJavaOptions": _java_options(),
+        "spark.driver.extraJavaOptions": _java_options(settings),
     }
     if settings.is_local:
         conf |= {
@@ -267,9 +376,13 @@ def _configuration(settings: SparkSettings) -> dict[str, str]:
     return conf | dict(settings.conf) | dict(_FIXED_CONF)
 
 
-def _java_options() -> str:
+def _java_options(settings: SparkSettings) -> str:
     quiet = (Path(__file__).parent / "log4j2.properties").as_uri()
-    return f"-Dlog4j2.configurationFile={quiet} -Dlog4j.configurationFile={quiet}"
+    options = [f"-Dlog4j2.configurationFile={quiet}", f"-Dlog4j.configurationFile={quiet}"]
+    if settings.is_local:
+        # Nothing can be trusted of a Java whose heap was full: the next run gets another one.
+        options.append("-XX:+ExitOnOutOfMemoryError")
+    return " ".join(options)
 
 
 def _connect(settings: SparkSettings) -> SparkSession:
@@ -358,22 +471,19 @@ class _Connect:
         self._counts = (done, total or None)
 
 
-def _give_up(future: "Future[Any]", watch: _Classic | _Connect, group: str) -> None:
-    # A job that is only about to be submitted is not in the group yet: ask until the run ended.
-    while not future.cancel():
-        watch.cancel(group)
-        if wait_for([future], timeout=_POLL_SECONDS).done:
-            break
-    if not future.cancelled() and (error := future.exception()) is not None:
-        _log.debug("A stopped run ended with %s", _first_line(error))
-
-
-def _result_of(future: "Future[T]", description: str) -> T:
+def _result_of(future: "Future[T]", description: str, settings: SparkSettings) -> T:
     try:
         return future.result()
     except PaimonError:
         raise
     except (PySparkException, Py4JError) as error:
+        if _TOO_LARGE in str(error):
+            raise PaimonError(
+                f"The rows of the answer take more than {settings.query_memory}, which one may "
+                "take. Nothing was changed. Select fewer rows or columns, or raise the setting "
+                "query_memory.",
+                kind=ErrorKind.LIMIT_REACHED,
+            ) from error
         raise PaimonError(
             f"Spark could not {description}: {_first_line(error)}. The worker's log has more.",
             description=description,

@@ -103,13 +103,19 @@ def run_query(
 
     Raises:
         InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
+        PaimonError: It reached a bound that the settings of the session set (LIMIT_REACHED).
     """
 
     def answer(spark: SparkSession) -> tuple[pa.Table, str]:
         with query_frame(spark, store, sql, sources) as frame:
             return _with_plain_columns(frame).limit(limit).toArrow(), _plan_of(frame)
 
-    return session.run(answer, description="answer a query", progress=progress)
+    return session.run(
+        answer,
+        description="answer a query",
+        progress=progress,
+        seconds=session.settings.query_seconds,
+    )
 
 
 @contextmanager

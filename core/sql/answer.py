@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
+
+MOST_ROWS: Final = 1_000_000
+"""Rows that one answer may have where no setting says how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,20 @@ def test_system_tables_are_tables(sql: Sql) -> None:
     }
 
 
+def test_an_answer_ends_at_its_bound_and_says_so(
+    sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkRowEngine, "most_rows", 3)
+    found = sql("SELECT id FROM fixtures.append", limit=4)
+    assert (found.rows.num_rows, found.has_more) == (3, True)
+    assert found.notes == (
+        "The answer ends at 3 rows, as many as one may have. Read less, or raise the setting "
+        "query_rows.",
+    )
+    assert sql("SELECT id FROM fixtures.append", limit=2).notes == ()
+    assert sql("SELECT 1").notes == ()
+
+
 def test_what_is_read_and_left_out_is_told(sql: Sql) -> None:
     found = sql("SELECT * FROM fixtures.append a JOIN other.solo s", branch="evolved", limit=4)
     assert found.notes == (

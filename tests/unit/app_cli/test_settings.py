@@ -103,3 +103,31 @@ def test_a_value_that_cannot_be_is_named(name: str, value: str) -> None:
 def test_a_missing_warehouse_says_how_to_name_one() -> None:
     with pytest.raises(InvalidInput, match="--warehouse PATH_OR_URL"):
         settings().get_warehouse()
+
+
+def test_queries_have_bounds_that_settings_move_and_a_child_gets_them() -> None:
+    found = settings()
+    assert (found.query_seconds, found.query_rows, found.query_memory) == (900, 1_000_000, "1g")
+    found = settings(
+        BRANCH_CONSOLE_QUERY_SECONDS="0",
+        BRANCH_CONSOLE_QUERY_ROWS="50",
+        BRANCH_CONSOLE_QUERY_MEMORY="512m",
+    )
+    assert (found.query_seconds, found.query_rows, found.query_memory) == (0, 50, "512m")
+    assert settings(**found.to_environment()) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("seconds", "-1"),
+        ("seconds", "nan"),
+        ("rows", "0"),
+        ("rows", "1e6"),
+        ("memory", "0g"),
+        ("memory", "512"),
+    ],
+)
+def test_a_bound_that_is_none_is_refused_by_its_name(name: str, text: str) -> None:
+    with pytest.raises(InvalidInput, match=f"query_{name}"):
+        settings(**{f"BRANCH_CONSOLE_QUERY_{name.upper()}": text})

@@ -15,6 +15,7 @@ from core.storage.file_io import FileIO
 class PretendSession:
     def __init__(self) -> None:
         self.runs = self.cancelled = 0
+        self.is_alive = True
 
     def run(self, *_: Any, **__: Any) -> None:
         self.runs += 1
