@@ -358,11 +358,12 @@ class Services:
 
     def cancel_job(self, job_id: str) -> JobView:
         """Cancel a job that has not begun to publish."""
-        return self.jobs_of_warehouse.cancel(job_id)
+        settings = self.settings
+        return self.jobs_of_warehouse.cancel(job_id, actor=settings.actor, role=settings.role)
 
     def resume_job(self, job_id: str) -> JobView:
         """Let a job go on from its last finished step."""
-        return self.jobs_of_warehouse.resume(job_id)
+        return self.jobs_of_warehouse.resume(job_id, role=self.settings.role)
 
     def call_of_job(self, job_id: str) -> ProcedureCall:
         """Return the command that a job runs."""

@@ -29,6 +29,7 @@ from app.cli.output import (
     NOT_READ,
     change,
     count,
+    error_beside,
     error_object,
     fields_of,
     local_time,
@@ -181,7 +182,7 @@ def fast_forward(
         print_gate(rules)
     if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:
         if as_json:
-            print_json(told)
+            print_json({**told, **error_beside(refusal)})
         elif refusal is not None:
             print_error(refusal, as_json=False)
         return DONE if refusal is None else REFUSED

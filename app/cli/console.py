@@ -24,6 +24,7 @@ from app.demo import PROCEDURE, demo_folder, prepare_demo
 from app.services import Services, services_for
 from app.settings import Settings
 from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
+from core.jobs.kept_files import make_private_file, make_private_folder
 from core.jobs.progress import JobState
 from core.procedures.call import Argument
 
@@ -216,14 +217,16 @@ def _stop_process(process_id: int) -> None:
 def _console_of(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
     """Run Streamlit as a child of its own session, so that Ctrl-C reaches this process alone."""
     log_path = _log_path(settings)
-    log_path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log_path.parent)
+    make_private_file(log_path)
     with log_path.open("wb") as log:
         running = subprocess.Popen(
             _streamlit(settings),
             env=_child_environment(settings),
             # Streamlit would take a .streamlit folder where the user stands for ours.
             cwd=log_path.parent,
-            stdin=subprocess.DEVNULL,
+            # Never written to: it ends when this process does, however that is killed.
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -233,6 +236,8 @@ def _console_of(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
         yield running
     finally:
         running.terminate()
+        if running.stdin is not None:
+            running.stdin.close()
         try:
             running.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -251,7 +256,7 @@ def _streamlit(settings: Settings) -> list[str]:
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     # -P: a folder `app` or `core` where the user happens to stand must not be taken for ours.
-    return [sys.executable, "-P", "-m", "streamlit", "run", str(script), *flags]
+    return [sys.executable, "-P", "-m", "app.cli.console_process", "run", str(script), *flags]
 
 
 def _child_environment(settings: Settings) -> dict[str, str]:

@@ -18,6 +18,7 @@ from app.cli.output import (
 from app.services import Services
 from core.errors import ErrorKind, StorageError
 from core.jobs.progress import JobState, JobView, WorkerView
+from core.jobs.store_identity import name_in
 from core.procedures.call import Argument
 
 jobs = typer.Typer(invoke_without_command=True, help="List, show, cancel and resume jobs.")
@@ -155,7 +156,21 @@ def follow_job(services: Services, job_id: str) -> JobView:
                 last_alive = time.monotonic()
             elif time.monotonic() - last_alive > _PATIENCE_SECONDS:
                 raise _no_worker(services, job)
+            if waits:
+                _have_worker(services, job)
             time.sleep(_POLL_SECONDS)
+
+
+def _have_worker(services: Services, job: JobView) -> None:
+    """Start a worker for a job that waits for one, as the last one may have ended since.
+
+    Raises:
+        StorageError: One runs that takes its jobs from another store, and keeps others away.
+    """
+    worker = services.worker()
+    if worker is not None and worker.is_alive and worker.other_store:
+        raise StorageError(job.message, kind=ErrorKind.NO_WORKER, job=job.id)
+    services.start_worker()
 
 
 def _is_alive(services: Services) -> bool:
@@ -180,6 +195,11 @@ def _worker_text(worker: WorkerView | None) -> str:
         if not worker.heartbeat_millis:
             return "No worker runs. One starts with the console or the next job."
         return f"No worker runs; the last one reported at {local_time(worker.heartbeat_millis)}."
+    if worker.other_store:
+        return (
+            f"Worker {worker.process_id} on {worker.host} takes its jobs from another job store, "
+            f"{name_in(worker.other_store)}; it runs none of these."
+        )
     work = f"runs job {worker.job}" if worker.job else "waits for jobs"
     return f"Worker {worker.process_id} on {worker.host} {work}; Spark is {worker.spark}."
 

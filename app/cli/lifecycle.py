@@ -14,7 +14,7 @@ from app.cli.arguments import (
     open_services,
 )
 from app.cli.branches import BackgroundOption, OperationArgument, ReasonOption, run_call
-from app.cli.output import print_error, print_json
+from app.cli.output import error_beside, print_error, print_json
 from app.cli.preview_text import (
     ConfirmOption,
     DryRunOption,
@@ -344,7 +344,7 @@ def run_previewed(
         print_preview(preview)
     if dry_run or refusal is not None:
         if as_json:
-            print_json(beside)
+            print_json({**beside, **error_beside(refusal)})
         if refusal is None:
             return 0
         if not as_json:

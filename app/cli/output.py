@@ -121,10 +121,15 @@ def error_object(error: PaimonError) -> dict[str, object]:
     }
 
 
+def error_beside(error: PaimonError | None) -> dict[str, object]:
+    """Return what a document holds of an error beside an answer; nothing where there is none."""
+    return {} if error is None else {"error": error_object(error)}
+
+
 def print_error(error: PaimonError, *, as_json: bool) -> None:
     """Tell a failure: a document on stdout, or one line on stderr."""
     if as_json:
-        print_json({"error": error_object(error)})
+        print_json(error_beside(error))
     else:
         print(f"error {error.kind}: {visible(error.message)}", file=sys.stderr)
 

@@ -231,7 +231,9 @@ def _show_verdict(job: JobView) -> None:
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
     name = code(job.id[:8])
-    if worker is not None and worker.is_alive:
+    if worker is not None and worker.is_alive and worker.other_store:
+        st.warning(f"**Job {name} waits.** {plain(job.message)} `{job.error}`")
+    elif worker is not None and worker.is_alive:
         st.info(f"**Job {name} is queued.** A worker takes it up next.")
     elif state.now_millis() - job.created_millis < _WORKER_STARTS_MILLIS:
         st.info(f"**Job {name} is queued.** A worker is being started; that takes some seconds.")
@@ -245,6 +247,9 @@ def _show_waiting(job: JobView) -> None:
 
 def _show_commands(job: JobView, place: Location) -> None:
     """Draw the buttons outside of the part that redraws itself."""
+    is_own = job.actor == get_services().settings.actor
+    may_not_cancel = None if is_own else lacks_role(Role.EDITOR)
+    may_not_resume = lacks_role(Role(job.role))
     refused = None if job.name in _READS else lacks_role(Role.EDITOR)
     why_not = why_not_again(job) if job.state.is_over else None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -256,14 +261,14 @@ def _show_commands(job: JobView, place: Location) -> None:
         if job.state.can_cancel and not job.state.is_over:
             st.button(
                 "Cancel", icon=":material/cancel:", key="job-cancel", on_click=_cancel,
-                args=(job.id,), help=refused or "The target stays as it is",
-                disabled=refused is not None,
+                args=(job.id,), help=may_not_cancel or "The target stays as it is",
+                disabled=may_not_cancel is not None,
             )  # fmt: skip
         if job.state.can_resume or job.state is JobState.INTERRUPTED:
             st.button(
                 "Resume", icon=":material/resume:", key="job-resume", on_click=_resume,
-                args=(job.id,), help=refused or "Goes on from the last finished step",
-                disabled=refused is not None,
+                args=(job.id,), help=may_not_resume or "Goes on from the last finished step",
+                disabled=may_not_resume is not None,
             )  # fmt: skip
         if job.state.is_over and why_not is None:
             show_again(job, place_of(job), refused)
@@ -273,7 +278,13 @@ def _show_commands(job: JobView, place: Location) -> None:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
-    for told in filter(None, (refused, why_not)):
+    offers = {
+        may_not_cancel: job.state.can_cancel and not job.state.is_over,
+        may_not_resume: job.state.can_resume or job.state is JobState.INTERRUPTED,
+        refused: job.state.is_over and why_not is None,
+        why_not: True,
+    }
+    for told in (reason for reason, is_shown in offers.items() if reason and is_shown):
         st.caption(told)
 
 

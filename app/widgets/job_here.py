@@ -78,7 +78,10 @@ def _follow(job_id: str, doing: str, waiting: str) -> None:
     if job.state.is_over:
         reads.forget()
         st.rerun()
-    if job.state is JobState.QUEUED:
+    worker = reads.worker()
+    if job.state is JobState.QUEUED and worker is not None and worker.other_store:
+        told = f"**{waiting}** {plain(job.message)}"
+    elif job.state is JobState.QUEUED:
         told = f"**{waiting}** A worker is being started, or has another job first."
     else:
         told = f"**{doing}** {plain(job.message)}"

@@ -98,8 +98,15 @@ def show_worker(worker: WorkerView | None, now_millis: int) -> None:
                 width="content",
             )
             return
-        st.markdown(":green-badge[✓ worker alive]", width="content")
-        glyph = {"warm": ":green-badge[Spark warm]", "starting": ":blue-badge[Spark starting]"}
+        if worker.other_store:
+            st.markdown(":orange-badge[△ worker of another job store]", width="content")
+        else:
+            st.markdown(":green-badge[✓ worker alive]", width="content")
+        glyph = {
+            "warm": ":green-badge[Spark warm]",
+            "starting": ":blue-badge[Spark starting]",
+            "ended": ":orange-badge[Spark ended; the next job starts it]",
+        }
         st.markdown(glyph.get(worker.spark, ":gray-badge[Spark cold]"), width="content")
         st.caption(
             f"process {worker.process_id} on {plain(worker.host)}, heartbeat {silent} s ago",

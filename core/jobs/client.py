@@ -9,22 +9,26 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import update_wrapper
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
+from dbos import DBOSClient, EnqueueOptions
 
 import core
-from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused, StorageError
+from core.errors import ErrorKind, FormatError, NotFound, Refused, StorageError
 from core.jobs.heartbeat import Heartbeat, read_heartbeat, worker_view
+from core.jobs.job_store import answering, open_client
+from core.jobs.kept_files import make_private_file, make_private_folder
 from core.jobs.progress import JobState, JobStep, JobView, WorkerView
 from core.jobs.settings import JobSettings
+from core.jobs.store_identity import name_in, store_identity
 from core.procedures.call import ProcedureCall
+from core.procedures.permissions import Role, check_role
 
 _log = logging.getLogger(__name__)
 
-APPLICATION: Final = "branch-console"
 QUEUE: Final = "calls"
 WORKFLOW: Final = "run_call"
 STAGE: Final = "stage"
@@ -49,6 +53,22 @@ def wall_clock_millis() -> int:
     return time.time_ns() // 1_000_000
 
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _answered(
+    method: "Callable[Concatenate[JobClient, P], T]",
+) -> "Callable[Concatenate[JobClient, P], T]":
+    """Have a method tell in a sentence that the job store does not answer."""
+
+    def answered(self: "JobClient", /, *arguments: P.args, **named: P.kwargs) -> T:
+        with answering(self.settings):
+            return method(self, *arguments, **named)
+
+    return update_wrapper(answered, method)
+
+
 class JobClient:
     """Jobs of one store, as seen from outside the worker.
 
@@ -62,8 +82,11 @@ class JobClient:
         self.settings = settings
         self._clock = clock
         self._client: DBOSClient | None = None
+        self._opened_store = ""
+        self._was_replaced = False
         self._worker_started_millis = 0
 
+    @_answered
     def start(self, call: ProcedureCall) -> str:
         """Enqueue a call and return its job id; the same operation id is the same job."""
         table = call.arguments.get("table")
@@ -82,6 +105,7 @@ class JobClient:
         self._jobs().enqueue(options, call.to_json())
         return call.operation_id
 
+    @_answered
     def list(
         self, *, limit: int = 50, offset: int = 0, table: str | None = None
     ) -> tuple[JobView, ...]:
@@ -91,6 +115,7 @@ class JobClient:
         worker = self._judge(heartbeat)
         return tuple(self._view(status, heartbeat, worker) for status in found)
 
+    @_answered
     def get(self, job_id: str) -> JobView:
         """Return one job with its steps.
 
@@ -111,6 +136,7 @@ class JobClient:
         )
         return self._view(status, heartbeat, self._judge(heartbeat), steps)
 
+    @_answered
     def call_of(self, job_id: str) -> ProcedureCall:
         """Return the command that a job runs.
 
@@ -120,13 +146,22 @@ class JobClient:
         """
         return _call(self._status(job_id))
 
-    def cancel(self, job_id: str) -> JobView:
+    @_answered
+    def cancel(self, job_id: str, *, actor: str, role: str) -> JobView:
         """Cancel a job that has not begun to publish; its target stays as it was.
 
+        Args:
+            job_id: The job.
+            actor: Who asks; whoever started the job may.
+            role: The role of the actor; others may from EDITOR on.
+
         Raises:
+            NotAllowed: The job is somebody else's, and the role does not reach.
             Refused: The job is over, or publishes already.
         """
         job = self.get(job_id)
+        if actor != job.actor:
+            check_role(role, Role.EDITOR, "cancel a job that somebody else started")
         if not job.state.can_cancel:
             raise Refused(
                 f"Job {job_id} is {job.state}; only a job that has not begun to publish can be "
@@ -140,13 +175,21 @@ class JobClient:
             self._jobs().resume_workflow(job_id, queue_name=QUEUE)
         return self.get(job_id)
 
-    def resume(self, job_id: str) -> JobView:
+    @_answered
+    def resume(self, job_id: str, *, role: str) -> JobView:
         """Let a cancelled, failed or interrupted job go on; finished steps are not repeated.
 
+        Args:
+            job_id: The job.
+            role: The role of who asks. The job runs with the role of who started it, so that one
+                must be covered.
+
         Raises:
+            NotAllowed: The role does not reach.
             Refused: The job runs, or is done.
         """
         job = self.get(job_id)
+        check_role(role, Role(job.role), "resume this job")
         if job.state is JobState.INTERRUPTED:
             # A worker takes up what another one left as soon as it starts.
             self.start_worker()
@@ -175,6 +218,7 @@ class JobClient:
         """Return the worker that reported last, alive or not; None if there never was one."""
         return self._judge(read_heartbeat(self.settings.heartbeat_path))
 
+    @_answered
     def start_worker(self) -> bool:
         """Start a worker in the background, which ends by itself; False if one runs already."""
         worker = self.worker()
@@ -189,7 +233,8 @@ class JobClient:
         if settings.idle_seconds is None:
             settings = replace(settings, idle_seconds=_IDLE_SECONDS)
         state_dir = Path(self.settings.state_dir)
-        state_dir.mkdir(parents=True, exist_ok=True)
+        make_private_folder(state_dir)
+        make_private_file(self.settings.log_path)
         package_root = str(Path(core.__file__).parent.parent)
         with self.settings.log_path.open("ab") as log:
             # The process between leaves at once: the worker is nobody's child and no zombie, and
@@ -211,6 +256,7 @@ class JobClient:
                 ) from error
         return True
 
+    @_answered
     def has_work(self) -> bool:
         """Whether a job waits for a worker or was cut off in one."""
         waiting = ["PENDING", "ENQUEUED", "DELAYED"]
@@ -238,22 +284,38 @@ class JobClient:
     def _status(self, job_id: str) -> Any:
         found = self._jobs().list_workflows(workflow_ids=[job_id], name=WORKFLOW)
         if not found:
+            since = (
+                " The job store was removed or replaced meanwhile; the jobs in it are gone."
+                if self._was_replaced
+                else ""
+            )
             raise NotFound(
-                f"There is no job {job_id!r}. List the jobs to find it.",
+                f"There is no job {job_id!r}.{since} List the jobs to find it.",
                 kind=ErrorKind.JOB_NOT_FOUND,
                 job=job_id,
             )
         return found[0]
 
     def _jobs(self) -> DBOSClient:
+        if self._client is not None and store_identity(self.settings) != self._opened_store:
+            # What is written to a file that was removed, nobody reads any more.
+            _log.warning("the job store %s was removed or replaced", self._opened_store)
+            self._was_replaced = True
+            self.close()
         if self._client is None:
             self._client = open_client(self.settings)
+            self._opened_store = store_identity(self.settings)
         return self._client
 
     def _judge(self, heartbeat: Heartbeat | None) -> WorkerView | None:
         if heartbeat is None:
             return None
-        return worker_view(heartbeat, self.settings.lock_path, self._clock())
+        return worker_view(
+            heartbeat,
+            self.settings.lock_path,
+            self._clock(),
+            store=store_identity(self.settings),
+        )
 
     def _stage(self, job_id: str) -> Mapping[str, Any]:
         stage = self._jobs().get_event(job_id, STAGE, timeout_seconds=0)
@@ -275,12 +337,14 @@ class JobClient:
         )
         attributes = status.attributes or {}
         created = _created_millis(status)
+        statement, role = _statement_and_role(status)
         return JobView(
             id=status.workflow_id,
             name=attributes.get("procedure", status.name),
             actor=attributes.get("actor", ""),
             table=attributes.get("table") or None,
-            statement=_statement(status),
+            statement=statement,
+            role=role,
             step=outcome.get("step") or stage.get("step", ""),
             message=_message(status, state, stage, outcome, worker),
             state=state,
@@ -300,35 +364,9 @@ class JobClient:
 _WITHOUT_STAGE: Final = frozenset({"DELAYED", "SUCCESS"})
 
 
-def open_client(settings: JobSettings) -> DBOSClient:
-    """Connect to the jobs; makes their tables where they are not there yet.
-
-    Raises:
-        StorageError: The folder cannot be made, or the database does not answer.
-    """
-    try:
-        Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"The folder of the jobs, {settings.state_dir}, cannot be made: "
-            f"{error.strerror or error}. Choose another state directory.",
-            path=settings.state_dir,
-        ) from error
-    try:
-        DBOS.migrate(settings.jobs_url)
-        return DBOSClient(
-            system_database_url=settings.jobs_url,
-            application_name=APPLICATION,
-            serializer=DBOSPortableJSONSerializer(),
-            retry_connection_errors=False,
-        )
-    except PaimonError:
-        raise
-    except Exception as error:  # drivers of databases raise their own classes
-        raise StorageError(
-            f"The store of the jobs in {settings.state_dir} does not answer: {error}. "
-            "Look at the address of the database, or choose another state directory.",
-        ) from error
+def _is_served(worker: WorkerView | None) -> bool:
+    """Whether a worker lives that takes jobs from this store."""
+    return worker is not None and worker.is_alive and worker.other_store is None
 
 
 def _created_millis(status: Any) -> int:
@@ -363,7 +401,7 @@ def _state(
         return JobState.CANCELLED
     if status.status in ("ENQUEUED", "DELAYED"):
         return JobState.QUEUED
-    if worker is None or not worker.is_alive:
+    if not _is_served(worker):
         return JobState.INTERRUPTED
     return JobState(stage.get("state", JobState.RUNNING))
 
@@ -377,7 +415,13 @@ def _message(
 ) -> str:
     if outcome:
         return str(outcome.get("message", ""))
-    if state is JobState.QUEUED and (worker is None or not worker.is_alive):
+    if state is JobState.QUEUED and worker and worker.is_alive and worker.other_store:
+        return (
+            f"Queued, but worker {worker.process_id} on {worker.host} takes its jobs from another "
+            f"job store, {name_in(worker.other_store)}. Give both the same setting job_store, or "
+            "stop that worker."
+        )
+    if state is JobState.QUEUED and not _is_served(worker):
         return "Queued; no worker is running. Start one: branch-console worker."
     if state is JobState.QUEUED:
         return "Queued."
@@ -399,18 +443,20 @@ def _error_kind(
 ) -> ErrorKind | None:
     if outcome:
         return ErrorKind(outcome["error"]) if outcome.get("error") else None
-    if state is JobState.QUEUED and (worker is None or not worker.is_alive):
+    if state is JobState.QUEUED and not _is_served(worker):
         return ErrorKind.NO_WORKER
     if state is JobState.INTERRUPTED:
         return ErrorKind.INTERRUPTED
     return ErrorKind.CANCELLED if state is JobState.CANCELLED else None
 
 
-def _statement(status: Any) -> str:
+def _statement_and_role(status: Any) -> tuple[str, str]:
     try:
-        return _call(status).statement
+        call = _call(status)
     except FormatError:
-        return str(status.name)
+        # Nobody but an operator may let what cannot be read go on.
+        return str(status.name), Role.OPERATOR
+    return call.statement, call.role
 
 
 def _call(status: Any) -> ProcedureCall:

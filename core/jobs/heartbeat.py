@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from core.errors import ErrorKind, Refused
+from core.jobs.kept_files import make_private_file, make_private_folder
 from core.jobs.progress import WorkerView
 
 FRESH_MILLIS: Final = 15_000
@@ -29,7 +30,8 @@ class Heartbeat:
     """What the worker tells of itself, a few times a second.
 
     Attributes:
-        spark: `cold`, `starting`, `warm` or why there is none.
+        spark: `cold`, `starting`, `warm`, `ended` or why there is none.
+        store: The identity of the job store that it takes its jobs from.
         job: The job that runs now, with the units of its step.
     """
 
@@ -39,6 +41,7 @@ class Heartbeat:
     started_millis: int
     heartbeat_millis: int
     spark: str
+    store: str = ""
     job: str | None = None
     step: str = ""
     done: int = 0
@@ -48,6 +51,7 @@ class Heartbeat:
 def write_heartbeat(path: Path, heartbeat: Heartbeat) -> None:
     """Replace the heartbeat; readers see the old one or the new one."""
     temporary = path.with_name(f".{path.name}.{heartbeat.process_id}.tmp")
+    make_private_file(temporary)
     temporary.write_text(json.dumps(asdict(heartbeat)))
     temporary.replace(path)
 
@@ -60,8 +64,17 @@ def read_heartbeat(path: Path) -> Heartbeat | None:
         return None
 
 
-def worker_view(heartbeat: Heartbeat, lock_path: Path, now_millis: int) -> WorkerView:
-    """Judge a heartbeat: fresh, and on this machine also with its lock held."""
+def worker_view(
+    heartbeat: Heartbeat, lock_path: Path, now_millis: int, *, store: str
+) -> WorkerView:
+    """Judge a heartbeat: fresh, and on this machine also with its lock held.
+
+    Args:
+        heartbeat: What the worker told last.
+        lock_path: The lock that it holds.
+        now_millis: The time.
+        store: The identity of the job store of whoever looks.
+    """
     fresh = now_millis - heartbeat.heartbeat_millis <= FRESH_MILLIS
     is_here = heartbeat.host == socket.gethostname()
     return WorkerView(
@@ -73,6 +86,8 @@ def worker_view(heartbeat: Heartbeat, lock_path: Path, now_millis: int) -> Worke
         is_alive=fresh and (not is_here or is_locked(lock_path)),
         spark=heartbeat.spark,
         job=heartbeat.job,
+        # A worker of an earlier release names no store.
+        other_store=heartbeat.store if heartbeat.store not in ("", store) else None,
     )
 
 
@@ -83,7 +98,8 @@ def worker_lock(path: Path) -> Iterator[None]:
     Raises:
         Refused: Another worker holds it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
+    make_private_file(path)
     with path.open("a") as file:
         # Somebody who looks whether a worker lives holds a lock too, for a moment.
         if not _lock_within(file, _TRIES):

@@ -208,7 +208,7 @@ class KeptDiffs:
         Args:
             name: What `find` finds the rows by.
         """
-        with unfinished(self._path(name)) as draft, draft.open("xb") as file:
+        with unfinished(self._path(name)) as draft, draft.open("wb") as file:
             yield DraftDiff(file=file)
         forget_oldest(self.folder, "*.parquet", _KEPT)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.errors import ErrorKind, PaimonError, Refused, error_of
+from core.procedures.permissions import Role
 
 
 class JobState(StrEnum):
@@ -66,6 +67,7 @@ class JobView:
         error: The code of what ended it, where something did.
         error_class: The class of that error; None of jobs that ended before it was kept.
         receipt_id: The operation whose receipt can be read, once done.
+        role: The role of the actor when the job was made; it runs with that.
     """
 
     id: str
@@ -85,6 +87,7 @@ class JobView:
     created_millis: int
     steps: tuple[JobStep, ...] = ()
     error_class: str | None = None
+    role: str = Role.OPERATOR
 
     def failure(self) -> PaimonError:
         """The error that ended the job, of the class that a caller without a job would get."""
@@ -99,8 +102,10 @@ class WorkerView:
 
     Attributes:
         is_alive: Whether its last heartbeat is fresh.
-        spark: `cold`, `starting` or `warm`.
+        spark: `cold`, `starting`, `warm`, `ended` or why there is none.
         job: The id of the job it runs now.
+        other_store: The identity of the job store that it takes its jobs from, where that is not
+            the one of whoever looks.
     """
 
     id: str
@@ -111,3 +116,4 @@ class WorkerView:
     is_alive: bool
     spark: str
     job: str | None
+    other_store: str | None = None

@@ -16,15 +16,12 @@ from typing import Final
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from core.errors import PaimonError
-from core.jobs.client import (
-    APPLICATION,
-    APPLICATION_VERSION,
-    QUEUE,
-    JobClient,
-    wall_clock_millis,
-)
+from core.jobs.client import APPLICATION_VERSION, QUEUE, JobClient, wall_clock_millis
 from core.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
+from core.jobs.job_store import APPLICATION, answering, prepare_store
+from core.jobs.kept_files import make_private_folder
 from core.jobs.settings import JobSettings
+from core.jobs.store_identity import store_identity
 from core.jobs.warm_rows import WarmRows
 from core.jobs.workflows import JobContext, register_workflow
 from core.procedures.recover import recover_table, tables_of
@@ -53,7 +50,7 @@ def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) ->
         NotAllowed: The warehouse cannot be written.
     """
     stopping = stop or threading.Event()
-    Path(settings.state_dir).mkdir(parents=True, exist_ok=True)
+    make_private_folder(Path(settings.state_dir))
     if stop is None:
         _stop_on_signals(stopping)
     while not stopping.is_set():
@@ -74,13 +71,18 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
     )
     rows = WarmRows(settings, warehouse.file_io)
     context = JobContext(warehouse, rows, wall_clock_millis)
-    pulse = Pulse(settings, context, rows)
+    prepare_store(settings)
+    store = store_identity(settings)
+    pulse = Pulse(settings, context, rows, store)
     pulse.beat()
     with _jobs_running(settings, context):
         threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
         busy_until = time.monotonic()
         while not stopping.wait(_BEAT_SECONDS):
             pulse.beat()
+            if store_identity(settings) != store:
+                _log.error("the job store %s was removed or replaced: the worker ends", store)
+                break
             if context.job is not None:
                 busy_until = time.monotonic()
                 if _is_cancelled(context.job):
@@ -108,7 +110,10 @@ def _has_work(settings: JobSettings) -> bool:
 class Pulse:
     """Tells others that this worker lives and what it does."""
 
-    def __init__(self, settings: JobSettings, context: JobContext, rows: WarmRows) -> None:
+    def __init__(
+        self, settings: JobSettings, context: JobContext, rows: WarmRows, store: str
+    ) -> None:
+        self._store = store
         self._path = settings.heartbeat_path
         self._context = context
         self._rows = rows
@@ -118,21 +123,26 @@ class Pulse:
     def beat(self, *, is_last: bool = False) -> None:
         """Write a heartbeat; the last one is old from the start."""
         context = self._context
-        write_heartbeat(
-            self._path,
-            Heartbeat(
-                id=self._id,
-                process_id=os.getpid(),
-                host=socket.gethostname(),
-                started_millis=self._started_millis,
-                heartbeat_millis=0 if is_last else wall_clock_millis(),
-                spark=self._rows.state,
-                job=context.job,
-                step=context.step,
-                done=context.done,
-                total=context.total,
-            ),
-        )
+        try:
+            write_heartbeat(
+                self._path,
+                Heartbeat(
+                    id=self._id,
+                    process_id=os.getpid(),
+                    host=socket.gethostname(),
+                    started_millis=self._started_millis,
+                    heartbeat_millis=0 if is_last else wall_clock_millis(),
+                    spark=self._rows.state,
+                    store=self._store,
+                    job=context.job,
+                    step=context.step,
+                    done=context.done,
+                    total=context.total,
+                ),
+            )
+        except OSError as error:
+            # A full disk must not end the job that runs: others see no sign of life meanwhile.
+            _log.warning("the heartbeat was not written: %s", error)
 
 
 def main() -> None:
@@ -161,10 +171,14 @@ def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
     DBOS(config=config)
     try:
         register_workflow(context)
-        DBOS.launch()
-        DBOS.register_queue(
-            QUEUE, worker_concurrency=1, global_concurrency=1, polling_interval_sec=_POLL_SECONDS
-        )
+        with answering(settings):
+            DBOS.launch()
+            DBOS.register_queue(
+                QUEUE,
+                worker_concurrency=1,
+                global_concurrency=1,
+                polling_interval_sec=_POLL_SECONDS,
+            )
         yield
     finally:
         DBOS.destroy(workflow_completion_timeout_sec=_GRACE_SECONDS)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,6 +115,38 @@ def test_the_console_is_served_and_a_job_runs_beside_it(
         assert heads["main"] == heads["ahead"]
     assert not is_running(told["process_id"])
     assert not is_running(jobs["worker"]["process_id"])
+
+
+def test_a_console_whose_command_is_killed_ends(
+    warehouse_142: FixtureWarehouse, tmp_path: Path
+) -> None:
+    environment = {
+        **os.environ,
+        "BRANCH_CONSOLE_STATE_DIR": str(tmp_path / "state"),
+        "BRANCH_CONSOLE_WAREHOUSE": str(warehouse_142.path),
+    }
+    command = subprocess.Popen(
+        [PROGRAM, "serve", "--json"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert command.stdout is not None
+    told = ""
+    while not told.endswith("\n}\n"):
+        line = command.stdout.readline()
+        assert line, "it ended"
+        told += line
+    serving = json.loads(told)
+    command.kill()
+    command.communicate()
+    deadline = time.monotonic() + 20
+    while is_running(serving["process_id"]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not is_running(serving["process_id"])
+    with pytest.raises(ConnectionRefusedError):
+        get(serving["url"], "/_stcore/health")
+    # The worker is nobody's child: it ends by itself, or the next command takes it over.
+    while not (beats := list((tmp_path / "state").glob("*/worker.json"))):
+        time.sleep(0.1)
+    os.kill(json.loads(beats[0].read_text())["process_id"], signal.SIGTERM)
 
 
 def test_a_port_that_is_taken_is_said(warehouse_142: FixtureWarehouse, tmp_path: Path) -> None:

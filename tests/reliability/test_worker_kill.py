@@ -21,6 +21,7 @@ from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.settings import JobSettings
 from core.procedures.browse_tables import read_receipt
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.permissions import Role
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
 
@@ -115,7 +116,7 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     job = client.start(_call("fast_forward", branch="dev"))
     client.start_worker()
     _until(lambda: _is_verifying(client, job), "the verification")
-    assert client.cancel(job).state is JobState.CANCELLED
+    assert client.cancel(job, actor="test", role=Role.OPERATOR).state is JobState.CANCELLED
     # The worker is free for the next job; that one is refused, in a sentence.
     unknown = _run(client, branch="nowhere")
     assert (unknown.state, unknown.error) == (JobState.REFUSED, "BRANCH_NOT_FOUND")
@@ -130,11 +131,11 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     file.write_bytes(content)
     assert tree(Path(bench.file_io.root)) == before
 
-    client.resume(job)
+    client.resume(job, role=Role.OPERATOR)
     done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
     assert done.state is JobState.DONE, done.message
     with pytest.raises(Refused):
-        client.cancel(job)
+        client.cancel(job, actor="test", role=Role.OPERATOR)
     _check_done_once(bench, job)
 
 
@@ -155,6 +156,24 @@ def test_a_worker_that_nobody_needs_ends_and_the_next_job_gets_another(
     assert worker is not None
     assert not worker.is_alive
     hasty.close()
+
+
+def test_a_job_store_that_is_removed_ends_its_worker_and_the_next_job_is_done(
+    bench: BranchBench, client: JobClient
+) -> None:
+    assert client.start_worker()
+    _until(lambda: _is_alive(client), "the worker")
+    first = _worker(client)
+    Path(client.settings.state_dir, "jobs.sqlite").unlink()
+    # Another console, which knows nothing of what was there.
+    other = JobClient(client.settings)
+    job = other.start(_call("create_branch", branch="b"))
+    assert "takes its jobs from another job store" in other.get(job).message or not _is_alive(other)
+    _until(lambda: not _exists(first.process_id) or _is_served(other), "the end of the worker")
+    other.start_worker()
+    done = other.wait(job, timeout_seconds=_PATIENCE_SECONDS)
+    assert done.state is JobState.DONE, done.message
+    other.close()
 
 
 def _append(bench: BranchBench, names: Sequence[str], branch: str) -> None:
@@ -227,6 +246,11 @@ def _worker(client: JobClient) -> WorkerView:
     assert worker is not None
     assert worker.is_alive
     return worker
+
+
+def _is_served(client: JobClient) -> bool:
+    worker = client.worker()
+    return worker is not None and worker.is_alive and worker.other_store is None
 
 
 def _is_alive(client: JobClient) -> bool:

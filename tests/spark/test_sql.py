@@ -197,17 +197,15 @@ def test_system_tables_are_tables(sql: Sql) -> None:
     }
 
 
-def test_an_answer_ends_at_its_bound_and_says_so(
-    sql: Sql, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SparkRowEngine, "most_rows", 3)
-    found = sql("SELECT id FROM fixtures.append", limit=4)
-    assert (found.rows.num_rows, found.has_more) == (3, True)
+def test_an_answer_ends_at_its_bound_and_says_so(sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkRowEngine, "most_rows", 2)
+    found = sql("SELECT id FROM fixtures.append", limit=3)
+    assert (found.rows.num_rows, found.has_more) == (2, True)
     assert found.notes == (
-        "The answer ends at 3 rows, as many as one may have. Read less, or raise the setting "
+        "The answer ends at 2 rows, as many as one may have. Read less, or raise the setting "
         "query_rows.",
     )
-    assert sql("SELECT id FROM fixtures.append", limit=2).notes == ()
+    assert sql("SELECT id FROM fixtures.append", limit=1).notes == ()
     assert sql("SELECT 1").notes == ()
 
 

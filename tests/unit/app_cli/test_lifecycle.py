@@ -51,6 +51,10 @@ def test_what_asks_for_a_name_is_not_done_without_it(
         assert answer.code == 1
         assert "add --confirm dev" in answer.err
     assert metadata(bench) == before
+    told = console("drop-branch", "db.t", "dev", "--background", "--json")
+    assert (told.code, told.document["preview"]["typed_name"]) == (REFUSED, "dev")
+    assert "add --confirm dev" in told.document["error"]["message"]
+    assert metadata(bench) == before
     answer = console("drop-branch", "db.t", "dev", "--confirm", "dev")
     assert answer.code == 0, answer
     assert "rescue branch" in answer.out
@@ -70,6 +74,7 @@ def test_a_target_that_moved_is_replaced_only_with_its_name(
         assert "would go" in answer.out
         found = console(*forced, *more, "--json")
         assert (found.code, found.document["preview"]["typed_name"]) == (REFUSED, "main")
+        assert "add --confirm main" in found.document["error"]["message"]
     assert console(*forced, "--dry-run").code == 0
     assert metadata(bench) == before
     done = console.json(*forced, "--confirm", "main")

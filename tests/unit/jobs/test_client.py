@@ -1,19 +1,30 @@
 """Jobs as seen from outside, with no worker: what a page shows while nobody works."""
 
+import errno
 import json
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from core.errors import ErrorKind, FormatError, NotFound, Refused, StorageError
+from core.errors import ErrorKind, FormatError, NotAllowed, NotFound, Refused, StorageError
 from core.jobs.client import JobClient
 from core.jobs.heartbeat import FRESH_MILLIS, Heartbeat, is_locked, worker_lock, write_heartbeat
+from core.jobs.job_store import answering
 from core.jobs.progress import JobState
+from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
+from core.jobs.store_identity import store_identity
 from core.procedures.call import ProcedureCall
+from core.procedures.permissions import Role
+from core.sql.answer import Answer
 
 NOW = 1_700_000_000_000
 
@@ -69,17 +80,115 @@ def test_jobs_are_listed_by_page_and_by_table(client: JobClient) -> None:
 
 def test_a_queued_job_can_be_cancelled_and_go_on(client: JobClient) -> None:
     client.start(call())
-    cancelled = client.cancel("op-1")
+    cancelled = client.cancel("op-1", actor="ann", role=Role.VIEWER)
     assert (cancelled.state, cancelled.error) == (JobState.CANCELLED, ErrorKind.CANCELLED)
     with pytest.raises(Refused, match="is cancelled; only a job that has not begun to publish"):
-        client.cancel("op-1")
-    assert client.resume("op-1").state is JobState.QUEUED
+        client.cancel("op-1", actor="ann", role=Role.VIEWER)
+    assert client.resume("op-1", role=Role.OPERATOR).state is JobState.QUEUED
     with pytest.raises(Refused, match="nothing to resume"):
-        client.resume("op-1")
+        client.resume("op-1", role=Role.OPERATOR)
+
+
+def test_a_viewer_cancels_what_is_his_own_and_an_editor_all(client: JobClient) -> None:
+    client.start(call())
+    with pytest.raises(NotAllowed, match="cancel a job that somebody else started") as caught:
+        client.cancel("op-1", actor="bob", role=Role.VIEWER)
+    assert caught.value.kind is ErrorKind.ROLE_REQUIRED
+    assert client.get("op-1").state is JobState.QUEUED
+    assert client.cancel("op-1", actor="bob", role=Role.EDITOR).state is JobState.CANCELLED
+
+
+def test_a_job_goes_on_only_for_who_may_do_what_it_may(client: JobClient) -> None:
+    client.start(replace(call(), role=Role.APPROVER))
+    client.cancel("op-1", actor="ann", role=Role.APPROVER)
+    for role in (Role.VIEWER, Role.EDITOR):
+        with pytest.raises(NotAllowed, match="it asks for approver"):
+            client.resume("op-1", role=role)
+    assert client.get("op-1").state is JobState.CANCELLED
+    assert client.resume("op-1", role=Role.APPROVER).state is JobState.QUEUED
+
+
+def test_a_store_that_was_removed_is_told_and_the_next_job_goes_to_the_one_that_is_there(
+    client: JobClient,
+) -> None:
+    client.start(call())
+    Path(client.settings.state_dir, "jobs.sqlite").unlink()
+    with pytest.raises(NotFound, match="removed or replaced meanwhile; the jobs in it are gone"):
+        client.get("op-1")
+    client.start(call("op-2"))
+    other = JobClient(client.settings)
+    assert [job.id for job in other.list()] == ["op-2"]
+    other.close()
+
+
+def test_a_worker_of_another_store_runs_none_of_these_jobs(client: JobClient) -> None:
+    client.start(call())
+    settings = client.settings
+    write_heartbeat(
+        settings.heartbeat_path, heartbeat(NOW, host="elsewhere", store="db:5432/other 7")
+    )
+    job = client.get("op-1")
+    assert (job.state, job.error) == (JobState.QUEUED, ErrorKind.NO_WORKER)
+    assert job.message == (
+        f"Queued, but worker {os.getpid()} on elsewhere takes its jobs from another job store, "
+        "db:5432/other. Give both the same setting job_store, or stop that worker."
+    )
+    write_heartbeat(
+        settings.heartbeat_path,
+        heartbeat(NOW, host="elsewhere", store=store_identity(settings)),
+    )
+    assert client.get("op-1").message == "Queued."
+
+
+def test_only_the_owner_may_look_at_jobs_and_what_is_kept_beside_them(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "wh"
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    (folder / "jobs.sqlite").touch(0o644)
+    client = JobClient(JobSettings(warehouse="/nowhere", state_dir=str(folder)))
+    client.start(call())
+    client.close()
+    with worker_lock(client.settings.lock_path):
+        write_heartbeat(client.settings.heartbeat_path, heartbeat(NOW))
+    KeptAnswers(folder=client.settings.answers_path).keep(
+        "op-1", Answer(rows=pa.table({"secret": [1]}), has_more=False, plan="")
+    )
+    found = [folder, *folder.rglob("*")]
+    assert {each.name for each in found} >= {"jobs.sqlite", "worker.json", "worker.lock", "answers"}
+    for each in found:
+        assert oct(each.stat().st_mode & 0o777) == ("0o700" if each.is_dir() else "0o600"), each
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full")),
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/jobs.sqlite"),
+    ],
+)
+def test_a_full_disk_is_told_as_one(error: Exception) -> None:
+    settings = JobSettings(warehouse="/nowhere", state_dir="/state")
+    with pytest.raises(StorageError) as caught, answering(settings):
+        raise error
+    assert caught.value.message == (
+        "There is no room left for the jobs in /state/jobs.sqlite: the disk is full. Nothing was "
+        "changed. Free some space, then try again."
+    )
+
+
+def test_the_password_of_a_store_is_not_told() -> None:
+    settings = JobSettings(
+        warehouse="/nowhere", state_dir="/s", database_url="postgresql://ann:secret@db:5433/jobs"
+    )
+    assert store_identity(settings) == "db:5433/jobs"
 
 
 def test_an_unknown_job_is_told(client: JobClient) -> None:
-    for ask in (client.get, client.cancel, client.resume):
+    for ask in (
+        client.get,
+        partial(client.cancel, actor="ann", role=Role.OPERATOR),
+        partial(client.resume, role=Role.OPERATOR),
+    ):
         with pytest.raises(NotFound) as caught:
             ask("nope")
         assert caught.value.kind is ErrorKind.JOB_NOT_FOUND
@@ -92,8 +201,13 @@ def test_without_a_worker_there_is_no_worker(client: JobClient) -> None:
 def test_a_database_that_does_not_answer_is_an_error_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "jobs.sqlite").write_bytes(b"this is no database, and long enough to tell" * 50)
     client = JobClient(JobSettings(warehouse="/nowhere", state_dir=str(tmp_path)))
-    with pytest.raises(StorageError, match="does not answer"):
-        client.list()
+    for ask in (client.list, client.has_work, lambda: client.start(call())):
+        with pytest.raises(StorageError) as caught:
+            ask()
+        assert caught.value.message == (
+            f"The job store {tmp_path}/jobs.sqlite cannot be used: file is not a database. Move "
+            "that file away and a new one is made, without the jobs so far."
+        )
 
 
 def test_the_settings_survive_the_pipe_to_the_worker() -> None:
@@ -165,7 +279,7 @@ class TestCall:
             ProcedureCall.from_json(text)
 
 
-def heartbeat(millis: int, host: str | None = None) -> Heartbeat:
+def heartbeat(millis: int, host: str | None = None, store: str = "") -> Heartbeat:
     return Heartbeat(
         id="w",
         process_id=os.getpid(),
@@ -173,5 +287,6 @@ def heartbeat(millis: int, host: str | None = None) -> Heartbeat:
         started_millis=NOW - 60_000,
         heartbeat_millis=millis,
         spark="warm",
+        store=store,
         job=None,
     )

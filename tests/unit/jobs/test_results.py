@@ -1,8 +1,13 @@
-"""Why there are no rows of a job."""
+"""Why there are no rows of a job, and a disk that is full while they are kept."""
+
+import errno
+import os
+from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind
+from core.errors import ErrorKind, StorageError
+from core.jobs.kept_files import unfinished
 from core.jobs.progress import JobState, JobView
 from core.jobs.results import no_answer
 
@@ -46,3 +51,16 @@ def job(state: JobState, name: str = "query", message: str = "") -> JobView:
 def test_why_there_are_no_rows_is_told(seen: JobView, told: str) -> None:
     error = no_answer(seen)
     assert (error.message, error.kind) == (told, ErrorKind.FILE_NOT_FOUND)
+
+
+def test_a_full_disk_is_told_and_nothing_half_written_stays(tmp_path: Path) -> None:
+    path = tmp_path / "answers" / "op.parquet"
+    with pytest.raises(StorageError, match=r"the disk is full\. No table was changed"):
+        fill_the_disk(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def fill_the_disk(path: Path) -> None:
+    with unfinished(path) as draft:
+        draft.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
