@@ -97,13 +97,23 @@ class SparkSettings:
 class WarmSession:
     """A Spark session with its running runs."""
 
-    def __init__(self, spark: SparkSession, settings: SparkSettings) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: SparkSettings, *, is_joined: bool = False
+    ) -> None:
+        """Watch a session.
+
+        Args:
+            spark: The session.
+            settings: What it was started with.
+            is_joined: Whether its Spark ran before and is its owner's, who alone ends it.
+        """
         self.spark = spark
         self.settings = settings
         self._pool = ThreadPoolExecutor(_RUNS_AT_ONCE, thread_name_prefix="spark-run")
         self._stops: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
         self._java = None if settings.remote else getattr(SparkContext._gateway, "proc", None)
+        self._is_joined = is_joined
         self._is_lost = False
 
     @property
@@ -168,6 +178,9 @@ class WarmSession:
     def close(self) -> None:
         """Stop the runs, then Spark; of one that has ended, let the process start another."""
         self.cancel()
+        if self._is_joined:
+            self._pool.shutdown(wait=self.is_alive, cancel_futures=True)
+            return
         if self.is_alive:
             self._pool.shutdown(wait=True)
             self.spark.stop()
@@ -196,7 +209,7 @@ class WarmSession:
             if time.monotonic() > deadline:
                 # What Spark plans, it does not stop: the next run must not wait for that.
                 self._is_lost = True
-                if self._java is not None:
+                if self._java is not None and not self._is_joined:
                     self._java.kill()
                 return
             with suppress(*_NO_ANSWER):
@@ -293,8 +306,9 @@ def open_session(settings: SparkSettings) -> WarmSession:
     with _environment(environment):
         try:
             conf = {"spark.master": settings.master, **_configuration(settings)}
+            is_joined = SparkContext._active_spark_context is not None
             with java_started(conf):
-                return WarmSession(_start_or_join(conf), settings)
+                return WarmSession(_start_or_join(conf), settings, is_joined=is_joined)
         except (PySparkException, Py4JError, OSError) as error:
             raise StorageError(
                 f"Spark did not start with Java {java.version} ({java.home}) and master "
