@@ -104,6 +104,14 @@ def create_branch(
     owner: Annotated[
         str | None, typer.Option("--owner", help="Who answers for the branch.")
     ] = None,
+    no_fence: Annotated[
+        bool,
+        typer.Option(
+            "--no-fence",
+            help="Let other engines expire the branch, also where that removes files which other "
+            "branches read.",
+        ),
+    ] = False,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -124,6 +132,7 @@ def create_branch(
         "empty": empty or None,
         "reason": reason,
         "owner": owner,
+        "fence": False if no_fence else None,
     }
     services = open_services(warehouse)
     if dry_run:

@@ -1,6 +1,7 @@
 """A new branch: made, finished after it was cut off, or taken back.
 
-It gets its schemas, then its tag, then its snapshot: it has a head only once all of that is there.
+It gets its schemas and its fence, then its tag, then its snapshot: it has a head only once all of
+that is there.
 """
 
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 from core.commit.branch_folder import Whose, remove_folder, whole_files_below, whose_folder
 from core.commit.commit_store import CommitStore
+from core.commit.fences import FENCE
 from core.commit.metadata_copy import is_whole, publish_files, read_files
 from core.commit.snapshot_commit import write_hints
 from core.commit.tag_commit import without_retention
@@ -16,6 +18,7 @@ from core.format.json_text import JsonObject, without_nulls
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.storage.side_by_side import each
+from core.storage.table_paths import FENCE_ID
 from core.table.file_store_table import FileStoreTable
 
 
@@ -28,6 +31,7 @@ class BranchCreation:
         base_tag: The permanent tag that keeps the fork readable; None for an empty branch.
         snapshot_id: The fork; None for an empty branch.
         from_tag: The tag of the source that names the fork, where its snapshot may have expired.
+        is_fenced: Whether the branch gets a fence; no earlier release made one.
         schema_ids: Schemas of the source that come along.
         fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
             wrote the journal.
@@ -40,6 +44,7 @@ class BranchCreation:
     snapshot_id: int | None = None
     from_tag: str | None = None
     fork: SnapshotIdentity | None = None
+    is_fenced: bool = False
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values for the journal."""
@@ -52,6 +57,7 @@ class BranchCreation:
                 "snapshotId": self.snapshot_id,
                 "fromTag": self.from_tag,
                 "fork": identity_to(self.fork),
+                "isFenced": self.is_fenced,
             }
         )
 
@@ -67,6 +73,7 @@ class BranchCreation:
             snapshot_id=raw.find("snapshotId", int),
             from_tag=raw.find("fromTag", str),
             fork=identity_from(raw.find("fork", dict), raw.what),
+            is_fenced=raw.find("isFenced", bool) or False,
         )
 
 
@@ -84,6 +91,8 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
         (branch.paths.schema(schema_id), data)
         for schema_id, data in zip(creation.schema_ids, schemas, strict=True)
     ]
+    if creation.is_fenced:
+        files.append((branch.paths.consumer(FENCE_ID), FENCE))
     if base is None or creation.base_tag is None or creation.snapshot_id is None:
         publish_files(store, files, together=len(files))
         return
@@ -114,6 +123,8 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
         doomed.append(paths.snapshot(creation.snapshot_id))
     if creation.base_tag is not None:
         doomed.append(paths.tag(creation.base_tag))
+    if creation.is_fenced:
+        doomed.append(paths.consumer(FENCE_ID))
     doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
     store.remover.remove(doomed)
     remove_folder(store, paths.root)
@@ -131,18 +142,23 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
     if not names:
         return Whose.OURS
     schemas = {paths.schema(each): source.schema(each) for each in creation.schema_ids}
+    fences = [paths.consumer(FENCE_ID)] if creation.is_fenced else []
     forks = []
     if creation.base_tag is not None and creation.snapshot_id is not None:
         forks = [paths.tag(creation.base_tag), paths.snapshot(creation.snapshot_id)]
 
     def is_ours(path: str) -> bool:
         found = store.files.find(path) or b""
+        if path in fences:
+            # Whoever fences a branch writes the same file: it tells nothing.
+            return True
         if path not in schemas:
             return not is_whole(found) or names_fork(found, creation)
         wanted = store.files.find(schemas[path])
         return not is_whole(found) or wanted is None or found == wanted
 
-    known = [path for path in (*schemas, *forks) if path.removeprefix(f"{paths.root}/") in names]
+    made = (*schemas, *fences, *forks)
+    known = [path for path in made if path.removeprefix(f"{paths.root}/") in names]
     judged = zip(known, each(store.files, is_ours, known), strict=True)
     return whose_folder(
         names,

@@ -6,10 +6,12 @@ from typing import TypeVar
 
 from core.commit.branch_folder import remove_folder
 from core.commit.commit_store import CommitStore
+from core.commit.fences import FENCE
 from core.commit.history_copy import HistoryCopy
 from core.commit.metadata_copy import copy_files
 from core.commit.snapshot_commit import write_hints
 from core.errors import FormatError
+from core.storage.table_paths import FENCE_ID
 from core.table.file_store_table import FileStoreTable
 
 T = TypeVar("T", int, str)
@@ -23,7 +25,7 @@ def rescue_name(operation_id: str) -> str:
 
 
 def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> int:
-    """Copy all schemas, tags and snapshots of a branch to the rescue branch of a replacement.
+    """Copy all schemas, tags and snapshots of a branch to a fenced rescue branch.
 
     Args:
         table: The table on the branch to keep.
@@ -48,8 +50,9 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
         *((kept.tag(each), rescue.tag(each)) for each in tags),
         *((kept.snapshot(each), rescue.snapshot(each)) for each in sorted(snapshot_ids)),
     ]
-    # Nobody is shown the rescue branch before all of it is there.
-    written = copy_files(store, pairs, together=len(pairs))
+    # Nobody is shown the rescue branch before all of it is there, the fence included.
+    fence = (rescue.consumer(FENCE_ID), FENCE)
+    written = copy_files(store, pairs, together=len(pairs), ahead=[fence])
     if snapshot_ids:
         write_hints(store, rescue, max(snapshot_ids), min(snapshot_ids))
     return written
@@ -71,7 +74,8 @@ def forget_state(table: FileStoreTable, store: CommitStore, rescue_branch: str) 
         *((paths.tag(each), kept.tag(each)) for each in rescue.tags.names()),
         *((paths.schema(each), kept.schema(each)) for each in reversed(rescue.schemas.ids())),
     ]
-    store.remover.remove([paths.latest_hint, paths.earliest_hint, *expired])
+    fence = paths.consumer(FENCE_ID)
+    store.remover.remove([paths.latest_hint, paths.earliest_hint, *expired, fence])
     store.remover.remove([path for path, of in pairs if find(path) == find(of)])
     remove_folder(store, paths.root)
 

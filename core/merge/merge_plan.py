@@ -6,7 +6,7 @@ run can tell whether anything that a person agreed to has changed.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.descent import NOTHING_TOLD, Descent
+from core.diff.file_safety import NOTHING_TO_DO, FileSafety
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
 from core.diff.virtual_base import Base
@@ -136,7 +137,7 @@ class MergePlan:
         heads: The identities are what a run checks.
         schema: The merged schema; None where the merge was not planned so far.
         source_schema_id: The newest schema of the source.
-        shares_files: Whether the target may name the source's own files, or needs copies.
+        safety: Whether the target may name the source's own files, and what that takes.
         lies_on: The branches that the source was made from, whose commits come with it.
         notes: What a person should know, in sentences.
     """
@@ -155,7 +156,7 @@ class MergePlan:
     source_schema_id: int = 0
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
-    shares_files: bool = True
+    safety: FileSafety = NOTHING_TO_DO
     lies_on: tuple[str, ...] = ()
     cost: PlanCost = PlanCost()
     notes: tuple[str, ...] = ()
@@ -165,6 +166,11 @@ class MergePlan:
         """Whether a run would change the target, as far as is known."""
         runs = (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED, MergeVerdict.FAST_FORWARD)
         return self.verdict in runs
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether the target names the source's own files; else it gets copies."""
+        return self.safety.shares
 
     @property
     def changes_anything(self) -> bool:
@@ -247,8 +253,6 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
-    sharing = (ours.schema, theirs.schema, *theirs.lies_on.values())
-    shares = all(schema.keeps_snapshots for schema in sharing)
     plan = MergePlan(
         id="",
         table=sides.table,
@@ -264,12 +268,35 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         source_schema_id=theirs.schema.id,
         conflicts=conflicts,
         blocks=blocks,
-        shares_files=shares,
         lies_on=tuple(theirs.lies_on),
-        cost=_cost(moves, shares_files=shares),
-        notes=(*schema.notes, *moves.notes, *_notes(sides, moves, shares_files=shares)),
+        cost=_cost(moves),
+        notes=(*schema.notes, *moves.notes, *_notes(sides, moves)),
     )
     return _with_id(plan)
+
+
+def with_safety(plan: MergePlan, safety: FileSafety) -> MergePlan:
+    """Return a plan with the decision on files that both branches are to hold.
+
+    Fences and tags come and go, so it is no part of the plan's id.
+    """
+    if safety.shares or plan.moves is None:
+        return replace(plan, safety=safety)
+    size = plan.cost.bytes_added + _total(plan.moves.restore, "file_size")
+    notes = []
+    if size:
+        notes.append(f"Files are copied, not shared. {' '.join(safety.reasons)}")
+    if plan.theirs is not None and plan.source != plan.target:
+        notes.append(
+            f"The next merge starts from snapshot {plan.theirs.id} of {plan.source!r}: while that "
+            "has not expired, it can be told what came."
+        )
+    return replace(
+        plan,
+        safety=safety,
+        cost=replace(plan.cost, bytes_to_copy=size),
+        notes=(*plan.notes, *notes),
+    )
 
 
 def plan_without_files(
@@ -396,14 +423,8 @@ def _counted(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:
     return {str(kind): counts[kind] for kind in kinds if counts[kind]}
 
 
-def _all_of(branches: Sequence[str]) -> str:
-    *first, last = map(repr, branches)
-    return f"{', '.join(first)} and {last}"
-
-
-def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
+def _cost(moves: FileMoves) -> PlanCost:
     coming = pa.concat_tables([moves.add, moves.replays])
-    size = _total(coming, "file_size")
     come = _total(coming, "row_count") + _total(moves.restore, "row_count")
     come += sum(each.rows_left for each in moves.joins)
     return PlanCost(
@@ -412,13 +433,12 @@ def _cost(moves: FileMoves, *, shares_files: bool) -> PlanCost:
         files_restored=moves.restore.num_rows,
         files_joined=sum(each.file_count for each in moves.joins),
         rows_added=come - _total(moves.remove, "row_count"),
-        bytes_added=size,
-        bytes_to_copy=0 if shares_files else size + _total(moves.restore, "file_size"),
+        bytes_added=_total(coming, "file_size"),
         buckets_to_compare=len(moves.row_places),
     )
 
 
-def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[str, ...]:
+def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
     notes = []
     inferred = sum(step.is_inferred for step in sides.theirs.changes.steps)
     if inferred and not sides.ours.schema.primary_keys:
@@ -431,17 +451,6 @@ def _notes(sides: MergeSides, moves: FileMoves, *, shares_files: bool) -> tuple[
         f"{name!r} was made from {each!r}: what that had done by then comes too."
         for each in sides.theirs.lies_on
     ]
-    if moves.add.num_rows and not shares_files:
-        holders = (sides.ours.branch, name, *sides.theirs.lies_on)
-        notes.append(
-            "Files are copied, not shared: another engine that expires snapshots of one branch "
-            f"looks at no other. Where {_all_of(holders)} set 'write-only', they are shared."
-        )
-    if not shares_files:
-        notes.append(
-            f"The next merge starts from snapshot {sides.theirs.head.id} of "
-            f"{sides.theirs.branch!r}: while that has not expired, it can be told what came."
-        )
     producer = sides.ours.schema.options.get("changelog-producer", "none")
     if moves.add.num_rows and producer != "none":
         notes.append(

@@ -29,7 +29,7 @@ from core.format.lineage_event import LineageEvent, LineageKind, forks_of_base_t
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.call import ProcedureCall
-from core.procedures.consequence import Preview, changes, keeps, plan_digest
+from core.procedures.consequence import Consequence, Preview, changes, keeps, plan_digest
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress, RowEngine
@@ -60,7 +60,8 @@ def create_branch(
     """Create a branch.
 
     Arguments of the call: `table`, `branch`; one of `tag`, `snapshot`, `timestamp` (milliseconds),
-    `empty`, or none for the head; `from_branch`, `owner`, `reason`.
+    `empty`, or none for the head; `from_branch`, `owner`, `reason`, `fence` (false leaves the fence
+    out, which operators may).
 
     Raises:
         AlreadyExists: The name is taken.
@@ -192,13 +193,22 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
             changes(f"Branch {creation.branch!r} begins {begins}."),
             *tags,
             *(changes(note) for note in _notes(creation) if is_empty),
+            _told_of_fence(creation),
             keeps("No data file is copied."),
         ),
         typed_name=None,
-        role=Role.EDITOR,
+        role=Role.EDITOR if creation.is_fenced else Role.OPERATOR,
         undo="Drop the branch.",
     )
     return Planned(preview=preview, table=table, branch=creation.branch, journal=plan)
+
+
+def _told_of_fence(creation: BranchCreation) -> Consequence:
+    if creation.is_fenced:
+        return keeps("A fence keeps every snapshot of it from the expiry of other engines.")
+    return changes(
+        "It gets no fence: once another engine expires it, files may go that other branches read."
+    )
 
 
 def finish_creation(operation: Operation) -> Receipt:
@@ -280,6 +290,7 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
         planned = _planned(table, call)
+        check_role(call.role, planned.preview.role, "make a branch without a fence")
         planned.preview.raise_unless_runnable(call.find_text("plan_id"))
         operation = Operation.begin(
             warehouse, table, call, branch=planned.branch, plan=planned.journal
@@ -307,6 +318,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         snapshot_id=None if fork.snapshot is None else fork.snapshot.id,
         from_tag=fork.tag,
         fork=None if snapshot is None else snapshot.identity,
+        is_fenced=call.flag("fence", default=True),
     )
 
 

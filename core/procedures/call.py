@@ -63,9 +63,11 @@ class ProcedureCall:
             return value
         raise InvalidInput(f"The argument {argument!r} of {self.name} must be a whole number.")
 
-    def flag(self, argument: str) -> bool:
-        """Return a yes-or-no argument; left out means no."""
-        value = self.arguments.get(argument, False)
+    def flag(self, argument: str, *, default: bool = False) -> bool:
+        """Return a yes-or-no argument; left out means no, unless the default says otherwise."""
+        value = self.arguments.get(argument)
+        if value is None and argument not in self.arguments:
+            return default
         if isinstance(value, bool):
             return value
         raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")

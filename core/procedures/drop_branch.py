@@ -2,6 +2,7 @@
 
 from core.commit import staged_rows
 from core.commit.branch_move import BranchMove, move_branch
+from core.commit.fences import put_fence
 from core.commit.journal import Journal
 from core.commit.rescue import RESCUE_PREFIX, rescue_name
 from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
@@ -116,6 +117,7 @@ def finish_drop(operation: Operation) -> Receipt:
         operation.intent.operation_id,
         move,
     )
+    put_fence(operation.table.on(move.target), operation.warehouse.store)
     receipt = receipt_of(
         operation,
         moves=(

@@ -5,13 +5,16 @@ from dataclasses import replace
 from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
+from core.diff.file_safety import FileSafety
 from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
+from core.procedures.file_sharing import journal_of_sharing
 from core.procedures.forward_preview import preview_of_forward
 from core.procedures.histories import histories_of, inherited_by, schema_id_after, tags_before
+from core.procedures.merge_sharing import forward_safety
 from core.procedures.operation import Operation
 from core.procedures.permissions import check_role
 from core.procedures.quality_gate import (
@@ -107,8 +110,14 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
 
 
 def _preview(table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall) -> Preview:
+    force = call.flag("force")
+    runs = plan.can_run or (force and plan.can_replace)
     return preview_of_forward(
-        plan, table.ledger.whole(), force=call.flag("force"), actor=call.actor
+        plan,
+        table.ledger.whole(),
+        force=force,
+        actor=call.actor,
+        sharing=safety_of_forward(table, plan) if runs else None,
     )
 
 
@@ -149,8 +158,13 @@ def journal_of_forward(
 ) -> dict[str, object]:
     """What an operation notes that moves a branch to the head of another one."""
     copy = _copy_of(plan, operation_id)
+    source = target.on(plan.source)
+    sharing = journal_of_sharing(
+        safety_of_forward(target, plan), source, operation_id, (plan.source, plan.target)
+    )
     return {
         **copy.to_object(),
+        **sharing,
         "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
         "schemaIdAfter": schema_id_after(target, copy),
         "tagsBefore": tags_before(target, copy.schema_ids),
@@ -158,6 +172,11 @@ def journal_of_forward(
         "rows": plan.arrives.row_count,
         "notes": list(plan.notes),
     }
+
+
+def safety_of_forward(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
+    """Decide on the files that both branches hold once the target has the source's history."""
+    return forward_safety(target.on(plan.source), target, plan.arrives, plan.would_remove)
 
 
 def _verify(

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from core.diff.fast_forward import FastForwardPlan, Verdict
+from core.diff.file_safety import FileSafety
 from core.diff.history_move import Arrivals, Removals, count
+from core.errors import ErrorKind
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.procedures.consequence import (
@@ -15,12 +17,18 @@ from core.procedures.consequence import (
     keeps,
     loses,
 )
+from core.procedures.file_sharing import told_of_sharing
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks, protection_of, rule_text
 
 
 def preview_of_forward(
-    plan: FastForwardPlan, events: tuple[LineageEvent, ...], *, force: bool, actor: str
+    plan: FastForwardPlan,
+    events: tuple[LineageEvent, ...],
+    *,
+    force: bool,
+    actor: str,
+    sharing: FileSafety | None,
 ) -> Preview:
     """Tell the consequences of a fast-forward, or of replacing the target.
 
@@ -29,6 +37,7 @@ def preview_of_forward(
         events: The ledger under the names of today, for the protection of the target.
         force: Whether the target is replaced where it moved.
         actor: Who asks; a protected target is replaced by its owner only.
+        sharing: What it takes that both hold the files; None where nothing comes.
     """
     replaces = force and plan.can_replace
     rule = protection_of(events, plan.target)
@@ -42,6 +51,8 @@ def preview_of_forward(
         told.append(arrival_of(plan.source, plan.target, plan.arrives))
     if replaces:
         told += removals_of(plan.target, plan.would_remove)
+    if sharing is not None:
+        told += sharing_of_history(sharing, plan.source, plan.target)
     undo = f"Undo works until {plan.target!r} moves; it brings back every byte."
     if plan.verdict is Verdict.UP_TO_DATE:
         undo = NOTHING_TO_UNDO
@@ -59,6 +70,19 @@ def preview_of_forward(
         role=Role.OPERATOR if force else Role.EDITOR if rule is None else Role.APPROVER,
         undo=undo,
     )
+
+
+def sharing_of_history(sharing: FileSafety, source: str, target: str) -> list[Consequence]:
+    """Tell what it takes that a target holds the files of a source, or that it may not."""
+    if sharing.shares:
+        return told_of_sharing(sharing)
+    return [
+        blocks(
+            f"{target!r} would hold files that an expiry elsewhere removes. "
+            f"{' '.join(sharing.reasons)} Or merge {source!r}: a merge copies the files.",
+            ErrorKind.FILES_IN_USE,
+        )
+    ]
 
 
 def arrival_of(source: str, target: str, arrives: Arrivals) -> Consequence:

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from core.diff.fast_forward import plan_fast_forward
+from core.diff.file_safety import FileSafety
 from core.diff.history_move import count
 from core.errors import ErrorKind
 from core.format.json_text import without_nulls
@@ -20,7 +21,8 @@ from core.procedures.consequence import (
 )
 from core.procedures.decisions import decisions_on_merge
 from core.procedures.drop_branch import open_operations
-from core.procedures.fast_forward import journal_of_forward
+from core.procedures.fast_forward import journal_of_forward, safety_of_forward
+from core.procedures.file_sharing import journal_of_sharing, told_of_sharing
 from core.procedures.histories import histories_of, tags_before
 from core.procedures.merge_publish import FORWARD, finish_merge, journal_of_merge
 from core.procedures.merge_spec import MergeKind, MergeSpec
@@ -62,6 +64,12 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal["planId"] = plan.id
     elif plan.can_run:
         journal |= journal_of_merge(plan)
+        journal |= journal_of_sharing(
+            plan.safety,
+            target.on(spec.source),
+            call.operation_id,
+            (plan.source, plan.target, *plan.lies_on),
+        )
         made = () if plan.schema is None else plan.schema.schemas
         journal["tagsBefore"] = tags_before(target, {schema.id for schema in made})
     already = None
@@ -114,6 +122,7 @@ def preview_of_merge(
     if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
         told += _gains(plan)
     if plan.can_run:
+        told += told_of_sharing(_safety(target, plan))
         told += told_rules(warehouse, target.identifier)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
@@ -130,6 +139,13 @@ def preview_of_merge(
         if plan.verdict is MergeVerdict.UP_TO_DATE
         else f"Undo works until {plan.target!r} moves; it brings back every byte.",
     )
+
+
+def _safety(target: FileStoreTable, plan: MergePlan) -> FileSafety:
+    if plan.verdict is not MergeVerdict.FAST_FORWARD:
+        return plan.safety
+    forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
+    return safety_of_forward(target, forward)
 
 
 def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:

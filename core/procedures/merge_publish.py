@@ -41,6 +41,7 @@ from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
 from core.merge.merge_plan import MergePlan, plan_merge
+from core.procedures.file_sharing import notes_of_sharing, pins_of, put_fences, put_pins
 from core.procedures.merge_messages import copies_of, moved_messages
 from core.procedures.merge_rows import (
     joined_messages,
@@ -119,6 +120,7 @@ def finish_merge(operation: Operation) -> Receipt:
     if landed is None:
         landed = _publish(operation, target, raw)
     _remove_lost_manifests(operation, target, landed)
+    put_pins(operation, landed)
     return _complete(operation, target, raw, landed)
 
 
@@ -144,9 +146,11 @@ def _complete(
             files_shared=number_of(operation.intent.plan, "filesShared"),
             rows_added=landed.delta_record_count or 0,
             bytes_written=number_of(operation.intent.plan, "bytesToCopy"),
+            tags_added=len(pins_of(operation.intent.plan)),
         ),
         notes=(
             f"{spec.title}: done as snapshot {landed.id}.",
+            *notes_of_sharing(operation.intent.plan),
             *texts_of(operation.intent.plan, "notes"),
             *texts_of(operation.intent.plan, "rowNotes"),
         ),
@@ -230,9 +234,10 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
 
 
 def _land(operation: Operation, target: FileStoreTable, publication: _Publication) -> Snapshot:
-    """Copy what may not be shared, publish the schemas, commit; the order of a harmless crash."""
+    """Fence, copy what may not be shared, publish the schemas, commit: a crash does no harm."""
     store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
     check_head(target, ours.identity)
+    put_fences(operation)
     copy_data_files(store, publication.copies)
     publish_files(
         store,

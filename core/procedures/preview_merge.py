@@ -15,6 +15,7 @@ from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import histories_of
 from core.procedures.merge_heads import MergeHeads, find_heads
+from core.procedures.merge_sharing import forward_safety, with_sharing
 from core.procedures.merge_sides import holds_schema
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
@@ -74,7 +75,7 @@ def plan_of(
             _REMEMBERED[key] = known
         while len(_REMEMBERED) > _MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
-    return known
+    return with_sharing(target, spec, known)
 
 
 def remembered_plan(
@@ -251,7 +252,9 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
 
 def _can_forward(target: FileStoreTable, source: FileStoreTable) -> bool:
     table = target.identifier.table_name
-    return plan_fast_forward(table, *histories_of(source, target)).can_run
+    plan = plan_fast_forward(table, *histories_of(source, target))
+    # A history that may not be shared is merged: its files are copied.
+    return plan.can_run and forward_safety(source, target, plan.arrives, plan.would_remove).shares
 
 
 def _by_heads(

@@ -11,8 +11,10 @@ from core.format.json_text import without_nulls
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, blocks, changes, keeps
 from core.procedures.drop_branch import existing_branch, open_operations
-from core.procedures.forward_preview import arrival_of, removals_of
+from core.procedures.file_sharing import journal_of_sharing
+from core.procedures.forward_preview import arrival_of, removals_of, sharing_of_history
 from core.procedures.histories import histories_of, inherited_by, schema_id_after
+from core.procedures.merge_sharing import forward_safety
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks
 from core.procedures.take_over import finish_take_over
@@ -35,6 +37,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     branch = existing_branch(table, call.text("branch"), "replaced by itself")
     plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
     copy = _copy_of(plan, call)
+    sharing = forward_safety(branch, table, plan.arrives, plan.removes)
     told = [
         *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
         *open_operations(warehouse, table),
@@ -48,6 +51,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     else:
         told.append(arrival_of(plan.source, MAIN_BRANCH, plan.arrives))
         told += removals_of(MAIN_BRANCH, plan.removes)
+        told += sharing_of_history(sharing, plan.source, MAIN_BRANCH)
         told.append(keeps(f"Branch {plan.source!r} stays as it is."))
         told += [changes(note) for note in plan.notes]
     preview = Preview(
@@ -66,6 +70,9 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal=without_nulls(
             {
                 **copy.to_object(),
+                **journal_of_sharing(
+                    sharing, branch, call.operation_id, (plan.source, MAIN_BRANCH)
+                ),
                 "makes": [copy.rescue_branch],
                 "planId": plan.id,
                 "reason": call.find_text("reason"),

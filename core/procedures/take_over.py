@@ -24,6 +24,7 @@ from core.commit.tag_commit import without_retention
 from core.errors import CommitConflict, ErrorKind, NotFound
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
+from core.procedures.file_sharing import notes_of_sharing, pins_of, put_fences, put_pins
 from core.procedures.operation import Operation
 from core.procedures.records import event_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.row_engine import Progress
@@ -57,6 +58,7 @@ def finish_take_over(
             raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
         if not has_come_whole(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
+    put_pins(operation)
     return operation.complete(*_events(operation, copy))
 
 
@@ -66,6 +68,7 @@ class _Gone(CommitConflict):
 
 def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> None:
     store, table = operation.warehouse.store, operation.table
+    put_fences(operation)
     if copy.rescue_branch is not None:
         _replace(operation, copy, copy.rescue_branch)
     else:
@@ -275,10 +278,10 @@ def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
             snapshots_removed=len(copy.remove_snapshot_ids),
             schemas_added=len(copy.schema_ids),
             schemas_removed=len(copy.remove_schema_ids),
-            tags_added=len(copy.tags),
+            tags_added=len(copy.tags) + len(pins_of(plan)),
             tags_removed=len(copy.remove_tags),
             files_verified=number_of(plan, "filesVerified"),
             rows_added=number_of(plan, "rows"),
         ),
-        notes=texts_of(plan, "notes"),
+        notes=(*texts_of(plan, "notes"), *notes_of_sharing(plan)),
     )

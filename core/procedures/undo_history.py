@@ -12,6 +12,7 @@ from core.commit.history_copy import HistoryCopy
 from core.commit.journal import Intent, Journal
 from core.commit.rescue import rescue_name
 from core.errors import ErrorKind, NotFound
+from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import JsonObject
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import HeadMove, identity_from
@@ -22,6 +23,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, blocks, changes, keeps, loses
 from core.procedures.dependents import base_tags_among, readable_tags, tags_read_by
 from core.procedures.drop_branch import open_operations
+from core.procedures.file_sharing import pins_of
 from core.procedures.forward_preview import rewound_consumers
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of
@@ -113,7 +115,7 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
             remove_schema_ids=tuple(
                 TableSchema.from_json(text).id for text in texts_of(intent.plan, "schemas")
             ),
-            remove_tags=tuple(pin for pin in pins if pin is not None),
+            remove_tags=(*(pin for pin in pins if pin is not None), *_pins(intent, move)),
             rescue_branch=rescue_branch,
         )
     done = HistoryCopy.from_object(intent.plan)
@@ -132,9 +134,17 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
         snapshot_ids=tuple(sorted(done.remove_snapshot_ids)),
         remove_snapshot_ids=removed,
         remove_schema_ids=done.schema_ids,
-        remove_tags=done.tags,
+        remove_tags=(*done.tags, *_pins(intent, move)),
         rescue_branch=rescue_branch,
     )
+
+
+def _pins(intent: Intent, move: HeadMove) -> tuple[str, ...]:
+    """The pins that leave with what an operation brought to main.
+
+    Those of a merge that took files of main to another branch stay: its rescue branch has them.
+    """
+    return pins_of(intent.plan) if move.branch == MAIN_BRANCH else ()
 
 
 def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tuple[str, ...]:
@@ -145,8 +155,10 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tu
     done = text_of(intent.plan, "source")
     if done is None or then.source == then.target == done:
         return ()
-    source, moved = target.on(done), []
+    source, moved, pins = target.on(done), [], pins_of(intent.plan)
     for name in then.remove_tags:
+        if name in pins:
+            continue
         tag, brought = target.tags.find(name), source.tags.find(name)
         if tag is None or (brought is not None and is_at(tag.snapshot, brought.snapshot.identity)):
             continue

@@ -1,6 +1,7 @@
 """Undoing what moved a branch: a drop, a rename."""
 
 from core.commit.branch_move import BranchMove
+from core.commit.fences import put_fence
 from core.errors import ErrorKind
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import HeadMove, Receipt
@@ -62,6 +63,7 @@ def finish_restore(operation: Operation) -> Receipt:
     """
     move = BranchMove.from_object(operation.intent.plan)
     carry_out_move(operation, move)
+    put_fence(operation.table.on(move.target), operation.warehouse.store)
     receipt = receipt_of(
         operation,
         moves=(

@@ -83,7 +83,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             "table branch tag ignoreifexists",
             _same(
                 "create_branch", "table", "branch", "tag", "snapshot", "timestamp", "empty",
-                "from_branch", "owner", "reason",
+                "from_branch", "owner", "reason", "fence",
             ),
         ),
         "delete_branch": _in_order(

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.commit.commit_store import CommitStore
+from core.commit.fences import put_fence
 from core.commit.schema_commit import add_column, change_schema
 from core.commit.tag_commit import create_tag
 from core.format.data_types import INT
@@ -80,6 +82,18 @@ class BranchBench(CommitBench):
 
     def branch(self, name: str, **arguments: Argument) -> Receipt:
         return self.call("create_branch", operation=f"make-{name}", branch=name, **arguments)
+
+    def fence(self, branch: str = "main") -> None:
+        """Fence a branch, so that files on it may be shared without a tag."""
+        put_fence(self.table(branch), self.store)
+
+    def hide_pins(self) -> None:
+        """Give main a tag of another history, so that no pin holds and files are copied."""
+        head = self.table().head()
+        assert head is not None
+        lists = {"base_manifest_list": "manifest-list-a", "delta_manifest_list": "manifest-list-b"}
+        foreign = replace(head, id=1000, uuid=None, **lists)
+        create_tag(self.table(), self.store, "foreign", foreign)
 
     def alter(self, branch: str = "main", column: str = "extra") -> None:
         table = self.table(branch)

@@ -80,14 +80,21 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
     )
     counts = figures(preview)
     assert (counts["Files replayed"], counts["Rows that come"]) == ("1", "+10")
-    # Other engines may expire what branches share here, so the file is copied.
-    assert counts["Copied"] == "1,000 B"
+    assert counts["Copied"] == "0 B"
     assert "Conflicts" not in counts
     assert {figure.known for figure in preview.figures} == {EXACT}
     assert preview.reasons == ()
     (line,) = preview.buckets
     assert (line.strategy, line.files_added, line.rows) == (Strategy.REPLAY, 1, 10)
     assert strategies_words(preview.plan) == "1 replayed"
+
+
+def test_a_merge_that_copies_counts_the_bytes(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    bench.hide_pins()
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    assert figures(seen(bench))["Copied"] == "1,000 B"
 
 
 def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def test_its_receipt_is_shown_and_undo_takes_it_back(
     assert diverged.live_names() == {*before, "data-theirs.parquet"}
     receipt = console("receipt", done["operation_id"])
     assert "moved main" in receipt.out
-    assert receipt.lines[-2].endswith("as snapshot 3.")
+    assert receipt.lines[-3].endswith("as snapshot 3.")
+    assert receipt.lines[-2].endswith("on main keeps snapshot 3.")
     assert receipt.lines[-1] == f"undo: branch-console undo {done['operation_id']}"
     assert console("undo", done["operation_id"]).code == 0
     assert diverged.live_names() == before

@@ -34,13 +34,13 @@ def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
     }
     assert (after["LATEST"], after["EARLIEST"]) == (b"4", b"1")
     assert main.schemas.ids() == (0, 1)
-    assert main.tags.names() == ("branch-base-dev", "v4")
+    assert main.tags.names() == ("branch-base-dev", "branch-pin-op", "v4")
     assert sorted(Path(path).name for path in rows.verified) == ["data-c.parquet", "data-d.parquet"]
     assert all(path.startswith(f"{bench.path}/bucket-0/") for path in rows.verified)
     move = receipt.moves[0]
     assert (move.branch, move.before_id, move.after_id) == ("main", 2, 4)
     counts = receipt.counts
-    assert (counts.snapshots_added, counts.schemas_added, counts.tags_added) == (2, 1, 1)
+    assert (counts.snapshots_added, counts.schemas_added, counts.tags_added) == (2, 1, 2)
     assert (counts.files_verified, counts.rows_added) == (2, 20)
     event = main.ledger.events()[-1]
     assert (event.kind, event.source_branch) == (LineageKind.FAST_FORWARDED, "dev")

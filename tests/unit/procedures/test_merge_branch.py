@@ -232,6 +232,7 @@ def test_a_deleted_file_goes_from_the_target(bench: BranchBench) -> None:
 def test_a_compaction_of_the_target_is_taken_back_where_the_source_deleted(
     bench: BranchBench,
 ) -> None:
+    bench.fence()
     bench.append("mine")
     commit(bench, branch="dev", gone=["base"])
     both = data_files(["compacted"], rows=20, total_buckets=-1)
@@ -294,8 +295,8 @@ def test_a_moved_target_stops_the_run(bench: BranchBench) -> None:
     assert names(bench) == {"base", "mine", "late"}
 
 
-def test_unmanaged_branches_get_copies(tmp_path: Path) -> None:
-    bench = BranchBench(tmp_path)
+def test_a_branch_that_no_fence_keeps_gives_copies(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, options={"consumer.expiration-time": "1 d"})
     bench.append("base")
     bench.branch("dev")
     bench.append("theirs", branch="dev")
@@ -417,6 +418,7 @@ def test_what_came_back_as_a_copy_is_reverted_again(tmp_path: Path, keys: tuple[
             commit(bench, new=files)
         else:
             bench.append(name)
+    bench.hide_pins()
     written(bench, "bad", bucket=1 if keys else 0)
     run(bench, "revert", "away", snapshot=2)
     run(bench, "revert", "back", operation="away")
@@ -434,6 +436,7 @@ def test_what_came_back_as_a_copy_does_not_come_twice(tmp_path: Path) -> None:
     bench = BranchBench(tmp_path)
     bench.append("base")
     bench.append("kept")
+    bench.hide_pins()
     written(bench, "kept")
     commit(bench, gone=["kept"])
     run(bench, "revert", "back", snapshot=3)
@@ -498,6 +501,7 @@ def test_a_merge_that_was_taken_back_is_not_said_to_be_held(bench: BranchBench) 
 
 
 def test_a_revert_finds_its_files_though_they_were_compacted_since(bench: BranchBench) -> None:
+    bench.fence()
     bench.append("theirs", branch="dev")
     bench.append("mine")
     merge(bench)
@@ -605,6 +609,7 @@ def test_what_was_made_of_an_updated_file_goes_with_it(
 
 
 def test_a_policy_settles_a_file_that_the_target_updated_and_compacted(bench: BranchBench) -> None:
+    bench.fence()
     for branch in ("main", "dev"):
         new = data_files([f"updated-{branch}"], total_buckets=-1)
         commit(bench, branch=branch, new=new, gone=["base"])
@@ -693,6 +698,7 @@ def test_a_merge_that_takes_back_a_compaction_is_no_overwrite(tmp_path: Path) ->
     bench = BranchBench(tmp_path, options=dict(MANAGED))
     bench.append("one")
     bench.append("two")
+    bench.fence()
     bench.branch("dev")
     commit(bench, compact=(["one", "two"], data_files(["packed"], total_buckets=-1, rows=20)))
     delete_rows(bench, "dev", "one", left="rest", rows=7)
@@ -761,13 +767,13 @@ def test_a_branch_without_a_schema_is_no_branch_to_merge(bench: BranchBench) -> 
     assert "schema" in error.value.message
 
 
-def test_files_of_a_branch_in_between_that_expires_by_itself_are_copied(bench: BranchBench) -> None:
+def test_files_of_a_branch_in_between_that_no_fence_keeps_are_copied(bench: BranchBench) -> None:
     bench.append("inner", branch="dev")
     bench.branch("feat", from_branch="dev")
     bench.append("mine")
     assert plan(bench, "feat").shares_files
-    change = set_options({"write-only": "false"})
+    change = set_options({"consumer.changelog-only": "true"})
     change_schema(bench.table("dev"), bench.store, [change], now_millis=NOW)
     found = plan(bench, "feat")
     assert not found.shares_files
-    assert any("'main', 'feat' and 'dev' set 'write-only'" in note for note in found.notes)
+    assert any("'consumer.changelog-only' of 'dev'" in note for note in found.notes)

@@ -279,6 +279,8 @@ def test_a_tag_of_before_does_not_hold_an_undo_up_where_nothing_was_replaced(
     """Main has the pin of a branch that began at a schema which the operation brings."""
     if verb is merge_dev:
         bench.append("x")
+        # The pin of `fix` would hide one of main.
+        bench.fence()
     bench.branch("fix", from_branch="dev")
     run(bench, "pin_branch", "pin", branch="fix")
     before = without_hints(bench)
