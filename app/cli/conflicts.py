@@ -12,6 +12,7 @@ from app.cli.merge import arguments_of, one_table
 from app.cli.output import print_json, print_line, print_rows
 from app.models.resolver import groups_of
 from app.models.row_conflicts import conflict_lines
+from core.format.fine_times import readable
 from core.format.identifier import MAIN_BRANCH
 from core.merge.merge_plan import MergePlan
 from core.merge.row_work import ROWS_OF_SIDES
@@ -73,9 +74,9 @@ def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, 
 
 
 def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = (
-        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES).to_pylist()
-    )
+    rows: list[dict[str, object]] = readable(
+        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES)
+    ).to_pylist()
     return rows
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from app.models.compare_rows import cell_text
 from core.errors import ErrorKind, InvalidInput
+from core.format.fine_times import readable
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
 from core.merge.policy import Policy, choose
@@ -169,7 +170,8 @@ def _is_column(conflicts: pa.Table, column: str) -> pa.ChunkedArray:
 
 def cell_lines(conflicts: pa.Table) -> tuple[CellLine, ...]:
     """Return conflicts as lines; a page of them, not all."""
-    return tuple(_line(row) for row in conflicts.drop_columns(ROWS_OF_SIDES).to_pylist())
+    shown = readable(conflicts.drop_columns(ROWS_OF_SIDES))
+    return tuple(_line(row) for row in shown.to_pylist())
 
 
 def _line(row: Mapping[str, Any]) -> CellLine:
@@ -312,7 +314,7 @@ def _reopened(policy: Policy, conflict: pa.Table, decider: Decider) -> Policy:
 
 def _taken(conflict: pa.Table, edit: Edit, decider: Decider) -> tuple[Take, str | None] | None:
     """What an edit takes, None where it opens the conflict again."""
-    (row,) = conflict.to_pylist()
+    (row,) = readable(conflict).to_pylist()
     where = f"{row['column'] or WHOLE_ROW} of {key_text(row['key'])}"
     if row["kind"] == ConflictKind.HIDDEN:
         raise InvalidInput(

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from app.models.resolver import WHOLE_ROW, key_text
 from app.models.wording import NOT_READ
+from core.format.fine_times import readable
 from core.merge.row_work import ROWS_OF_SIDES
 
 
@@ -36,7 +37,7 @@ def conflict_lines(conflicts: pa.Table, visible: slice) -> tuple[RowConflictLine
     """Return some of the conflicts, in their order."""
     start, stop, _ = visible.indices(conflicts.num_rows)
     seen = conflicts.slice(start, stop - start).drop_columns(ROWS_OF_SIDES)
-    return tuple(_line(each) for each in seen.to_pylist())
+    return tuple(_line(each) for each in readable(seen).to_pylist())
 
 
 def _line(row: Mapping[str, Any]) -> RowConflictLine:

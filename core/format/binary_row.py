@@ -4,7 +4,8 @@ Equality and hashes of rows are those of their bytes, so padding and nulls are e
 reference; `core.format.binary_rows` does the same for many rows. Source: Paimon BinaryRow,
 BinaryRowWriter, BinaryArray, RowHelper, SerializationUtils.
 
-Python values: TIMESTAMP above precision 6 is a numpy.datetime64 of nanoseconds, ARRAY a list, MAP
+Python values: TIMESTAMP above precision 6 is a numpy.datetime64 of nanoseconds, or a Decimal of
+seconds where that does not reach, ARRAY a list, MAP
 and MULTISET a list of pairs, ROW and VARIANT a dict; all others as in Arrow's `as_py`.
 """
 
@@ -35,6 +36,7 @@ from core.format.binary_row_layout import (
 )
 from core.format.data_types import (
     INT,
+    MICROSECOND_PRECISION,
     ArrayType,
     AtomicType,
     DataType,
@@ -46,6 +48,7 @@ from core.format.data_types import (
 )
 
 _EPOCH: Final = datetime(1970, 1, 1)
+_MOST_NANOS: Final = (1 << 63) - 1
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EXACT: Final = Context(prec=100, traps=[Inexact, InvalidOperation])
 _MISFITS: Final = (
@@ -341,6 +344,9 @@ def _unscaled(value: Decimal, data_type: AtomicType) -> int:
 
 
 def _epoch_nanos(value: Any, data_type: AtomicType) -> int:
+    if isinstance(value, Decimal):
+        # As `to_arrow` carries what has more than six digits.
+        return int(value.scaleb(9, _EXACT))
     if type(value) is not datetime:
         # Arrow knows the values that carry nanoseconds: numpy's and pandas' timestamps.
         nanos: int = pa.scalar(value, pa.timestamp("ns")).value
@@ -352,7 +358,9 @@ def _epoch_nanos(value: Any, data_type: AtomicType) -> int:
 
 
 def _from_epoch_nanos(nanos: int, data_type: AtomicType) -> Any:
-    if (data_type.precision or 0) > 6:
+    if (data_type.precision or 0) > MICROSECOND_PRECISION:
+        if abs(nanos) > _MOST_NANOS:
+            return Decimal(nanos).scaleb(-9, _EXACT)
         return np.datetime64(nanos, "ns")
     value = _EPOCH + timedelta(microseconds=nanos // 1000)
     return value.replace(tzinfo=UTC) if data_type.root is TypeRoot.TIMESTAMP_LTZ else value

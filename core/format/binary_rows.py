@@ -6,6 +6,7 @@ Over Arrow with numpy, without a call a row but for nested values.
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,6 +38,7 @@ from core.format.data_types import (
     TypeRoot,
     to_arrow,
 )
+from core.format.fine_times import fine_times, is_fine, time_parts
 
 # Small enough for the intermediate arrays of a part to stay in the processor's cache.
 ROWS_PER_PART: Final = 1 << 16
@@ -222,12 +224,15 @@ def _slots_of(array: pa.Array, data_type: DataType) -> _Slots:
             sizes, parts = _big_endian_minimal(halves)
             return _with_parts(sizes, parts, nulls)
         case AtomicType(root=TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ):
-            ticks = _numbers(array.view(pa.int64()))
-            ticks_per_milli = {"ms": 1, "us": 1_000, "ns": 1_000_000}[array.type.unit]
-            millis, rest = np.divmod(ticks, ticks_per_milli)
+            if is_fine(array.type):
+                millis, nanos = time_parts(array)
+            else:
+                ticks = _numbers(array.view(pa.int64()))
+                millis, rest = np.divmod(ticks, {"ms": 1, "us": 1_000}[array.type.unit])
+                nanos = rest * 1_000
             if is_compact(data_type):
                 return _Slots(slots=millis, nulls=nulls)
-            return _with_parts(rest * (1_000_000 // ticks_per_milli), millis[:, None], nulls)
+            return _with_parts(nanos, millis[:, None], nulls)
         case AtomicType(root=root) if root in BYTES_ROOTS:
             return _byte_slots(array.view(pa.binary()), nulls, inline=True)
         case _:
@@ -291,9 +296,9 @@ def _big_endian_minimal(words: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _without_numpy(value: Any) -> Any:
-    """Return a value with nanoseconds as numbers: within lists, Arrow does not take numpy's."""
+    """Return a value with nanoseconds as `to_arrow` carries them: seconds with nine digits."""
     if isinstance(value, np.datetime64):
-        return int(value.astype(np.int64))
+        return Decimal(int(value.astype(np.int64))).scaleb(-9)
     if isinstance(value, dict):
         return {key: _without_numpy(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -333,8 +338,15 @@ class _RowView:
                 words = self._decimals(slots, data_type)
                 return _from_words(words, arrow_type, nulls)
             case AtomicType(root=TypeRoot.TIMESTAMP | TypeRoot.TIMESTAMP_LTZ):
-                ticks = slots if is_compact(data_type) else self._ticks(slots, is_null, arrow_type)
-                return pa.array(ticks, mask=nulls).view(arrow_type)
+                if is_compact(data_type):
+                    return pa.array(slots, mask=nulls).view(arrow_type)
+                millis, nanos = self._time_parts(slots, is_null)
+                if is_fine(arrow_type):
+                    return fine_times(millis, nanos, nulls, arrow_type)
+                limit = np.iinfo(np.int64).max // 1_000 - 1
+                if ((millis > limit) | (millis < -limit)).any():
+                    raise ValueError(f"a timestamp lies outside of what {arrow_type} can hold")
+                return pa.array(millis * 1_000 + nanos // 1_000, mask=nulls).view(arrow_type)
             case AtomicType(root=root) if root in BYTES_ROOTS:
                 at, sizes = self._byte_slices(slots, first_slot + WORD * i)
                 binary = _gather(self.data, at, sizes, nulls)
@@ -377,19 +389,13 @@ class _RowView:
         words: Int64s = np.ascontiguousarray(raw).view(np.int64)
         return words
 
-    def _ticks(self, slots: Int64s, is_null: Bools, arrow_type: pa.DataType) -> Int64s:
+    def _time_parts(self, slots: Int64s, is_null: Bools) -> tuple[Int64s, Int64s]:
         # The low half holds nanoseconds, not a size; the part is always one word.
         nanos = np.where(is_null, 0, slots & 0xFFFFFFFF)
         if (nanos >= 1_000_000).any():
             raise ValueError("a timestamp has a millisecond or more in its nanoseconds")
         at, _ = self._slices(np.where(is_null, 0, (slots & ~0xFFFFFFFF) | WORD))
-        millis: Int64s = np.where(is_null, 0, _unaligned(self.data, np.int64)[at])
-        ticks_per_milli = {"us": 1_000, "ns": 1_000_000}[arrow_type.unit]
-        limit = np.iinfo(np.int64).max // ticks_per_milli - 1
-        if ((millis > limit) | (millis < -limit)).any():
-            raise ValueError(f"a timestamp lies outside of what {arrow_type} can hold")
-        ticks: Int64s = millis * ticks_per_milli + nanos // (1_000_000 // ticks_per_milli)
-        return ticks
+        return np.where(is_null, 0, _unaligned(self.data, np.int64)[at]), nanos
 
 
 def _gather(data: Bytes, at: Int64s, sizes: Int64s, nulls: Bools | None) -> pa.Array:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, assert_never
 import pyarrow as pa
 
 from core.errors import FormatError, InvalidInput
+from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME
 from core.format.json_text import JsonObject
 
 
@@ -44,6 +45,7 @@ MAX_DECIMAL_PRECISION: Final = 38
 MAX_TIME_PRECISION: Final = 9
 COMPACT_DECIMAL_PRECISION: Final = 18
 COMPACT_TIMESTAMP_PRECISION: Final = 3
+MICROSECOND_PRECISION: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,14 +375,19 @@ _PLAIN_ARROW: Final = {
 
 
 def to_arrow(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type that carries values of `data_type`; timestamps keep their precision."""
+    """Return the Arrow type that carries values of `data_type`; timestamps keep their precision.
+
+    Those of more than six digits are no timestamps of Arrow, see `core.format.fine_times`.
+    """
     match data_type:
         case AtomicType(root=TypeRoot.DECIMAL, precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
         case AtomicType(root=TypeRoot.TIMESTAMP, precision=precision):
-            return pa.timestamp(_unit(precision))
+            unit = _unit(precision)
+            return FINE_TIME if unit is None else pa.timestamp(unit)
         case AtomicType(root=TypeRoot.TIMESTAMP_LTZ, precision=precision):
-            return pa.timestamp(_unit(precision), tz="UTC")
+            unit = _unit(precision)
+            return FINE_LOCAL_TIME if unit is None else pa.timestamp(unit, tz="UTC")
         case AtomicType(root=root):
             return _PLAIN_ARROW[root]
         case ArrayType(element=element):
@@ -413,11 +420,11 @@ def _arrow_field(field: DataField) -> pa.Field:
     return pa.field(field.name, to_arrow(field.type), field.type.nullable, metadata)
 
 
-def _unit(precision: int | None) -> str:
+def _unit(precision: int | None) -> str | None:
     precision = 6 if precision is None else precision
     if precision <= COMPACT_TIMESTAMP_PRECISION:
         return "ms"
-    return "us" if precision <= 6 else "ns"
+    return "us" if precision <= MICROSECOND_PRECISION else None
 
 
 _FROM_ARROW: Final = {
@@ -435,6 +442,10 @@ _FROM_ARROW: Final = {
     pa.date32(): AtomicType(root=TypeRoot.DATE),
     pa.time32("ms"): AtomicType(root=TypeRoot.TIME, precision=3),
 }
+_FINE: Final = {
+    FINE_TIME: AtomicType(root=TypeRoot.TIMESTAMP, precision=9),
+    FINE_LOCAL_TIME: AtomicType(root=TypeRoot.TIMESTAMP_LTZ, precision=9),
+}
 _PRECISIONS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
@@ -444,6 +455,8 @@ def from_arrow(arrow_type: pa.DataType) -> AtomicType:
     Raises:
         InvalidInput: No atomic type of Paimon carries it.
     """
+    if arrow_type in _FINE:
+        return _FINE[arrow_type]
     if pa.types.is_decimal(arrow_type):
         precision, scale = arrow_type.precision, arrow_type.scale
         return AtomicType(root=TypeRoot.DECIMAL, precision=precision, scale=scale)

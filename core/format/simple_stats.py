@@ -28,6 +28,7 @@ from core.format.data_types import (
     TypeRoot,
     to_arrow,
 )
+from core.format.fine_times import cast_times
 from core.format.options import METADATA_STATS_KEEP_FIRST_N, METADATA_STATS_MODE, Options
 from core.format.table_schema import TableSchema
 
@@ -396,7 +397,7 @@ def _bound(rows: pa.StructArray, i: int | None, data_type: DataType) -> pa.Array
     if i is None:
         return pa.nulls(len(rows), arrow_type)
     try:
-        return pc.struct_field(rows, i).cast(arrow_type)
+        return cast_times(pc.struct_field(rows, i), arrow_type)
     except pa.ArrowException:
         # A value that the new type cannot hold bounds nothing.
         return pa.nulls(len(rows), arrow_type)

@@ -28,6 +28,7 @@ from core.diff.row_diff import (
 )
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
 from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.fine_times import readable
 from core.jobs.kept_files import forget_oldest, unfinished
 from core.merge.predicate import Condition, holds, names_in, parse_condition
 
@@ -90,7 +91,7 @@ class KeptDiff:
                     parts.append(rows.slice(first, last - first))
                 if passed >= start + count:
                     break
-            return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
+            return readable(pa.concat_tables([file.schema_arrow.empty_table(), *parts]))
 
     def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
         """Read the wanted rows group by group; where there are none, a table without rows.
@@ -102,10 +103,10 @@ class KeptDiff:
         counts = self._counts(wanted)
         with self._opened() as file:
             if not any(counts):
-                yield file.schema_arrow.empty_table()
+                yield readable(file.schema_arrow.empty_table())
             for number, there in enumerate(counts):
                 if there:
-                    yield self._only(file.read_row_group(number), wanted)
+                    yield readable(self._only(file.read_row_group(number), wanted))
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 import yaml
 
 from core.errors import InvalidInput
+from core.format.fine_times import readable
 from core.format.yaml_part import YamlPart
 from core.merge.conflict import ConflictKind, Take
 from core.merge.predicate import parse_condition
@@ -243,7 +244,8 @@ def choose(
     Returns:
         Columns of CHOICE.
     """
-    keys = [{name: str(part) for name, part in key.items()} for key in conflicts["key"].to_pylist()]
+    shown = readable(conflicts.select(["key"]))["key"].to_pylist()
+    keys = [{name: str(part) for name, part in key.items()} for key in shown]
     count = conflicts.num_rows
     names = ("conflict_id", "column", "base", "ours", "theirs")
     columns = {

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import InvalidInput
+from core.format.fine_times import scalar_of
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)|(?P<quoted>`[^`]+`)"
@@ -174,7 +175,7 @@ def _column(operand: Operand, column_of: Callable[[Name], pa.Array]) -> pa.Array
 def _scalar(literal: Literal, kind: pa.DataType) -> pa.Scalar:
     value = literal.value
     if isinstance(value, str):
-        return pa.scalar(value).cast(kind)
+        return scalar_of(value, kind)
     if isinstance(value, Decimal) and not pa.types.is_decimal(kind):
         return pa.scalar(float(value))
     return pa.scalar(value)

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import InvalidInput
+from core.format.fine_times import is_fine, map_parts, parse_times, time_texts
 
 _SEPARATOR: Final = "\x1f"
 
 
 def cell_texts(values: pa.Array) -> pa.Array:
     """Values as texts, null where they are null; bytes as hexadecimal digits."""
+    values = map_parts(values, is_fine, time_texts)
     kind = values.type
     if _is_bytes(kind):
         return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
@@ -79,6 +81,8 @@ def _check(text: pa.Scalar, kind: pa.DataType, column: str) -> None:
 
 
 def _parse(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_fine(kind):
+        return parse_times(texts, kind)
     if _is_bytes(kind):
         found = [None if text is None else bytes.fromhex(text) for text in texts.to_pylist()]
         return pa.array(found, kind)

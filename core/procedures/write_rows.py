@@ -18,6 +18,7 @@ from core.errors import CommitConflict, ErrorKind, InvalidInput, StorageError
 from core.format import options as table_options
 from core.format.binary_row import decode_row, encode_row
 from core.format.data_types import to_arrow
+from core.format.fine_times import scalar_of
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -449,9 +450,7 @@ def _partition_values(schema: TableSchema, given: Mapping[str, object]) -> dict[
             )
         kind = to_arrow(schema.field(name).type)
         try:
-            scalar = (
-                pa.scalar(value).cast(kind) if isinstance(value, str) else pa.scalar(value, kind)
-            )
+            scalar = scalar_of(value, kind)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InvalidInput(
                 f"Partition column {name!r} is {schema.field(name).type} and takes no {value!r}.",

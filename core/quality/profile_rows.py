@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from core.format.binary_rows import encode_rows
 from core.format.data_types import DataField
+from core.format.fine_times import is_fine, time_parts, time_texts
 from core.quality.distinct_values import distinct_values, merge_distinct_values
 from core.quality.distribution import Floats, Ints, distribution_of
 from core.quality.profile import (
@@ -99,6 +100,9 @@ def to_measures(values: pa.Array, kind: ColumnKind) -> Floats | None:
             # Whole numbers beyond 2^53 lose digits that no measure needs.
             return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), np.float64)
         case ColumnKind.TIME:
+            if is_fine(values.type):
+                millis, nanos = time_parts(values)
+                return millis * 1e3 + nanos * 1e-3
             width = pa.int32() if values.type.bit_width == 32 else pa.int64()
             numbers = np.asarray(values.view(width).to_numpy(), np.float64)
             return numbers * _MICROS.get(getattr(values.type, "unit", ""), 1.0)
@@ -117,4 +121,6 @@ def _ends(values: pa.Array, kind: ColumnKind) -> tuple[str | None, str | None]:
         return None, None
     if kind is ColumnKind.BYTES:
         return low.as_py().hex(), high.as_py().hex()
+    if is_fine(values.type):
+        low, high = time_texts(pa.array([low.as_py(), high.as_py()], values.type))
     return low.cast(pa.string()).as_py(), high.cast(pa.string()).as_py()

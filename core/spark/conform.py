@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, DataField, TypeRoot, arrow_schema, to_arrow
+from core.format.fine_times import cast_times, is_fine, scalar_of
 from core.format.table_schema import TableSchema
 from core.spark.merge_on_read import VALUE_KIND
 
@@ -100,7 +101,7 @@ def constant_for(value: object, field: DataField) -> pa.Scalar:
     """
     kind = to_arrow(field.type)
     try:
-        return pa.scalar(value).cast(kind) if isinstance(value, str) else pa.scalar(value, kind)
+        return scalar_of(value, kind)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput(
             f"Column {field.name!r} is {field.type} and takes no {value!r}.", column=field.name
@@ -166,7 +167,7 @@ def _is_assignable(given: pa.DataType, wanted: pa.DataType) -> bool:
         return _is_assignable(given.value_type, wanted)
     if _is_number(wanted):
         return _is_number(given)
-    if kinds.is_date(wanted) or kinds.is_timestamp(wanted):
+    if kinds.is_date(wanted) or kinds.is_timestamp(wanted) or is_fine(wanted):
         return bool(kinds.is_date(given) or kinds.is_timestamp(given))
     if _is_text(wanted):
         return _is_text(given)
@@ -204,7 +205,7 @@ def _conform_column(rows: pa.Table, field: DataField) -> pa.ChunkedArray:
         if field.name in rows.column_names:
             column = _cast(rows[field.name], arrow_type)
         elif field.default_value is not None:
-            default = pa.scalar(field.default_value).cast(arrow_type)
+            default = scalar_of(field.default_value, arrow_type)
             column = pa.chunked_array([pa.repeat(default, rows.num_rows)], arrow_type)
         else:
             column = pa.chunked_array([pa.nulls(rows.num_rows, arrow_type)], arrow_type)
@@ -238,7 +239,7 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     elif pa.types.is_decimal(wanted) and pa.types.is_integer(given):
         # Arrow looks at what the type could hold; only the values have to fit.
         column = column.cast(pa.decimal256(76, wanted.scale))
-    return column.cast(wanted)
+    return cast_times(column, wanted)
 
 
 def _check_length(column: pa.ChunkedArray, field: DataField) -> None:

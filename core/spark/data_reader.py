@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import orc
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
@@ -30,8 +29,10 @@ from core.format.data_types import (
     to_arrow,
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
+from core.format.fine_times import cast_times
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import read_avro_rows
+from core.spark.int96 import open_parquet, with_times
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from core.spark.verify_files import open_source
 from core.storage.file_io import FileReader
@@ -207,7 +208,7 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
                 kind=ErrorKind.UNSUPPORTED,
             )
         case _:
-            return array if array.type == target else array.cast(target)
+            return cast_times(array, target)
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
 
 
@@ -254,12 +255,15 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
         return
     source = open_source(store, file.path, file.size)
     if file.path.endswith(".parquet"):
-        with pq.ParquetFile(source) as opened:
+        parquet, has_int96 = open_parquet(source)
+        with parquet as opened:
             there = [name for name in names if name in opened.schema_arrow.names]
             for number in range(opened.num_row_groups):
-                yield opened.read_row_group(number, columns=there, use_threads=False)
+                rows = opened.read_row_group(number, columns=there, use_threads=False)
+                yield with_times(rows) if has_int96 else rows
             if not opened.num_row_groups:
-                yield opened.read(columns=there)
+                rows = opened.read(columns=there)
+                yield with_times(rows) if has_int96 else rows
         return
     if not file.path.endswith(".orc"):
         raise _unserved(file.path)

@@ -22,6 +22,7 @@ from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
 from core.format.bucket import assign_buckets
 from core.format.data_types import AtomicType, DataType, RowType, TypeRoot, to_arrow
+from core.format.fine_times import scalar_of
 from core.format.simple_stats import value_stats
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.predicate import (
@@ -335,7 +336,7 @@ def _wanted_keys(condition: Condition, schema: TableSchema) -> pa.Table | None:
     types = [to_arrow(kind) for kind in schema.field_types(schema.bucket_keys)]
     try:
         scalars = [
-            [pa.scalar(value.value).cast(kind) for value in values]
+            [_scalar(value, kind) for value in values]
             for values, kind in zip(found, types, strict=True)
         ]
     except (pa.ArrowException, TypeError):
@@ -347,6 +348,11 @@ def _wanted_keys(condition: Condition, schema: TableSchema) -> pa.Table | None:
             for at, (name, kind) in enumerate(zip(schema.bucket_keys, types, strict=True))
         }
     )
+
+
+def _scalar(literal: Literal, kind: pa.DataType) -> pa.Scalar:
+    value = literal.value
+    return scalar_of(value, kind) if isinstance(value, str) else pa.scalar(value).cast(kind)
 
 
 def _equal_to(condition: Condition, column: str) -> tuple[Literal, ...] | None:

@@ -35,7 +35,7 @@ from core.spark.data_reader import (
 from core.spark.deletion_marks import Positions, mark_rows
 from core.spark.file_pruning import may_hold_rows, prune_files
 from core.spark.read_plan import place_files
-from core.spark.readers import spark_layout
+from core.spark.readers import spark_layout, spark_rows
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.table_frames import frame_of
@@ -129,7 +129,7 @@ def numbered_rows(
                 arrays = [
                     pa.array(np.full(count, unit.number, np.int32)),
                     pa.array(np.arange(count, dtype=np.int64)),
-                    *rows.cast(layout, safe=False).columns,
+                    *spark_rows(rows, layout).columns,
                 ]
                 found = pa.Table.from_arrays(arrays, schema=whole)
                 if unit.deleted is not None:

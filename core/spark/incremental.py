@@ -31,7 +31,14 @@ from core.spark.read_plan import (
     sections,
     visible_files,
 )
-from core.spark.readers import ReadTask, check_readable, read_in_tasks, spark_layout, wanted_field
+from core.spark.readers import (
+    ReadTask,
+    check_readable,
+    read_in_tasks,
+    spark_layout,
+    spark_rows,
+    wanted_field,
+)
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState
@@ -103,7 +110,7 @@ class ChangesRead:
     def _told(self, rows: pa.Table, kind: str) -> Iterator[pa.RecordBatch]:
         names = [field.name for field in self.fields]
         told = rows.append_column(ROW_KIND, pa.repeat(kind, rows.num_rows)).select(names)
-        yield from told.cast(self.layout, safe=False).to_batches()
+        yield from spark_rows(told, self.layout).to_batches()
 
     def _parts(self) -> Iterator[ReadUnit | ChangedSection]:
         return chain.from_iterable(self.tasks)

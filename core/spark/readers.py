@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import DataField, arrow_schema, to_arrow
+from core.format.fine_times import FINE_LOCAL_TIME, cast_times, is_fine
 from core.format.layout_options import check_rows_read
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
@@ -64,7 +65,7 @@ class ReadTask:
             tables = chain.from_iterable(map(self._unmerged, unit.files))
         for rows in tables:
             wanted = self._filtered(rows).select([field.name for field in self.fields])
-            yield from wanted.cast(layout, safe=False).to_batches(max_chunksize=_BATCH_ROWS)
+            yield from spark_rows(wanted, layout).to_batches(max_chunksize=_BATCH_ROWS)
 
     def read(self, unit: ReadUnit) -> pa.Table:
         """Read one unit as a whole, in the Arrow types of `fields`."""
@@ -286,11 +287,33 @@ def spark_layout(fields: tuple[DataField, ...]) -> pa.Schema:
     return to_arrow_schema(kinds, timezone="UTC")
 
 
+def spark_rows(rows: pa.Table, layout: pa.Schema) -> pa.Table:
+    """Rows in the columns of `spark_layout`: what is finer than Spark's microseconds is left off.
+
+    Raises:
+        InvalidInput: A column holds a value that Spark does not reach.
+    """
+    columns = []
+    for field in layout:
+        try:
+            columns.append(cast_times(rows[field.name], field.type))
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(
+                f"Column {field.name!r} holds a value that Spark cannot hold: {error}. "
+                "Read the other columns, or the table with Paimon.",
+                kind=ErrorKind.UNSUPPORTED,
+                column=field.name,
+            ) from error
+    return pa.Table.from_arrays(columns, schema=layout)
+
+
 def _spark_field(field: pa.Field) -> pa.Field:
     return pa.field(field.name, _spark_type(field.type), field.nullable)
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
+    if is_fine(kind):
+        return pa.timestamp("us", "UTC" if kind == FINE_LOCAL_TIME else None)
     if pa.types.is_time(kind):
         return pa.time64("ns")
     if pa.types.is_struct(kind):

@@ -31,6 +31,7 @@ from core.format.data_types import (
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import write_avro_rows
 from core.spark.conform import unsupported
+from core.spark.int96 import int96_layout, mark_int96, to_int96
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 
 KEY_PREFIX: Final = "_KEY_"
@@ -158,7 +159,8 @@ def file_suffix(schema: TableSchema) -> str:
 
 class _ParquetFile(RowFile):
     def __init__(self, schema: TableSchema) -> None:
-        layout = file_schema(schema)
+        plain = file_schema(schema)
+        layout, leaves = int96_layout(plain)
         codec = _library_codec(schema)
         level = schema.options.read(table_options.FILE_COMPRESSION_ZSTD_LEVEL)
         self._sink = pa.BufferOutputStream()
@@ -169,22 +171,29 @@ class _ParquetFile(RowFile):
             compression_level=level if codec == "zstd" else None,
             store_decimal_as_integer=True,
             store_schema=False,
-            # Paimon keeps more than microseconds in INT96; Arrow has one switch for the file.
-            use_deprecated_int96_timestamps=any(
-                pa.types.is_timestamp(part) and part.unit == "ns" for part in layout.types
-            ),
+            # INT96 has no order, so that bounds of its bytes would mislead.
+            write_statistics=[leaf.path for leaf in leaves if not leaf.is_int96]
+            if any(leaf.is_int96 for leaf in leaves)
+            else True,
         )
+        self._layout = layout
+        self._leaves = leaves
 
     @property
     def size(self) -> int:
         return int(self._sink.tell())
 
     def add(self, rows: pa.Table) -> None:
-        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        columns = [
+            pa.chunked_array([to_int96(chunk) for chunk in column.chunks], field.type)
+            for column, field in zip(rows.columns, self._layout, strict=True)
+        ]
+        stored = pa.Table.from_arrays(columns, schema=self._layout)
+        self._writer.write_table(stored, row_group_size=rows.num_rows)
 
     def finish(self) -> bytes:
         self._writer.close()
-        return bytes(self._sink.getvalue())
+        return mark_int96(self._sink.getvalue(), self._leaves)
 
 
 class _OrcFile(RowFile):

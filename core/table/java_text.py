@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from core.errors import InvalidInput
 from core.format.binary_row import decode_row
 from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
+from core.format.fine_times import cast_times, is_fine
 from core.format.partition_path import value_text
 
 _PLAIN_INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
@@ -95,10 +96,10 @@ def _can_encode(arrow_type: pa.DataType) -> bool:
 
 
 def _python_values(column: pa.Array) -> list[Any]:
-    if not pa.types.is_timestamp(column.type) or column.type.unit != "ns":
+    if not is_fine(column.type):
         return list(column.to_pylist())
     # datetime has no nanoseconds.
-    stamps = column.cast(pa.int64()).to_pylist()
+    stamps = cast_times(column, pa.timestamp("ns")).cast(pa.int64()).to_pylist()
     return [None if stamp is None else np.datetime64(stamp, "ns") for stamp in stamps]
 
 

@@ -161,7 +161,7 @@ def rows(draw: st.DrawFn) -> tuple[tuple[DataType, ...], list[tuple[Any, ...]]]:
 def for_arrow(value: Any) -> Any:
     """The value with nanoseconds as numbers: Arrow takes no others in lists or with a zone."""
     if isinstance(value, np.datetime64):
-        return int(value.astype(np.int64))
+        return Decimal(int(value.astype(np.int64))).scaleb(-9)
     if isinstance(value, dict):
         return {key: for_arrow(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -202,8 +202,7 @@ def test_nanoseconds_are_kept_by_columns_and_one_by_one() -> None:
     data = encode_row((value,), types)
     assert decode_row(data, types) == (value,)
     column = decode_rows(pa.array([data]), _row_type(types)).field(0)
-    assert column.type == pa.timestamp("ns")
-    assert column[0].value == int(value.astype(np.int64))
+    assert column.cast(pa.string()).to_pylist() == ["1709210096.789123456"]
     assert encode_rows(pa.table([column], names=["a"]), types).to_pylist() == [data]
 
 

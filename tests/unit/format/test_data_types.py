@@ -14,6 +14,7 @@ from core.format.data_types import (
     to_arrow,
     with_nullable,
 )
+from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME
 
 # Paimon's text, and the Arrow type that carries the values.
 ATOMIC: list[tuple[str, pa.DataType]] = [
@@ -36,7 +37,8 @@ ATOMIC: list[tuple[str, pa.DataType]] = [
     ("TIME(3)", pa.time32("ms")),
     ("TIMESTAMP(3)", pa.timestamp("ms")),
     ("TIMESTAMP(6)", pa.timestamp("us")),
-    ("TIMESTAMP(9)", pa.timestamp("ns")),
+    ("TIMESTAMP(9)", FINE_TIME),
+    ("TIMESTAMP(7) WITH LOCAL TIME ZONE", FINE_LOCAL_TIME),
     ("TIMESTAMP(3) WITH LOCAL TIME ZONE", pa.timestamp("ms", "UTC")),
     ("TIMESTAMP(6) WITH LOCAL TIME ZONE", pa.timestamp("us", "UTC")),
     ("BLOB", pa.large_binary()),

@@ -8,6 +8,7 @@ import pytest
 from core.errors import FormatError, InvalidInput
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.data_types import INT, STRING, DataField, RowType, parse_data_type, to_arrow
+from core.format.fine_times import cast_times, has_part, is_fine
 from core.format.options import Options
 from core.format.simple_stats import (
     EMPTY_STATS,
@@ -315,7 +316,9 @@ def _collect(
 ) -> SimpleStats:
     row_type = _row_type(written)
     columns = [
-        pa.array(column, to_arrow(data_type))
+        cast_times(pa.array(column), to_arrow(data_type))
+        if has_part(to_arrow(data_type), is_fine)
+        else pa.array(column, to_arrow(data_type))
         for column, data_type in zip(values, row_type.types, strict=True)
     ]
     table = pa.table(columns, names=list(row_type.names))
