@@ -35,6 +35,7 @@ from core.spark.unit_tasks import run_units
 from core.spark.writers import check_store, identity_of, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 # As in Paimon, a file that is nearly as large as wanted is left as it is.
 _SMALL_SHARE: Final = 0.7
@@ -139,10 +140,11 @@ def compact(
     Raises:
         InvalidInput: The table is of a kind that is not compacted here.
     """
-    schema = table.schema()
+    state = ReadState.as_it_is(table)
+    schema, head = state.schema, state.snapshot
     check_compactable(schema)
     check_store(store)
-    head = table.head()
+    state.check_rewritable()
     if head is None:
         return PreparedRows(messages=(), row_count=0)
     units = plan_compaction(store, table, head, buckets)

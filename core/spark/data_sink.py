@@ -76,6 +76,7 @@ class BranchWriter(DataSourceArrowWriter):
             InvalidInput: The rows do not fit, or the table is of a kind that is not written.
             NotAllowed: The table has a feature whose commits are not made here.
         """
+        table = table.with_one_schema()
         _check(store, table.schema(), options, schema)
         self._store = store
         self._path = table.paths.table

@@ -47,7 +47,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write rows as data files; see `core.procedures.row_writer.RowWriter`."""
-        _check_shown(table)
+        table = _to_write(table)
         request = WriteRequest(
             write_id=write_id, by_position=by_position, constants=constants, replaces=replaces
         )
@@ -66,7 +66,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write what deletes the rows for which a condition is true."""
-        _check_shown(table)
+        table = _to_write(table)
         prepared = delete_rows(
             self._session,
             self._store,
@@ -89,7 +89,7 @@ class SparkRowWriter:
         progress: Progress,
     ) -> PreparedRows:
         """Write what gives columns new values, in the rows for which a condition is true."""
-        _check_shown(table)
+        table = _to_write(table)
         prepared = update_rows(
             self._session,
             self._store,
@@ -106,7 +106,7 @@ class SparkRowWriter:
         self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
     ) -> PreparedRows:
         """Write what clauses make of the rows of a table and a source."""
-        _check_shown(table)
+        table = _to_write(table)
         prepared = merge_into(
             self._session, self._store, table, merge, write_id=write_id, progress=progress
         )
@@ -122,7 +122,12 @@ class SparkRowWriter:
     ) -> PreparedRows:
         """Write the rows of buckets anew, into as few files as hold them."""
         prepared = compact(
-            self._session, self._store, table, buckets, write_id=write_id, progress=progress
+            self._session,
+            self._store,
+            table.with_one_schema(),
+            buckets,
+            write_id=write_id,
+            progress=progress,
         )
         return self._told(prepared)
 
@@ -130,9 +135,11 @@ class SparkRowWriter:
         return replace(prepared, has_strays=self._session.settings.repeats_tasks)
 
 
-def _check_shown(table: FileStoreTable) -> None:
-    """Refuse rows that only a compaction would show, where it is not made here."""
+def _to_write(table: FileStoreTable) -> FileStoreTable:
+    """The table under one schema; refused where only a compaction not made here shows rows."""
+    table = table.with_one_schema()
     schema = table.schema()
     waits = bool(schema.primary_keys) and schema.skips_level_0
     if waits and not schema.options.read(table_options.WRITE_ONLY):
         check_compactable(schema)
+    return table

@@ -80,6 +80,7 @@ class TargetRows:
             InvalidInput: The table is of a kind that is not read or written.
         """
         state = ReadState.as_it_is(table)
+        state.check_rewritable()
         schema, head = state.schema, state.snapshot
         check_target(store, schema)
         files = None

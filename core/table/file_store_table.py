@@ -51,8 +51,10 @@ class FileStoreTable:
         table_path: str,
         identifier: Identifier,
         scan: ManifestScan | None = None,
+        schema: TableSchema | None = None,
     ) -> None:
         self.reader = reader
+        self._schema = schema
         self.scan = scan or ManifestScan(reader)
         self.identifier = identifier
         self.paths = TablePaths(table=table_path, branch=identifier.branch)
@@ -91,9 +93,23 @@ class FileStoreTable:
         identifier = self.identifier.on_branch(branch)
         return FileStoreTable(self.reader, self.paths.table, identifier, self.scan)
 
+    def with_one_schema(self) -> FileStoreTable:
+        """The same branch, whose newest schema stays the one that it is now.
+
+        For work that asks for the schema several times: an ALTER TABLE in the middle of it must not
+        let rows be read under one schema and written under another.
+
+        Raises:
+            NotFound: The branch has no schema.
+            FormatError: The schema cannot be decoded.
+        """
+        return FileStoreTable(
+            self.reader, self.paths.table, self.identifier, self.scan, self.schema()
+        )
+
     def schema(self) -> TableSchema:
         """The newest schema of the branch; raises NotFound or FormatError."""
-        return self.schemas.latest()
+        return self.schemas.latest() if self._schema is None else self._schema
 
     def head(self) -> Snapshot | None:
         """The newest snapshot of the branch, None before the first commit; raises FormatError."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from core.errors import CommitConflict, ErrorKind
 from core.format.index_manifest import NO_INDEX_FILES
 from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
@@ -54,6 +55,19 @@ class ReadState:
         """
         schema = table.schemas.get(snapshot.schema_id)
         return cls(table=table, snapshot=snapshot, schema=schema)
+
+    def check_rewritable(self) -> None:
+        """Refuse a head that is newer than the schema: its rows would lose columns when written.
+
+        Raises:
+            CommitConflict: The branch was altered and written after its schema was read.
+        """
+        if self.snapshot is not None and self.snapshot.schema_id > self.schema.id:
+            raise CommitConflict(
+                f"{self.table.identifier} was altered and written since schema {self.schema.id} "
+                "was read. Nothing was changed; run the statement again.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
