@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -53,6 +53,14 @@ class _Parser(SparkParser):
     """Spark's, but for functions: how they are called is for Spark to judge, which knows more."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+
+    def _parse_table_alias(self, *arguments: Any, **named: Any) -> exp.TableAlias | None:
+        # Behind a version or time, sqlglot takes PIVOT and UNPIVOT for the name of the table.
+        is_pivot = self._curr and self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT)
+        follows = self._next.text.upper() if self._next else ""
+        if is_pivot and follows in ("(", "INCLUDE", "EXCLUDE"):
+            return None
+        return super()._parse_table_alias(*arguments, **named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +342,8 @@ class _Reader:
     def _references(self, tree: exp.Expr) -> Iterator[TableReference]:
         known = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in tree.find_all(exp.Table):
+            if isinstance(table.this, exp.Values | exp.Query):
+                continue  # a relation in parentheses, whose tables are met by themselves
             if isinstance(table.this, exp.Func):
                 self._check_function(table.this)
             elif isinstance(table.this, exp.Identifier) and table.args.get("db") is None:

@@ -20,6 +20,18 @@ from core.sql.writes import parse_write
             "WITH c AS (FROM v0 AS `b` SELECT c) SELECT count(*) FROM c, "
             "v1 TABLESAMPLE (9 ROWS) AS `e`",
         ),
+        (
+            "SELECT * FROM ((VALUES (1)) AS x(a) JOIN d.t VERSION AS OF 1 AS y ON x.a = y.b)",
+            "SELECT * FROM ((VALUES (1)) AS x(a) JOIN v0 AS y ON x.a = y.b)",
+        ),
+        (
+            "SELECT * FROM d.t VERSION AS OF 1 UNPIVOT INCLUDE NULLS (v FOR n IN (a, b)) AS z",
+            "SELECT * FROM v0 AS `t` UNPIVOT INCLUDE NULLS (v FOR n IN (a, b)) AS z",
+        ),
+        (
+            "SELECT * FROM d.t VERSION AS OF 'x' PIVOT (count(*) FOR g IN (1, 2))",
+            "SELECT * FROM v0 AS `t` PIVOT (count(*) FOR g IN (1, 2))",
+        ),
         ("SELECT 'it''s', R'\\', 10L FROM a.b b", "SELECT 'it''s', R'\\', 10L FROM v0 b"),
     ],
 )
