@@ -165,10 +165,10 @@ def _is_assignable(given: pa.DataType, wanted: pa.DataType) -> bool:
         return True
     if kinds.is_dictionary(given):
         return _is_assignable(given.value_type, wanted)
-    if _is_number(wanted):
-        return _is_number(given)
     if kinds.is_date(wanted) or kinds.is_timestamp(wanted) or is_fine(wanted):
         return bool(kinds.is_date(given) or kinds.is_timestamp(given))
+    if _is_number(wanted):
+        return _is_number(given)
     if _is_text(wanted):
         return _is_text(given)
     if _is_bytes(wanted):

@@ -5,7 +5,7 @@ Runs in tasks. Source: Paimon FormatReaderMapping, SchemaEvolutionUtil, ApplyDel
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -29,11 +29,12 @@ from core.format.data_types import (
     to_arrow,
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
-from core.format.fine_times import cast_times
+from core.format.fine_times import cast_times, is_fine
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import read_avro_rows
 from core.spark.int96 import open_parquet, with_times
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
+from core.spark.orc_times import OUT_OF_RANGE, UnservedOrc, read_far_stripes
 from core.spark.verify_files import open_source
 from core.storage.file_io import FileReader
 
@@ -208,8 +209,19 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
                 kind=ErrorKind.UNSUPPORTED,
             )
         case _:
-            return cast_times(array, target)
+            return _as_typed(array, wanted)
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
+
+
+def _as_typed(array: pa.Array, wanted: DataType) -> pa.Array:
+    found = cast_times(array, to_arrow(wanted))
+    if is_fine(array.type) and not cast_times(found, array.type).equals(array):
+        raise InvalidInput(
+            f"A column is {wanted} and its files hold times with more digits, as Hive writes them. "
+            "Change its type to TIMESTAMP(9) to read them.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    return found
 
 
 def _casts_as_paimon(written: AtomicType, wanted: AtomicType) -> bool:
@@ -270,9 +282,30 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
     stripes = orc.ORCFile(source)
     there = [name for name in names if name in stripes.schema.names]
     for number in range(stripes.nstripes):
-        yield pa.Table.from_batches([stripes.read_stripe(number, columns=there)])
+        try:
+            rows = pa.Table.from_batches([stripes.read_stripe(number, columns=there)])
+        except pa.ArrowInvalid as error:
+            if OUT_OF_RANGE not in str(error):
+                raise
+            yield from _read_far_stripes(store, file, there, number)
+            return
+        yield rows
     if not stripes.nstripes:
         yield stripes.read(columns=there)
+
+
+def _read_far_stripes(
+    store: FileReader, file: DataFile, names: list[str], first: int
+) -> Iterator[pa.Table]:
+    try:
+        yield from islice(read_far_stripes(store.read(file.path), names), first, None)
+    except UnservedOrc as error:
+        raise InvalidInput(
+            f"{file.path} cannot be read here: it has times before 1677 or after 2262, and {error}."
+            " Read the table with Paimon.",
+            kind=ErrorKind.UNSUPPORTED,
+            path=file.path,
+        ) from error
 
 
 def deleted_positions(

@@ -28,6 +28,7 @@ from core.format.data_types import (
     parts_of,
     to_arrow,
 )
+from core.format.fine_times import cast_times, has_part, is_fine, map_parts
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import write_avro_rows
 from core.spark.conform import unsupported
@@ -205,24 +206,43 @@ class _OrcFile(RowFile):
         self._writer = orc.ORCWriter(
             self._sink, compression=_library_codec(schema), stripe_size=stripe_bytes
         )
+        self._has_fine = any(has_part(kind, is_fine) for kind in self._layout.types)
+        self._held: list[pa.Table] = []
 
     @property
     def size(self) -> int:
-        return int(self._sink.tell())
+        held: int = sum(table.nbytes for table in self._held)
+        return int(self._sink.tell()) + held
 
     def add(self, rows: pa.Table) -> None:
+        if self._has_fine:
+            # Arrow has one unit for a column of a file, which all rows decide.
+            self._held.append(rows)
+        else:
+            self._write(rows.cast(self._layout))
+
+    def finish(self) -> bytes:
+        if self._held:
+            rows = pa.concat_tables(self._held)
+            columns = [
+                _in_one_unit(name, column, kind)
+                for name, column, kind in zip(
+                    rows.column_names, rows.columns, self._layout.types, strict=True
+                )
+            ]
+            self._write(pa.table(columns, names=rows.column_names))
+        self._writer.close()
+        return bytes(self._sink.getvalue())
+
+    def _write(self, rows: pa.Table) -> None:
         for name, column in zip(rows.column_names, rows.columns, strict=True):
             if any(map(_is_torn, chain.from_iterable(map(_timestamps, column.chunks)))):
                 raise unsupported(
                     f"Column {name!r} holds a time before 1970 that is finer than a millisecond, "
-                    "which Paimon could not read again from an ORC file of ours. Round it, or set "
-                    "'file.format' to parquet."
+                    "which Paimon could not read again from an ORC file of ours. Nothing was "
+                    "changed. Round it, or set 'file.format' to parquet."
                 )
-        self._writer.write(rows.cast(self._layout))
-
-    def finish(self) -> bytes:
-        self._writer.close()
-        return bytes(self._sink.getvalue())
+        self._writer.write(rows)
 
 
 class _AvroFile(RowFile):
@@ -295,6 +315,33 @@ def _orc_type(data_type: DataType) -> pa.DataType:
             return to_arrow(data_type)
         case _:
             assert_never(data_type)
+
+
+def _in_one_unit(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column whose timestamps have the unit that holds all of them.
+
+    Raises:
+        InvalidInput: None does.
+    """
+    for unit in ("ns", "us"):
+        try:
+            found = cast_times(column, _with_unit(kind, unit))
+        except pa.ArrowInvalid:
+            continue
+        if unit == "ns" or cast_times(found, kind).equals(cast_times(column, kind)):
+            return found
+    raise unsupported(
+        f"Column {name!r} holds times before 1677 or after 2262 and others that are finer than a "
+        "microsecond, which we cannot write to one ORC file. Nothing was changed. Round them, or "
+        "set 'file.format' to parquet."
+    )
+
+
+def _with_unit(kind: pa.DataType, unit: str) -> pa.DataType:
+    def times(array: pa.Array) -> pa.Array:
+        return pa.nulls(len(array), pa.timestamp(unit))
+
+    return map_parts(pa.nulls(0, kind), is_fine, times).type
 
 
 def _timestamps(array: pa.Array) -> Iterator[pa.TimestampArray]:
