@@ -68,6 +68,7 @@ from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
 from core.procedures.consequence import Preview
 from core.procedures.decisions import decisions_on_merge
+from core.procedures.doctor import TableHealth, examine, examine_all
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
@@ -244,6 +245,12 @@ class Services:
     def lost_commits(self, table: Identifier) -> LostCommitList:
         """Return the commits to a branch that other writers replaced or built past."""
         return list_lost_commits(self.warehouse, table)
+
+    def examine(self, table: Identifier | None) -> tuple[TableHealth, ...]:
+        """Run the rules of health on a table or a branch of it, or on all tables."""
+        if table is None:
+            return tuple(examine_all(self.warehouse))
+        return (examine(self.warehouse, table),)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""

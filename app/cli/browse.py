@@ -30,6 +30,7 @@ from app.cli.output import (
     short_user,
     shown,
 )
+from core.diff.hazards import Severity
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
@@ -153,7 +154,8 @@ def branches(
     _report_broken_events(broken)
     for item in items:
         for finding in item.findings:
-            print_line(f"{item.name}: {finding.text}")
+            if finding.severity is not Severity.INFO:
+                print_line(f"{item.name}: {finding.rule} {finding.severity}: {finding.sentences}")
     for name in (item.name for item in items if item.branch_options and item.error is None):
         fallback = services.fallback(identifier.on_branch(name))
         if fallback is not None:

@@ -19,6 +19,7 @@ from app.cli.check import checks
 from app.cli.compare import compare
 from app.cli.conflicts import conflicts
 from app.cli.console import console
+from app.cli.doctor import doctor_commands
 from app.cli.exit_codes import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, exit_code
 from app.cli.health import health
 from app.cli.jobs import jobs
@@ -51,6 +52,7 @@ for commands in (
     statements,
     lifecycle,
     health,
+    doctor_commands,
 ):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")

@@ -274,16 +274,56 @@ def delete_tag(
 def pin_branch(
     table: TableArgument,
     branch: BranchArgument,
+    twin: Annotated[
+        bool,
+        typer.Option(
+            "--twin", help="Where that tag stands, make a second one, so that either may go."
+        ),
+    ] = False,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Keep what a branch began at from expiring, by a tag on main."""
-    arguments: dict[str, Argument] = {"table": named_table(table).table_name, "branch": branch}
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "twin": twin or None,
+    }
     return run_previewed(
         warehouse,
         "pin_branch",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
+@lifecycle.command("fence")
+def fence_branch(
+    table: TableArgument,
+    branch: Annotated[
+        str, typer.Argument(metavar="BRANCH", help="The branch; main may be one, too.")
+    ],
+    remove: Annotated[bool, typer.Option("--remove", help="Take the fence away.")] = False,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Keep other engines from expiring snapshots of a branch, by a consumer that reads nothing."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "fenced": False if remove else None,
+        "reason": reason,
+    }
+    return run_previewed(
+        warehouse,
+        "fence_branch",
         arguments,
         dry_run=dry_run,
         background=background,

@@ -26,6 +26,7 @@ class Action(StrEnum):
     DROP = "drop-branch"
     REPLACE_MAIN = "replace-main"
     PIN = "pin-branch"
+    FENCE = "fence"
     TAG = "create-tag"
     DELETE_TAG = "delete-tag"
     ROLLBACK = "rollback"

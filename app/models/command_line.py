@@ -6,7 +6,7 @@ from typing import Final
 
 from core.procedures.call import Argument
 
-_NAMES: Final = {"merge_branch": "merge"}
+_NAMES: Final = {"merge_branch": "merge", "fence_branch": "fence"}
 _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "create_branch": ("table", "branch"),
     "rename_branch": ("table", "branch", "to"),
@@ -14,6 +14,7 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "drop_branch": ("table", "branch"),
     "replace_main": ("table", "branch"),
     "pin_branch": ("table", "branch"),
+    "fence_branch": ("table", "branch"),
     "create_tag": ("table", "tag"),
     "delete_tag": ("table", "tag"),
     "rollback": ("table",),
@@ -56,7 +57,7 @@ def command_words(
 
 
 def _option(procedure: str, name: str, value: Argument) -> list[str]:
-    if name == "protected":
+    if name in ("protected", "fenced"):
         return [] if value else ["--remove"]
     if name == "policy":
         return ["--policy", POLICY_FILE]

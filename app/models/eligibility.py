@@ -7,6 +7,7 @@ from typing import Final
 
 from app.models.merge_preview import MergeDecision
 from app.models.wording import code, listed, plain, plural
+from core.diff.hazards import Severity
 from core.errors import ErrorKind
 from core.merge.conflict import Conflict, ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
@@ -138,9 +139,11 @@ def _history(plan: MergePlan) -> Iterator[Check]:
 def _base(found: Circumstances) -> Iterator[Check]:
     source = found.source
     for finding in source.findings:
+        if finding.severity is Severity.INFO:
+            continue
         yield Check(
             standing=Standing.WARNS,
-            text=f"{code(source.name)}: {plain(finding.text)}",
+            text=f"{code(source.name)}: {plain(finding.sentences)}",
             advice="A merge works while its base can be read." if finding.needs_pin else "",
             remedies=(Remedy.PIN,) if finding.needs_pin else (),
         )

@@ -26,6 +26,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "delete_tag": ("Delete a tag", "of"),
         "drop_branch": ("Drop a branch", "of"),
         "dry_run_merge": ("Dry run of a merge", "of"),
+        "fence_branch": ("Fence a branch", "of"),
         "fast_forward": ("Fast-forward a branch", "of"),
         "merge_branch": ("Merge a branch", "of"),
         "pin_branch": ("Pin a branch", "of"),

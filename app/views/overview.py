@@ -233,6 +233,8 @@ def health_badge(health: Health) -> str:
     match health:
         case Health.HEALTHY:
             return ":green-badge[✓ healthy]"
+        case Health.UNCHECKED:
+            return ":gray-badge[? not checked]"
         case Health.AT_RISK:
             return ":orange-badge[△ at risk]"
         case Health.BROKEN:

@@ -20,6 +20,7 @@ from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import offer
 from app.widgets.fallback import show_fallback
+from core.diff.hazards import Severity
 from core.diff.lineage import MERGE_SOURCE
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
@@ -46,6 +47,8 @@ _GLYPHS = {
     LaneState.BROKEN: "✕",
 }
 
+_MARKS = {Severity.CRITICAL: "✕", Severity.WARNING: "△", Severity.INFO: "ⓘ"}
+
 
 def standing_text(track: Track) -> str:
     """Write how a branch stands in small coloured words with a glyph, for lanes."""
@@ -69,6 +72,8 @@ def health_words(item: BranchItem) -> str:
     match item.health:
         case Health.HEALTHY:
             return ":green-badge[✓ healthy]"
+        case Health.UNCHECKED:
+            return ":gray-badge[? not checked]"
         case Health.AT_RISK:
             return ":orange-badge[△ at risk]"
         case Health.BROKEN:
@@ -90,7 +95,8 @@ def show_branch_card(
         if item.error is not None:
             st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
         for finding in item.findings:
-            st.caption(f"△ {plain(finding.text)}")
+            mark = _MARKS[finding.severity]
+            st.caption(f"{mark} {plain(finding.sentences)} {code(finding.rule)}")
         rows.facts("branch", _branch_facts(item, versus))
         if item.branch_options and item.error is None:
             show_fallback(identifier.on_branch(item.name))
@@ -168,6 +174,8 @@ def _show_commands(item: BranchItem) -> None:
         if item.protection is not None:
             label, icon = ("Protection", ":material/lock_open:")
         offer(Action.PROTECT, label, icon=icon, key="do-protect-branch")
+        if item.needs_fence:
+            offer(Action.FENCE, "Fence", icon=":material/fence:", key="do-fence-branch")
         if item.name == MAIN_BRANCH:
             return
         offer(Action.RENAME, "Rename", icon=":material/edit:", key="do-rename-branch")

@@ -1,4 +1,4 @@
-"""The forms of a branch's life: create, rename, protect, drop, replace main, pin."""
+"""The forms of a branch's life: create, rename, protect, drop, replace main, pin, fence."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -47,6 +47,7 @@ class BranchDialogs:
             Action.DROP: (f"Drop {name}", self.drop),
             Action.REPLACE_MAIN: (f"Replace main by {name}", self.replace_main),
             Action.PIN: (f"Pin {name}", self.pin),
+            Action.FENCE: (f"Fence {name}", self.fence),
         }
 
     def create(self, start_at: str | None) -> None:
@@ -141,6 +142,12 @@ class BranchDialogs:
         arguments = {"table": self._table, "branch": self._branch}
         label = f"Pin {plain(self._branch)}"
         self._show("pin_branch", arguments, label, ":material/keep:", self._branch)
+
+    def fence(self, _: str | None) -> None:
+        """Draw what a fence would keep."""
+        arguments = {"table": self._table, "branch": self._branch}
+        label = f"Fence {plain(self._branch)}"
+        self._show("fence_branch", arguments, label, ":material/fence:", self._branch)
 
     def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:
         branch = self._identifier.on_branch(source)

@@ -12,6 +12,7 @@ from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
 from core.errors import CommitConflict, ErrorKind, FormatError
 from core.format.json_text import to_pretty_json
+from core.format.table_schema import TableSchema
 from core.storage.table_paths import FENCE_ID
 from core.table.consumer_manager import Consumer
 from core.table.file_store_table import FileStoreTable
@@ -46,8 +47,12 @@ class FenceState:
         return not self.obstacles
 
 
-def fence_state(table: FileStoreTable) -> FenceState:
+def fence_state(table: FileStoreTable, schema: TableSchema | None = None) -> FenceState:
     """Look at the fence of a branch.
+
+    Args:
+        table: The table on the branch.
+        schema: Its newest schema; None reads it.
 
     Raises:
         NotFound: The branch has no schema, so nothing tells whether a fence holds.
@@ -57,7 +62,7 @@ def fence_state(table: FileStoreTable) -> FenceState:
     return FenceState(
         is_there=data is not None,
         holds_all=data is not None and _keeps_all(data),
-        obstacles=table.schema().fence_obstacles,
+        obstacles=(schema or table.schema()).fence_obstacles,
     )
 
 

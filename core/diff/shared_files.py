@@ -1,20 +1,20 @@
-"""Data files that branches share, and what keeps one from deleting those of another.
+"""Data files that branches share, and tags of main that come between them and an expiry.
 
 Other engines expire snapshots by looking at one branch and at the tags of main, which they go
-through by id. So what two branches share is safe where neither of them expires by itself, or where
-a tag on main keeps it for good. All of it is told from histories; manifests are read only of
-commits that look like a merge by Paimon's own procedure, which leaves no word of its source.
+through by id. All of it is told from histories; manifests are read only of commits that look like
+a merge by Paimon's own procedure, which leaves no word of its source.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from core.diff.branch_trace import BranchTrace, Lists
-from core.diff.history_move import count
-from core.diff.lineage import BRINGS_HISTORY, OPERATION, Lineage
+from core.diff.lineage import BRINGS_HISTORY, OPERATION, Lineage, merge_source
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageKind
+from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from core.format.tag import Tag
 
@@ -26,8 +26,34 @@ CountTaken: TypeAlias = Callable[[Snapshot, Snapshot], int]
 """Counts the data files that a commit added and another state holds too."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingMerge:
+    """Merges by which two branches came to share data files.
+
+    Attributes:
+        target, source: The branches.
+        files: How many they were.
+        state: What the one of the two that is main was then, so that a tag of it keeps the files.
+        is_paimons: Whether Paimon's own procedure merged.
+    """
+
+    target: str
+    source: str
+    files: int
+    state: SnapshotIdentity | None
+    is_paimons: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hiding:
+    """Tags of main that hide others from an expiry, which goes through them by id."""
+
+    hiding: tuple[Tag, ...]
+    hidden: tuple[Tag, ...]
+
+
 class SharedFiles:
-    """What the branches of a table share, and what nothing protects of it."""
+    """What the branches of a table share, and which tags of main keep it."""
 
     def __init__(
         self,
@@ -41,7 +67,7 @@ class SharedFiles:
         Args:
             traces: All branches that can be read, by name.
             lineage: Their graph, with the ledger's events under the names of today.
-            expiring: Branches whose snapshots other engines expire by themselves.
+            expiring: Branches that other engines may expire.
             count_taken: Asked of the few commits that may be merges of Paimon's own.
         """
         self._traces = traces
@@ -50,91 +76,72 @@ class SharedFiles:
         self._count_taken = count_taken
         self._undone = {event.undoes for event in lineage.events}
 
-    def findings(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
-        """Say what other branches or this one may lose, each thing on one branch only.
-
-        Args:
-            branch: The branch.
-            fork: What it began at, which its base tag is to keep.
-        """
-        if branch == MAIN_BRANCH:
-            return self._foreign_tags()
-        others = [each for each in self._partners(branch) if self.is_at_risk(branch, each)]
-        told = (self._history(branch, each, fork) for each in others)
-        return (
-            *(each for each in told if each is not None),
-            *self._merges(branch),
-            *self._hidden_base(branch, fork),
-        )
-
-    def is_at_risk(self, branch: str, other: str) -> bool:
-        """Whether other engines expire snapshots of one of two branches by themselves."""
-        return other in self._traces and not self._expiring.isdisjoint((branch, other))
-
-    def _history(self, branch: str, other: str, fork: SnapshotIdentity | None) -> str | None:
-        newest = self._newest_shared(branch, other)
-        if newest is None or (fork is not None and newest.identity.same_as(fork)):
-            return None
+    def keepers(self, identity: SnapshotIdentity) -> tuple[Tag, ...]:
+        """The tags of main on a snapshot, those that end by themselves included."""
         main = self._traces.get(MAIN_BRANCH)
-        if main is not None and any(
-            tag.time_retained_seconds is None and tag.snapshot.identity.same_as(newest.identity)
-            for tag in main.tags
-        ):
-            return None
-        is_on_main = main is not None and newest.identity.manifest_lists in main.places
-        tag_it = f"Tag snapshot {newest.id} of main for good, or set" if is_on_main else "Set"
-        return (
-            f"It shares all up to snapshot {newest.id} with {other!r}, and no tag on main keeps "
-            "that: of what one of them removes, expiry by other engines deletes files that the "
-            f"other needs. {tag_it} 'write-only' on {self._named(branch, other)}."
-        )
+        tags = () if main is None else main.tags
+        return tuple(tag for tag in tags if tag.snapshot.identity.same_as(identity))
 
-    def _merges(self, branch: str) -> tuple[str, ...]:
-        """Say where files that a merge made common lost what kept them, or never had it."""
+    def is_kept(self, identity: SnapshotIdentity) -> bool:
+        """Whether a tag of main keeps a snapshot for good."""
+        return any(tag.time_retained_seconds is None for tag in self.keepers(identity))
+
+    def is_kept_as_main(self, state: SnapshotIdentity) -> bool:
+        """Whether a tag of main keeps for good all files of what main was at a time."""
+        if self.is_kept(state):
+            return True
+        main = self._traces.get(MAIN_BRANCH)
+        at = None if main is None else main.places.get(state.manifest_lists)
+        if main is None or at is None:
+            return False
+        since = itertools.takewhile(
+            lambda each: each.commit_kind in _ADDS_ONLY, main.snapshots[at + 1 :]
+        )
+        return any(self.is_kept(each.identity) for each in since)
+
+    def builds_on(self, branch: str, identity: SnapshotIdentity) -> bool:
+        """Whether a branch's head builds on a snapshot, as far as that is known."""
+        return identity.manifest_lists in self._held(branch)
+
+    def merges(self, branch: str) -> tuple[SharingMerge, ...]:
+        """The merges that made a branch share files, each told on one of its two branches.
+
+        That is the side that came, or the other one where main did.
+        """
         ours = (
-            (event.branch, event.source_branch, event.receipt.counts.files_shared)
+            SharingMerge(
+                target=event.branch,
+                source=event.source_branch,
+                files=event.receipt.counts.files_shared,
+                state=event.after if event.branch == MAIN_BRANCH else self._came_from(event),
+                is_paimons=False,
+            )
             for event in self._lineage.events
             if event.kind in _ADOPTS_FILES
             and event.receipt is not None
+            and event.source_branch is not None
             and event.operation_id not in self._undone
         )
-        told = (
-            ("Merges", "as neither expired by itself then: of what one of them removes now", ours),
-            (
-                "Paimon's own merge",
-                "and nothing keeps them: of what one of them removes",
-                self._taken_by_paimon,
-            ),
-        )
         return tuple(
-            f"{what} made it share {count(number, 'data file')} with {other!r}, {why}, expiry by "
-            "other engines deletes files that the other may need. Set 'write-only' on "
-            f"{self._named(branch, other)}."
-            for what, why, merges in told
-            for other, number in self._shared_with(branch, merges)
+            each
+            for each in (*ours, *self._taken_by_paimon)
+            if each.files
+            and each.target != each.source
+            and {each.target, each.source} <= self._traces.keys()
+            and branch == (each.target if each.source == MAIN_BRANCH else each.source)
         )
 
-    def _shared_with(
-        self, branch: str, merges: Iterable[tuple[str, str | None, int]]
-    ) -> Iterator[tuple[str, int]]:
-        """How many files merges made a branch share with each other one that is at risk with it.
-
-        Args:
-            branch: The branch.
-            merges: Target, source and number of files of each merge.
-        """
-        files: dict[str, int] = {}
-        for target, source, number in merges:
-            # Told by the side that came, or by the other one where main did.
-            other = target if source == branch else source if target == branch else None
-            if other is None or (target == branch and other != MAIN_BRANCH):
-                continue
-            if self.is_at_risk(branch, other):
-                files[other] = files.get(other, 0) + number
-        return ((other, number) for other, number in files.items() if number)
+    def _came_from(self, event: LineageEvent) -> SnapshotIdentity | None:
+        """The snapshot that a merge or pick brought files of."""
+        lists = None if event.after is None else event.after.manifest_lists
+        made = None if lists is None else self._lineage.snapshots.get(lists)
+        noted = None if made is None else merge_source(made)
+        if noted is not None or event.kind is not LineageKind.MERGED:
+            return noted
+        return event.parents[-1] if event.parents else None
 
     @functools.cached_property
-    def _taken_by_paimon(self) -> tuple[tuple[str, str, int], ...]:
+    def _taken_by_paimon(self) -> tuple[SharingMerge, ...]:
         """The merges by Paimon's own procedure that a target still lists, as far as at risk.
 
         They leave no word of it but a commit that looks like few others, so that its files are
@@ -145,29 +152,37 @@ class SharedFiles:
             for commit in filter(_may_be_paimons_merge, target.snapshots):
                 lists = commit.identity.manifest_lists
                 for other in self._traces.values():
-                    if not self.is_at_risk(target.branch, other.branch):
-                        continue
                     then = _state_at(other, commit.time_millis)
                     if (
-                        then is None
+                        other is target
+                        or self._expiring.isdisjoint((target.branch, other.branch))
+                        or then is None
                         or then.identity.manifest_lists in self._held(target.branch)
                         or lists in self._held(other.branch)
                     ):
                         continue
-                    found.append((target.branch, other.branch, self._count_taken(commit, then)))
+                    found.append(
+                        SharingMerge(
+                            target=target.branch,
+                            source=other.branch,
+                            files=self._count_taken(commit, then),
+                            state=commit.identity if target.is_main else then.identity,
+                            is_paimons=True,
+                        )
+                    )
         return tuple(found)
 
-    def _hidden_base(self, branch: str, fork: SnapshotIdentity | None) -> tuple[str, ...]:
-        """Say which tags of main hide from the branch's expiry the tag on what it began at.
+    def hidden_base(self, branch: str, fork: SnapshotIdentity) -> Hiding | None:
+        """Which tags of main hide from a branch's expiry the tag on what the branch began at.
 
         That goes by the newest tag of main before a snapshot, be it of another history (hazard H6).
         """
         main, trace = self._traces.get(MAIN_BRANCH), self._traces[branch]
-        if main is None or trace.head is None or fork is None or branch not in self._expiring:
-            return ()
-        keeping = [tag for tag in main.tags if tag.snapshot.identity.same_as(fork)]
+        if main is None or trace.head is None or trace.is_main:
+            return None
+        keeping = self.keepers(fork)
         if not keeping:
-            return ()
+            return None
         least, first = keeping[0].snapshot.id, trace.snapshots[0].id
         # What it removed up to its oldest snapshot is gone by now, or was spared.
         reached = max((tag.snapshot.id for tag in main.tags if tag.snapshot.id <= first), default=0)
@@ -177,19 +192,11 @@ class SharedFiles:
             if max(least, reached) <= tag.snapshot.id <= trace.head.id and tag not in keeping
         ]
         hiding = self._without_files_of(branch, near, keeping[0]) if near else []
-        if not hiding:
-            return ()
-        hides, kept = (_names([each.name for each in tags]) for tags in (hiding, keeping))
-        return (
-            f"On main {hides} {'hides' if len(hiding) == 1 else 'hide'} {kept}, which keeps what "
-            "this branch began at. Other engines go by ids: of what it removes after such a "
-            f"number they spare what the newest tag holds, and may delete files of {kept} and of "
-            f"all that was made there. Set 'write-only' on {branch!r}.",
-        )
+        return Hiding(hiding=tuple(hiding), hidden=keeping) if hiding else None
 
     def _without_files_of(self, branch: str, tags: list[Tag], base: Tag) -> list[Tag]:
         """Leave out tags of main that surely hold what a branch removes of what its base held."""
-        held, shared = self._held(branch), self._newest_shared(branch, MAIN_BRANCH)
+        held, shared = self._held(branch), self.newest_shared(branch, MAIN_BRANCH)
         # Of what has expired since main took the branch over only the number tells.
         kept_id = 0 if shared is None else shared.id
         if base.name not in self._foreign_names:
@@ -219,24 +226,33 @@ class SharedFiles:
 
     @functools.cached_property
     def _foreign_names(self) -> frozenset[str]:
-        main = self._traces[MAIN_BRANCH]
-        return frozenset(tag.name for tag in self._tags_of_others(main))
+        return frozenset(tag.name for tag in self.foreign_tags)
 
-    def _foreign_tags(self) -> tuple[str, ...]:
-        """Say which tags of main other engines take for tags of its history, with what result."""
+    @functools.cached_property
+    def foreign_tags(self) -> tuple[Tag, ...]:
+        """The tags of main on what main never held."""
         main = self._traces.get(MAIN_BRANCH)
-        if main is None or main.head is None or MAIN_BRANCH not in self._expiring:
+        return () if main is None else tuple(self._tags_of_others(main))
+
+    def foreign_hidings(self) -> tuple[Hiding, ...]:
+        """Which tags of main other engines take for tags of its history, and what these hide."""
+        main = self._traces.get(MAIN_BRANCH)
+        if main is None or main.head is None:
             return ()
-        foreign = [tag for tag in main.tags if tag.name in self._foreign_names]
         own = [tag for tag in main.tags if tag.name not in self._foreign_names]
-        told = []
-        for tag in foreign:
-            hiding = text_of_hiding(tag.name, tag.snapshot.id, own)
+        found = []
+        for tag in self.foreign_tags:
+            hidden = tuple(each for each in own if each.snapshot.id <= tag.snapshot.id)
             # What was removed before a newer tag of its own goes by that one, and is gone by now.
             passed = (tag.snapshot.id < each.snapshot.id <= main.snapshots[0].id for each in own)
-            if hiding is not None and not any(passed):
-                told.append(f"{hiding} Or delete the tag once no branch stands on it.")
-        return tuple(told)
+            if hidden and not any(passed):
+                found.append(Hiding(hiding=(tag,), hidden=hidden))
+        return tuple(found)
+
+    def holders_of(self, identity: SnapshotIdentity) -> tuple[str, ...]:
+        """The branches that list a snapshot."""
+        lists = identity.manifest_lists
+        return tuple(name for name, trace in self._traces.items() if lists in trace.places)
 
     def _tags_of_others(self, main: BranchTrace) -> Iterator[Tag]:
         """Tags on main of what it never held; of expired snapshots only where others list them."""
@@ -253,7 +269,7 @@ class SharedFiles:
             if is_another or (lists in self._lineage.snapshots and not was_rewritten):
                 yield tag
 
-    def _partners(self, branch: str) -> list[str]:
+    def partners(self, branch: str) -> list[str]:
         """The branches that may hold more of a branch's history than it began with."""
         moved = (
             event.branch
@@ -263,7 +279,8 @@ class SharedFiles:
         names = dict.fromkeys((MAIN_BRANCH, *moved))
         return [each for each in names if each != branch and each in self._traces]
 
-    def _newest_shared(self, branch: str, other: str) -> Snapshot | None:
+    def newest_shared(self, branch: str, other: str) -> Snapshot | None:
+        """The newest snapshot of a branch's history that another branch builds on too."""
         head, held = self._traces[branch].head, self._held(other)
         line = () if head is None else self._lineage.line(head.identity)
         return next((each for each in line if each.identity.manifest_lists in held), None)
@@ -272,9 +289,6 @@ class SharedFiles:
         """What a branch builds on, by manifest lists."""
         head = self._traces[branch].head
         return () if head is None else self._lineage.whole_line(head.identity).places
-
-    def _named(self, branch: str, other: str) -> str:
-        return " and ".join(repr(each) for each in (other, branch) if each in self._expiring)
 
 
 def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None:
@@ -291,7 +305,7 @@ def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None
     return (
         f"Tag {tag!r} names snapshot {snapshot_id} of another history than main's. Other engines "
         "go by ids: of what main removes after that number they spare what this tag holds, and may "
-        f"delete files of {_names(hidden)}. Set 'write-only' on main, so that they delete nothing."
+        f"delete files of {tag_names(hidden)}. Fence main, so that they delete nothing."
     )
 
 
@@ -315,7 +329,8 @@ def _state_at(branch: BranchTrace, time_millis: int) -> Snapshot | None:
     return next(earlier, branch.snapshots[0] if branch.snapshots else None)
 
 
-def _names(tags: Sequence[str]) -> str:
+def tag_names(tags: Sequence[str]) -> str:
+    """Write names of tags for people, the first of many."""
     if len(tags) == 1:
         return f"tag {tags[0]!r}"
     *first, last = [repr(each) for each in tags[:_MOST_NAMED]]

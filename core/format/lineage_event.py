@@ -34,6 +34,8 @@ class LineageKind(StrEnum):
     TAGGED = "tagged"
     UNTAGGED = "untagged"
     CHERRY_PICKED = "cherry-picked"
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,19 @@ def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
     for event in events:
         if event.branch == branch and event.kind in _GIVES_BASE:
             found = event.base_tag
+    return found
+
+
+def is_fenced_by(events: Iterable[LineageEvent], branch: str) -> bool:
+    """Whether a branch was fenced by an operation of its own, and not freed again since."""
+    found = False
+    for event in events:
+        if event.branch == branch:
+            match event.kind:
+                case LineageKind.FENCED:
+                    found = True
+                case LineageKind.UNFENCED:
+                    found = False
     return found
 
 

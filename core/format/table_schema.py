@@ -143,9 +143,16 @@ class TableSchema:
     @property
     def keeps_snapshots(self) -> bool:
         """Whether other engines that commit expire no snapshot, so that files may be shared."""
+        return self.retention_option is not None
+
+    @property
+    def retention_option(self) -> str | None:
+        """The option by which writers of other engines expire no snapshot, None without one."""
         kept = self.options.get(table_options.SNAPSHOT_NUM_RETAINED_MIN.key, "")
-        is_kept = kept.isdigit() and int(kept) >= _ENDLESS_RETENTION
-        return is_kept or self.options.get(table_options.WRITE_ONLY.key, "").lower() == "true"
+        if kept.isdigit() and int(kept) >= _ENDLESS_RETENTION:
+            return table_options.SNAPSHOT_NUM_RETAINED_MIN.key
+        is_write_only = self.options.get(table_options.WRITE_ONLY.key, "").lower() == "true"
+        return table_options.WRITE_ONLY.key if is_write_only else None
 
     @property
     def fence_obstacles(self) -> tuple[str, ...]:

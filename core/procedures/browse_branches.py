@@ -1,19 +1,31 @@
 """The branches of a table: where each stands, where it left, what may break it."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from core.diff.branch_overview import compare_branches
 from core.diff.branch_trace import BranchTrace
 from core.diff.fork_inference import ForkCandidate, best_forks
+from core.diff.hazards import (
+    BranchFacts,
+    Fork,
+    Hazards,
+    HealthFinding,
+    Severity,
+    TableFacts,
+)
 from core.diff.lineage import Lineage, build_lineage
-from core.diff.shared_files import SharedFiles
 from core.errors import PaimonError
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.lineage_event import LineageEvent, LineageKind, under_present_names
+from core.format.lineage_event import (
+    LineageEvent,
+    LineageKind,
+    is_fenced_by,
+    under_present_names,
+)
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
 from core.procedures.browse_tables import branch_options, unfinished_branches
@@ -21,9 +33,15 @@ from core.procedures.browse_values import (
     BranchItem,
     Distance,
     DroppedBranch,
-    Finding,
     ForkView,
     Health,
+)
+from core.procedures.health_facts import (
+    Unchecked,
+    began_empty,
+    lost_commits,
+    older_lists,
+    read_guards,
 )
 from core.procedures.protection import protection_of
 from core.procedures.rescued_fork import rescued_fork
@@ -81,6 +99,7 @@ class BranchReader:
         self.events = under_present_names(in_order(told))
         self.broken_events = errors_of(told)
         self._states = [state for state in states if state.name not in hidden]
+        self._unchecked: list[Unchecked] = []
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
 
@@ -99,8 +118,28 @@ class BranchReader:
             NotFound: The table has no branch of that name.
         """
         against = self._first_readable() if versus is None else versus
-        self._check_exists(against)
+        self.check_exists(against)
         return tuple(self._item(state, against) for state in self._states)
+
+    def health(self) -> dict[str, tuple[HealthFinding, ...]]:
+        """The findings of each branch that can be read, main first, the worst first."""
+        return {name: self._hazards.of(name) for name in self._hazards.branches}
+
+    @property
+    def unchecked(self) -> tuple[Unchecked, ...]:
+        """What could not be read, as far as the rules have been asked: they did not all run."""
+        broken = (
+            Unchecked(branch=state.name, error=state.error)
+            for state in self._states
+            if state.error is not None
+        )
+        ledger = (Unchecked(branch=None, error=error) for error in self.broken_events)
+        lists = (
+            Unchecked(branch=name, error=error)
+            for name, error in self._missing_lists.items()
+            if error is not None
+        )
+        return (*broken, *lists, *ledger, *self._unchecked)
 
     def dropped(self) -> tuple[DroppedBranch, ...]:
         """The branches that can be restored, the last dropped first."""
@@ -127,6 +166,7 @@ class BranchReader:
             self._histories[branch] = tuple(
                 state.value for state in states if state.value is not None
             )
+            self._note_broken(branch, states)
         return self._histories[branch]
 
     def line(self, snapshot: Snapshot) -> Iterator[Snapshot]:
@@ -166,14 +206,15 @@ class BranchReader:
             missing = self._missing_lists[state.name]
             if missing is not None:
                 raise missing
-            findings = self._findings(state.ref, fork)
+            self._check_base_tag(state.ref)
+            findings = self._hazards.of(state.name)
             distance = self._distance(state.name, versus)
         except PaimonError as error:
             return replace(item, error=error)
         age = 0 if head is None else self._warehouse.clock() - head.time_millis
         return replace(
             item,
-            health=Health.AT_RISK if findings else Health.HEALTHY,
+            health=self._health(state.name, fork, findings),
             findings=findings,
             versus=distance,
             is_stale=state.name != MAIN_BRANCH and age > _STALE_MILLIS,
@@ -212,50 +253,20 @@ class BranchReader:
             confidence="recorded",
         )
 
-    def _findings(self, ref: BranchRef, fork: ForkView | None) -> tuple[Finding, ...]:
-        shared = self._shared.findings(ref.branch, None if fork is None else fork.identity)
-        return (
-            *(Finding(text=text, needs_pin=True) for text in self._unpinned(ref, fork)),
-            *(Finding(text=text) for text in shared),
-        )
+    def _check_base_tag(self, ref: BranchRef) -> None:
+        """Raise the error of a base tag that cannot be decoded."""
+        if ref.base_tag is not None and not ref.is_main:
+            self._has_tag(MAIN_BRANCH, ref.base_tag)
 
-    def _unpinned(self, ref: BranchRef, fork: ForkView | None) -> tuple[str, ...]:
-        """Say where nothing on main keeps what a branch began at."""
-        if ref.is_main or ref.head is None or fork is None:
-            return ()
-        if ref.base_tag is not None:
-            # A pin stands on main, wherever the branch was made from.
-            if self._has_tag(MAIN_BRANCH, ref.base_tag):
-                return ()
-            if self._has_tag(fork.parent, ref.base_tag):
-                return self._kept_on_parent(ref, fork, ref.base_tag)
-            return (
-                f"Its base tag {ref.base_tag!r} is gone from {fork.parent!r}: expiry there may "
-                "delete files that this branch needs. Pin it.",
-            )
-        keeping = [
-            tag for tag in self.tags(MAIN_BRANCH) if tag.snapshot.identity.same_as(fork.identity)
-        ]
-        if not keeping:
-            where = "main" if fork.parent == MAIN_BRANCH else repr(fork.parent)
-            return (
-                f"No tag on main keeps the snapshot it began at: expiry on {where} may delete "
-                "files that this branch needs. Pin it.",
-            )
-        if all(tag.time_retained_seconds is not None for tag in keeping):
-            return (
-                f"Tag {keeping[0].name!r} on main keeps its files, but expires by itself. Pin it.",
-            )
-        return ()
-
-    def _kept_on_parent(self, ref: BranchRef, fork: ForkView, base_tag: str) -> tuple[str, ...]:
-        if not self._shared.is_at_risk(ref.branch, fork.parent):
-            return ()
-        return (
-            f"Its base tag {base_tag!r} stands on {fork.parent!r}, and other engines that expire "
-            "snapshots look at the tags of main only: they may delete files that this branch "
-            f"needs. Set 'write-only' on {fork.parent!r} and {ref.branch!r}, or pin it.",
-        )
+    def _health(
+        self, branch: str, fork: ForkView | None, findings: tuple[HealthFinding, ...]
+    ) -> Health:
+        """Healthy only where all rules ran."""
+        if any(each.severity is not Severity.INFO for each in findings):
+            return Health.AT_RISK
+        needed = {None, branch, MAIN_BRANCH, None if fork is None else fork.parent}
+        is_checked = all(each.branch not in needed for each in self.unchecked)
+        return Health.HEALTHY if is_checked else Health.UNCHECKED
 
     def _distance(self, branch: str, versus: str) -> Distance | None:
         if branch == versus:
@@ -311,10 +322,55 @@ class BranchReader:
         return build_lineage(list(self._traces.values()), self.events, self._forks)
 
     @functools.cached_property
-    def _shared(self) -> SharedFiles:
-        schemas = {state.name: state.ref.schema for state in self._states if state.ref is not None}
-        expiring = (name for name, schema in schemas.items() if not schema.keeps_snapshots)
-        return SharedFiles(self._traces, self._lineage, frozenset(expiring), self._count_taken)
+    def _hazards(self) -> Hazards:
+        readable = [state for state in self._states if state.ref is not None]
+        facts = self._table.reader.each(self._facts, readable)
+        return Hazards(
+            TableFacts(
+                table=self.identifier.table_name,
+                branches={each.trace.branch: each for each in facts if each is not None},
+                lineage=self._lineage,
+                count_taken=self._count_taken,
+                lost_commits=self._lost_commits,
+                older_lists=lambda: older_lists(self._table, self._traces),
+            )
+        )
+
+    def _facts(self, state: BranchState) -> BranchFacts | None:
+        """What the rules need to know of a branch, None where it cannot be read."""
+        assert state.ref is not None
+        name, ref, trace = state.name, state.ref, self._traces[state.name]
+        try:
+            fork = None if ref.is_main else self._fork(name)
+            table = self._table.on_listed(name)
+            guards = read_guards(table, ref.schema, trace.snapshots)
+            is_empty = not ref.is_main and began_empty(table, trace, self.events)
+        except PaimonError as error:
+            self._unchecked.append(Unchecked(branch=name, error=error))
+            return None
+        return BranchFacts(
+            trace=trace,
+            # What began with nothing only looks like it left main where a tag there names it.
+            fork=None
+            if fork is None or is_empty
+            else Fork(parent=fork.parent, identity=fork.identity, snapshot_id=fork.snapshot_id),
+            base_tag=ref.base_tag,
+            has_fence=guards.fence.is_there,
+            is_fenced=guards.fence.is_effective,
+            fence_obstacles=guards.fence.obstacles,
+            was_fenced=is_fenced_by(self.events, name),
+            kept_by=guards.kept_by,
+            tag_option=None if ref.is_main else guards.tag_option,
+            below_earliest=guards.below_earliest,
+            began_empty=is_empty,
+        )
+
+    def _lost_commits(self, snapshot: Snapshot) -> tuple[str, ...]:
+        try:
+            return lost_commits(self._table.on(MAIN_BRANCH), snapshot)
+        except PaimonError as error:
+            self._unchecked.append(Unchecked(branch=MAIN_BRANCH, error=error))
+            return ()
 
     def _count_taken(self, commit: Snapshot, state: Snapshot) -> int:
         """How many data files a commit added that another state holds too."""
@@ -323,8 +379,9 @@ class BranchReader:
             delta = table.scan.read_list(table.paths, commit.delta_manifest_list)
             added = table.read_manifests(delta)["file_name"]
             _, held = unshared_entries(table.scan, table.paths, (commit, state)).sides
-        except PaimonError:
-            return 0  # the branch that it breaks tells of it
+        except PaimonError as error:
+            self._unchecked.append(Unchecked(branch=MAIN_BRANCH, error=error))
+            return 0
         return len(set(added.to_pylist()).intersection(held["file_name"].to_pylist()))
 
     def _trace(self, state: BranchState) -> BranchTrace:
@@ -338,6 +395,13 @@ class BranchReader:
             created_millis=state.created_millis,
         )
 
+    def _note_broken(self, branch: str, states: Iterable[FileState[Any]]) -> None:
+        self._unchecked += [
+            Unchecked(branch=branch, error=state.error)
+            for state in states
+            if state.error is not None
+        ]
+
     def _has_tag(self, branch: str, name: str) -> bool:
         """Whether a branch has a tag; raises the error of one that cannot be decoded."""
         found = next((state for state in self._tag_states(branch) if state.name == name), None)
@@ -348,6 +412,7 @@ class BranchReader:
     def _tag_states(self, branch: str) -> tuple[FileState[Tag], ...]:
         if branch not in self._tags:
             self._tags[branch] = self._table.on_listed(branch).tags.states()
+            self._note_broken(branch, self._tags[branch])
         return self._tags[branch]
 
     @functools.cached_property
@@ -364,7 +429,8 @@ class BranchReader:
                 found.setdefault(value, []).append(f"{key} of {state.name!r}")
         return found
 
-    def _check_exists(self, branch: str) -> None:
+    def check_exists(self, branch: str) -> None:
+        """Raise NotFound if the table has no such branch."""
         if branch not in {state.name for state in self._states}:
             raise no_branch(self._table, branch)
 

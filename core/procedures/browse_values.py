@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from core.diff.hazards import HealthFinding
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent
@@ -18,9 +19,10 @@ from core.format.tag import Tag
 
 
 class Health(StrEnum):
-    """Whether something can be read, and whether that will stay so."""
+    """Whether something can be read, and whether that will stay so, as far as all rules ran."""
 
     HEALTHY = "healthy"
+    UNCHECKED = "not checked"
     AT_RISK = "at-risk"
     BROKEN = "broken"
 
@@ -123,18 +125,6 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What may break a branch, or others by it, without anybody touching it; and what to do.
-
-    Attributes:
-        needs_pin: Whether a pin of the branch remedies it.
-    """
-
-    text: str
-    needs_pin: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchItem:
     """A branch in a list; a broken one has an `error` and no head.
 
@@ -146,7 +136,7 @@ class BranchItem:
 
     name: str
     health: Health
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
     head: Snapshot | None = None
     schema: TableSchema | None = None
     base_tag: str | None = None
@@ -165,6 +155,11 @@ class BranchItem:
     def needs_pin(self) -> bool:
         """Whether a pin remedies one of the findings."""
         return any(finding.needs_pin for finding in self.findings)
+
+    @property
+    def needs_fence(self) -> bool:
+        """Whether a fence of this very branch remedies one of the findings."""
+        return any(finding.fences(self.name) for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

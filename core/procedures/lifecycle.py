@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from core.procedures.drop_branch import DROP_BRANCH
+from core.procedures.fence_branch import FENCE_BRANCH
 from core.procedures.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from core.procedures.pin_branch import PIN_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
@@ -20,6 +21,7 @@ _ALL: Final = (
     CREATE_TAG,
     DELETE_TAG,
     DROP_BRANCH,
+    FENCE_BRANCH,
     MERGE_BRANCH,
     PIN_BRANCH,
     PROTECT_BRANCH,

@@ -1,5 +1,6 @@
 """Pinning a branch: the tag on main that keeps what it began at."""
 
+from core.commit.fences import fence_state
 from core.commit.pins import fork_bytes
 from core.commit.tag_commit import put_tag
 from core.diff.shared_files import text_of_hiding
@@ -15,7 +16,7 @@ from core.procedures.dependents import fork_of, readable_tags
 from core.procedures.drop_branch import existing_branch
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
-from core.procedures.records import event_of, number_of, receipt_of
+from core.procedures.records import event_of, number_of, receipt_of, text_of
 from core.procedures.rescued_fork import rescued_fork
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
@@ -25,7 +26,8 @@ from core.table.file_store_table import FileStoreTable
 def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """Decide which tag on main keeps the fork of a branch.
 
-    Arguments of the call: `table`, `branch`.
+    Arguments of the call: `table`, `branch`, `twin` (where that tag stands, a second one is made,
+    without which Paimon deletes the files that the first keeps together with it).
 
     Raises:
         InvalidInput: It is main.
@@ -54,7 +56,9 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     content = fork_bytes(table, branch.branch, fork, (branch.branch, parent, MAIN_BRANCH))
     snapshot = Snapshot.from_json(content)
     recorded = base_tag_of(events, branch.branch)
-    tag = free_base_tag(table, branch.branch, snapshot, events, wanted=recorded)
+    base_tag = free_base_tag(table, branch.branch, snapshot, events, wanted=recorded)
+    is_twin = call.flag("twin") and table.tags.find(base_tag) is not None
+    tag = f"{base_tag}-twin" if is_twin else base_tag
     told: list[Consequence] = []
     if table.tags.find(tag) is not None:
         text = f"Tag {tag!r} on main keeps snapshot {snapshot.id} already, and for good."
@@ -85,6 +89,7 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal={
             "planId": preview.plan_id,
             "tag": tag,
+            "baseTag": base_tag,
             "content": content.decode(),
             "snapshotId": snapshot.id,
         },
@@ -104,7 +109,7 @@ def _fork(
 
 def _hidden_by(main: FileStoreTable, tag: str, snapshot: Snapshot, parent: str) -> str | None:
     """Say which tags of main a pin would hide, None where it is of main's own history."""
-    if parent == MAIN_BRANCH or main.schema().keeps_snapshots:
+    if parent == MAIN_BRANCH or fence_state(main).is_effective:
         return None
     found = main.snapshots.find(snapshot.id)
     if found is not None and found.identity.same_as(snapshot.identity):
@@ -127,7 +132,8 @@ def finish_pin(operation: Operation) -> Receipt:
         counts=Counts(tags_added=1),
         notes=(f"Tag {tag!r} keeps snapshot {number_of(plan, 'snapshotId')} for {branch!r}.",),
     )
-    return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=tag))
+    base_tag = text_of(plan, "baseTag") or tag
+    return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=base_tag))
 
 
 PIN_BRANCH = Verb(

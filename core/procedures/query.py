@@ -7,6 +7,7 @@ import pyarrow as pa
 from core.format.identifier import MAIN_BRANCH
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
+from core.procedures.doctor import examine, health_rows
 from core.procedures.look import creating, described, tables_in
 from core.procedures.query_sources import open_query
 from core.procedures.records import receipt_of_stage
@@ -61,7 +62,9 @@ def answer_query(
     opened, plan = None, ""
     if look.query is not None:
         opened = open_query(warehouse, look.query, branch, call.operation_id)
-    if opened is None:
+    if look.target is not None:
+        found = health_rows(examine(warehouse, look.target.on(branch)))
+    elif opened is None:
         found = tables_in(warehouse, look.database)
     elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
         found = described(opened, extended=look.kind is LookKind.TABLE)

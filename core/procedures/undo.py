@@ -12,6 +12,7 @@ from core.format.lineage_event import LineageEvent, LineageKind, undone_by
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
+from core.procedures.fence_branch import finish_fence, plan_fence_back
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.rename_branch import finish_rename
@@ -38,6 +39,8 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.ROLLED_BACK: plan_way_back,
         LineageKind.TAGGED: plan_tag_back,
         LineageKind.UNTAGGED: plan_tag_back,
+        LineageKind.FENCED: plan_fence_back,
+        LineageKind.UNFENCED: plan_fence_back,
     }
 )
 _FINISHES: Final[Mapping[str, Callable[[Operation], Receipt]]] = MappingProxyType(
@@ -47,6 +50,7 @@ _FINISHES: Final[Mapping[str, Callable[[Operation], Receipt]]] = MappingProxyTyp
         "history": finish_take_over,
         "tag": finish_tag,
         "delete tag": finish_tag_deletion,
+        "fence": finish_fence,
     }
 )
 _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(

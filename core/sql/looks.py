@@ -10,7 +10,7 @@ from typing import Final
 
 from core.sql.place import Origins, Place
 from core.sql.query import Query, parse_query
-from core.sql.targets import Assembled, Span, TargetWords, read_target
+from core.sql.targets import Assembled, Span, Target, TargetWords, read_target
 
 LOOKS: Final = ("SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 """The words that such statements begin with, besides those of queries."""
@@ -27,6 +27,7 @@ class LookKind(StrEnum):
     TABLE = "table"
     TABLES = "tables"
     STATEMENT = "statement"
+    HEALTH = "health"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +38,13 @@ class Look:
         query: The query whose rows, plan or only table are shown (its columns, all that is known of
             it, or the statement that makes it); None where tables are listed.
         database: Whose tables are listed; None for all.
+        target: Whose health is told.
     """
 
     kind: LookKind
     query: Query | None = None
     database: str | None = None
+    target: Target | None = None
 
 
 def parse_look(text: str, start: Place | None = None) -> Look:
@@ -80,11 +83,18 @@ class _Reader(TargetWords):
             return Look(kind=LookKind.TABLES, database=database)
         if self.takes("SHOW CREATE TABLE"):
             return Look(kind=LookKind.STATEMENT, query=self._table())
+        if self.takes("SHOW HEALTH"):
+            self._from()
+            return Look(kind=LookKind.HEALTH, target=read_target(self))
         for shown in _SYSTEM_TABLES:
             if self.takes(f"SHOW {shown}"):
                 return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
-        raise self.unexpected(f"TABLES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}")
+        raise self.unexpected(f"TABLES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH")
+
+    def _from(self) -> None:
+        if not self.takes("FROM"):
+            self.takes("IN")
 
     def _table(self) -> Query:
         """One table, on a branch and of a version where it says so, as all of its rows."""
@@ -95,8 +105,7 @@ class _Reader(TargetWords):
         return query.query()
 
     def _system_table(self, shown: str) -> Query:
-        if not self.takes("FROM"):
-            self.takes("IN")
+        self._from()
         first = self.at
         target = read_target(self)
         name = f"{target.name}${shown}".replace("`", "``")

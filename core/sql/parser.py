@@ -16,7 +16,7 @@ from core.sql.place import Place
 from core.sql.statement import CALLED, COMPACT, CONFIRM, QUERY, VERSION, Called, Statement, Value
 from core.sql.tables import TableKind, parse_table_statement
 from core.sql.targets import Target
-from core.sql.words import Words
+from core.sql.words import Words, quoted_name
 from core.sql.writes import WriteKind, parse_write
 
 WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
@@ -181,7 +181,15 @@ class _Parser(Words):
         said = (given.get(name) for name in called.confirms)
         confirms = next((str(name) for name in said if name is not None), None)
         given.pop(CONFIRM, None)
+        if called.procedure == QUERY:
+            return QUERY, self._health_of(given.get("table")), None, False
         return called.procedure, given, confirms, False
+
+    def _health_of(self, table: Value) -> dict[str, Value]:
+        """The arguments of the query that tells what a table suffers from."""
+        found = Identifier.parse(str(table or ""))
+        database, name = (quoted_name(each) for each in (found.database, found.table))
+        return {"sql": f"SHOW HEALTH FROM {database}.{name}", "branch": found.branch}
 
     def _arguments(self, called: Called) -> dict[str, Value]:
         """Take the arguments of a call: in their order, then by name, each once; NULL is none."""

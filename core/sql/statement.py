@@ -101,7 +101,10 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             ),
         ),
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),
-        "pin_branch": _same("pin_branch", "table", "branch"),
+        "pin_branch": _same("pin_branch", "table", "branch", "twin"),
+        # It answers with rows, as SHOW HEALTH does.
+        "doctor": _same(QUERY, "table"),
+        "fence_branch": _same("fence_branch", "table", "branch", "fenced", "reason"),
         "replace_main": _taking(_same("replace_main", "table", "branch", "reason")),
         "fast_forward": _in_order(
             "table branch",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from core.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
+from core.diff.hazards import PIN, HealthFinding, Remedy, Severity
 from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -31,7 +32,6 @@ from core.procedures.browse_values import (
     Distance,
     DroppedBranch,
     FallbackView,
-    Finding,
     ForkView,
     GraphLane,
     GraphNode,
@@ -112,6 +112,21 @@ def schema(
     )
 
 
+def unpinned(text: str) -> HealthFinding:
+    """A finding that a pin remedies."""
+    remedy = Remedy(procedure=PIN, arguments={"table": "air.flights", "branch": "archive-2012"})
+    return HealthFinding(
+        rule="F03",
+        severity=Severity.WARNING,
+        branch="archive-2012",
+        evidence=("tag base",),
+        text=text,
+        breaks="",
+        advice="",
+        remedies=(remedy,),
+    )
+
+
 @dataclass
 class PretendBranch:
     """A branch with all that it holds, shared snapshots too."""
@@ -126,7 +141,7 @@ class PretendBranch:
     owner: str | None = None
     reason: str | None = None
     consumers: tuple[tuple[str, int], ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[HealthFinding, ...] = ()
     protection: LineageEvent | None = None
     used_by: tuple[str, ...] = ()
 
@@ -744,9 +759,7 @@ def air_warehouse(settings: Settings) -> PretendServices:
                 main[:4],
                 parent="main",
                 is_stale=True,
-                findings=(
-                    Finding(text="The tag that keeps its base ends in 2 days.", needs_pin=True),
-                ),
+                findings=(unpinned("The tag that keeps its base ends in 2 days."),),
             ),
             PretendBranch(
                 "half-made",

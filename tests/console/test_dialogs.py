@@ -91,6 +91,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
     "drop-branch": ("drop_branch", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
     "replace-main": ("replace_main", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
     "pin-branch": ("pin_branch", {}, fill_nothing, BRANCH),
+    "fence": ("fence_branch", {}, fill_nothing, BRANCH),
     "create-tag": (
         "create_tag",
         {"what": "9"},

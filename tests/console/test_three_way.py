@@ -14,10 +14,16 @@ from core.jobs.progress import JobState
 from core.merge.conflict import Conflict, ConflictKind, Subject, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.merge_plan import MergeVerdict, PlanCost
-from core.procedures.browse_values import Finding
 from core.procedures.consequence import blocks
 from tests.console.pages import Console, air_console
-from tests.console.pretend import NEW_FILES, merge_plan, preview, receipt, snapshot
+from tests.console.pretend import (
+    NEW_FILES,
+    merge_plan,
+    preview,
+    receipt,
+    snapshot,
+    unpinned,
+)
 
 FLIGHTS = {"db": "air", "table": "flights"}
 FIX = {**FLIGHTS, "source": "fix-delays"}
@@ -156,7 +162,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
 
     def at_risk(console: Console) -> Console:
         console.services.listed[1].branches["fix-delays"].findings = (
-            Finding(text="Its base tag is gone.", needs_pin=True),
+            unpinned("Its base tag is gone."),
         )
         return console
 

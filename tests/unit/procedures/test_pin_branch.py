@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
+from core.diff.hazards import Severity
 from core.errors import NotFound, Refused
 from core.format.lineage_event import LineageKind
 from core.procedures.browse_branches import list_branches
-from tests.support.branch_bench import NOW, BranchBench
+from tests.support.branch_bench import BranchBench
+from tests.support.health import unfence
 from tests.support.lifecycle import metadata, preview, run
 
 
@@ -22,7 +23,7 @@ def bench(tmp_path: Path) -> BranchBench:
 def findings(bench: BranchBench, branch: str) -> tuple[str, ...]:
     items = list_branches(bench.warehouse(), bench.identifier)
     found = next(each.findings for each in items if each.name == branch)
-    return tuple(finding.text for finding in found)
+    return tuple(each.sentences for each in found if each.severity is not Severity.INFO)
 
 
 def test_a_lost_base_tag_is_made_again_byte_for_byte(bench: BranchBench) -> None:
@@ -133,8 +134,7 @@ def test_a_pin_of_another_history_says_which_tags_of_main_it_hides(bench: Branch
     bench.branch("sub", from_branch="dev")
     warned = [each.text for each in preview(bench, "pin_branch", branch="sub").consequences]
     assert any("may delete files of tag 'branch-base-dev'" in each for each in warned)
-    change = set_options({"write-only": "true"})
-    change_schema(bench.table(), bench.store, [change], now_millis=NOW)
+    run(bench, "fence_branch", "fence", branch="main")
     calm = [each.text for each in preview(bench, "pin_branch", branch="sub").consequences]
     assert not any("may delete files" in each for each in calm)
 
@@ -151,5 +151,6 @@ def test_what_a_replaced_branch_was_is_at_risk_from_that_branch(bench: BranchBen
     bench.append("x", branch="other")
     bench.append("c", branch="dev")
     run(bench, "fast_forward", "swap", branch="other", target="dev", force=True)
-    (finding,) = findings(bench, "rescue-swap")
-    assert "expiry on 'dev' may delete files" in finding
+    unfence(bench, "dev", "rescue-swap")
+    told = " ".join(findings(bench, "rescue-swap"))
+    assert "Expiry on 'dev' may delete files that this branch needs." in told

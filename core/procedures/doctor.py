@@ -1,0 +1,108 @@
+"""The health of tables: what may break their branches, which rule found it, what remedies it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from core.diff.hazards import HealthFinding, Severity
+from core.errors import PaimonError
+from core.format.identifier import MAIN_BRANCH, Identifier
+from core.procedures.browse_branches import read_branches
+from core.procedures.browse_tables import list_table_names
+from core.procedures.call import argument_text
+from core.procedures.health_facts import Unchecked
+from core.procedures.warehouse import Warehouse
+
+HEALTH: Final = pa.schema(
+    [
+        (name, pa.string())
+        for name in ("rule", "severity", "branch", "finding", "breaks", "advice", "evidence")
+    ]
+    + [("remedies", pa.list_(pa.string()))]
+)
+"""Findings as rows: the evidence joined by commas, the remedies as calls in SQL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHealth:
+    """What a table suffers from, and which of it could not be looked at.
+
+    Attributes:
+        findings: The worst first.
+        unchecked: Files that could not be read, so that rules about them did not run.
+    """
+
+    table: Identifier
+    findings: tuple[HealthFinding, ...]
+    unchecked: tuple[Unchecked, ...]
+
+    def at_least(self, severity: Severity) -> tuple[HealthFinding, ...]:
+        """The findings that are as bad as that, or worse."""
+        return tuple(each for each in self.findings if each.severity.rank >= severity.rank)
+
+
+def examine(warehouse: Warehouse, table: Identifier) -> TableHealth:
+    """Run all quick rules on a table.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table; where it is on a branch, the findings of that one alone.
+
+    Raises:
+        NotFound: There is no such table or branch.
+    """
+    reader = read_branches(warehouse, table)
+    if not table.is_main:
+        reader.check_exists(table.branch)
+    found = reader.health()
+    told = found if table.is_main else {table.branch: found.get(table.branch, ())}
+    findings = [each for findings in told.values() for each in findings]
+    return TableHealth(
+        table=table,
+        findings=tuple(sorted(findings, key=lambda each: -each.severity.rank)),
+        unchecked=reader.unchecked,
+    )
+
+
+def examine_all(warehouse: Warehouse) -> Iterable[TableHealth]:
+    """Run all quick rules on all tables, one after the other; a broken one is not checked."""
+    for table in list_table_names(warehouse):
+        try:
+            yield examine(warehouse, table)
+        except PaimonError as error:
+            unchecked = (Unchecked(branch=MAIN_BRANCH, error=error),)
+            yield TableHealth(table=table, findings=(), unchecked=unchecked)
+
+
+def health_rows(health: TableHealth) -> pa.Table:
+    """Return the columns of HEALTH: findings, then what was not checked."""
+    rows: list[dict[str, object]] = [
+        {
+            "rule": each.rule,
+            "severity": str(each.severity),
+            "branch": each.branch,
+            "finding": each.text,
+            "breaks": each.breaks,
+            "advice": each.advice,
+            "evidence": ", ".join(each.evidence),
+            "remedies": remedy_statements(each),
+        }
+        for each in health.findings
+    ]
+    rows += [
+        {"severity": "not checked", "branch": each.branch, "finding": each.error.message}
+        for each in health.unchecked
+    ]
+    return pa.Table.from_pylist(rows, schema=HEALTH)
+
+
+def remedy_statements(finding: HealthFinding) -> list[str]:
+    """Return the remedies of a finding as SQL."""
+    return [
+        f"CALL sys.{each.procedure}("
+        + ", ".join(argument_text(name, value) for name, value in each.arguments.items())
+        + ")"
+        for each in finding.remedies
+    ]

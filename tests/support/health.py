@@ -1,0 +1,40 @@
+"""What the health of a table tells, and branches without the fences that we give them."""
+
+from collections.abc import Mapping
+
+from core.diff.hazards import HealthFinding, Severity
+from core.procedures.browse_branches import list_branches
+from core.procedures.browse_values import Health
+from core.storage.table_paths import FENCE_ID
+from tests.support.branch_bench import BranchBench
+
+
+def findings(
+    bench: BranchBench, least: Severity = Severity.WARNING
+) -> dict[str, Mapping[str, HealthFinding]]:
+    """The findings of all branches that have some, by branch and rule."""
+    items = list_branches(bench.warehouse(), bench.identifier)
+    for item in items:
+        is_bad = any(each.severity is not Severity.INFO for each in item.findings)
+        assert is_bad == (item.health is Health.AT_RISK)
+    found = {
+        item.name: {each.rule: each for each in item.findings if each.severity.rank >= least.rank}
+        for item in items
+    }
+    return {name: each for name, each in found.items() if each}
+
+
+def rules(bench: BranchBench, branch: str, least: Severity = Severity.WARNING) -> list[str]:
+    """The rules that tell something of a branch, in order."""
+    return sorted(findings(bench, least).get(branch, {}))
+
+
+def unfence(bench: BranchBench, *branches: str) -> None:
+    """Take fences away, as another engine does that removes a consumer."""
+    bench.store.remover.remove([bench.table(each).paths.consumer(FENCE_ID) for each in branches])
+
+
+def forget_base_tag_copy(bench: BranchBench, branch: str) -> None:
+    """Remove the copy of a base tag that older releases and other engines leave on a branch."""
+    tag = bench.table(branch).paths.tag(f"branch-base-{branch}")
+    bench.store.remover.remove([tag])

@@ -1,0 +1,117 @@
+"""`branch-console doctor`: what it prints, how it ends, and what `--fix` runs."""
+
+from pathlib import Path
+
+import pytest
+
+from core.procedures.doctor import examine_all
+from tests.support.branch_bench import BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.health import forget_base_tag_copy, unfence
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """A branch whose base tag and fence are gone."""
+    bench = BranchBench(tmp_path / "warehouse")
+    bench.append("a")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    unfence(bench, "dev")
+    forget_base_tag_copy(bench, "dev")
+    bench.store.remover.remove([bench.table().paths.tag("branch-base-dev")])
+    return bench
+
+
+def test_findings_are_told_with_what_breaks_and_what_to_run(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    answer = console("doctor", "db.t")
+    assert answer.code == 1
+    assert answer.lines[0] == "db.t"
+    assert answer.lines[1].startswith("  F01 critical dev: Its base tag 'branch-base-dev' is gone")
+    assert "Expiry on 'dev' may delete files that main needs." in answer.lines[1]
+    assert answer.lines[2].strip() == "CALL sys.pin_branch(table => 'db.t', branch => 'dev')"
+    document = console("doctor", "db.t", "--json").document
+    (table,) = document["tables"]
+    assert [each["rule"] for each in table["findings"]] == ["F01", "F02"]
+    assert table["findings"][1]["remedies"] == [
+        {
+            "procedure": "pin_branch",
+            "arguments": {"table": "db.t", "branch": "dev"},
+            "sql": "CALL sys.pin_branch(table => 'db.t', branch => 'dev')",
+        }
+    ]
+    assert console("doctor").code == 1
+    assert console("doctor", "db.t$branch_dev").code == 1
+
+
+def test_fix_runs_what_remedies_and_deletes_nothing(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    document = console.json("doctor", "db.t", "--fix")
+    fixed = [(each["procedure"], each["error"]) for each in document["fixes"]]
+    assert fixed == [("pin_branch", None), ("fence_branch", None)]
+    assert bench.table().tags.names() == ("branch-base-dev",)
+    # Only what is at the level is remedied: the one tag on main is told still.
+    assert [each["rule"] for each in document["tables"][0]["findings"]] == ["F00"]
+    assert console("doctor", "db.t").code == 0
+    assert console("doctor", "db.t", "--fail-on", "info").code == 1
+    assert console("doctor", "db.t", "--fail-on", "info", "--fix").code == 0
+    assert "db.t: healthy" in console("doctor").out
+
+
+def test_what_cannot_be_checked_is_no_health(console: CommandLine, bench: BranchBench) -> None:
+    bench.call("pin_branch", operation="pin", branch="dev")
+    bench.call("fence_branch", operation="fence", branch="dev")
+    assert console("doctor", "db.t").code == 0
+    torn = Path(bench.table().paths.lineage_dir) / "event-1-torn.json"
+    torn.write_text("{")
+    answer = console("doctor", "db.t")
+    assert answer.code == 3
+    assert "The ledger of db.t could not be checked" in answer.err
+    (row,) = [line for line in console("branches", "db.t").lines if line.startswith("dev")]
+    assert "not checked" in row
+    torn.unlink()
+    Path(bench.table("dev").paths.snapshot(2)).write_text("{")
+    assert console("doctor").code == 3
+
+
+def test_a_table_that_cannot_be_read_is_not_checked(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    Path(bench.table().paths.schema(0)).write_text("{")
+    (health,) = examine_all(bench.warehouse())
+    assert health.unchecked
+    assert console("doctor").code == 3
+
+
+def test_wrong_usage_is_told(console: CommandLine, bench: BranchBench) -> None:
+    assert console("doctor", "db.t", "--fail-on", "never").code == 2
+    assert console("doctor", "nope").code == 2
+    assert console("doctor", "db.t$branch_nope").code == 3
+
+
+def test_the_health_of_a_table_is_rows_in_sql(console: CommandLine, bench: BranchBench) -> None:
+    for text in ("SHOW HEALTH FROM db.t", "CALL sys.doctor('db.t')"):
+        document = console.json("sql", text)
+        assert [each["rule"] for each in document["rows"]] == ["F01", "F02"]
+        assert document["rows"][1]["remedies"] == [
+            "CALL sys.pin_branch(table => 'db.t', branch => 'dev')"
+        ]
+    assert console.json("sql", "SHOW HEALTH db.`t$branch_dev`")["count"] == 2
+
+
+def test_a_branch_is_fenced_freed_and_that_undone(console: CommandLine, bench: BranchBench) -> None:
+    fence = Path(bench.table("dev").paths.consumer("branch-console-fence"))
+    assert console("fence", "db.t", "dev", "--dry-run").code == 0
+    assert not fence.exists()
+    done = console.json("fence", "db.t", "dev")
+    assert fence.read_text() == '{\n  "nextSnapshot" : 1\n}'
+    assert console("fence", "db.t", "dev").code == 1
+    assert console("undo", done["operation_id"], "--table", "db.t").code == 0
+    assert not fence.exists()
+    assert console("fence", "db.t", "main").code == 0
+    freed = console.json("fence", "db.t", "main", "--remove")
+    assert console("undo", freed["operation_id"], "--table", "db.t").code == 0
+    assert Path(bench.table().paths.consumer("branch-console-fence")).exists()
