@@ -186,7 +186,7 @@ _STOPPING: Final[Mapping[str, Judgement]] = MappingProxyType(
             Effect.STOPS_WRITES, "a row that is inserted replaces others though there is no key"
         ),
         "chain-table.enabled": _stops(
-            Effect.STOPS_WRITES, "rows of one table lie on several branches that build on it", _OFF
+            Effect.STOPS_WRITES, "this is a chain table, whose rows lie on several branches", _OFF
         ),
         "write.sequence-number-init-mode": _stops(
             Effect.STOPS_WRITES, "snapshots number the rows", "scan"

@@ -253,6 +253,7 @@ SCAN_FALLBACK_BRANCH: Final = _maybe_text("scan.fallback-branch")
 SCAN_PRIMARY_BRANCH: Final = _maybe_text("scan.primary-branch")
 SCAN_FALLBACK_SNAPSHOT_BRANCH: Final = _maybe_text("scan.fallback-snapshot-branch")
 SCAN_FALLBACK_DELTA_BRANCH: Final = _maybe_text("scan.fallback-delta-branch")
+CHAIN_TABLE_ENABLED: Final = _flag("chain-table.enabled", False)
 BRANCH_OPTIONS: Final = (
     SCAN_FALLBACK_BRANCH,
     SCAN_PRIMARY_BRANCH,

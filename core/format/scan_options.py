@@ -13,6 +13,7 @@ from typing import Final
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.near_names import did_you_mean, nearest_names
+from core.format.read_branches import FallbackOrder, FallbackRule
 
 BRANCH: Final = "branch"
 SCAN_BRANCH: Final = "scan.branch"
@@ -25,7 +26,10 @@ VERSION: Final = "scan.version"
 TRAVEL_OPTIONS: Final = (SNAPSHOT_ID, TAG_NAME, TIMESTAMP_MILLIS, TIMESTAMP, VERSION)
 """The options that name an earlier state; a read takes one of them at most."""
 
-READ_OPTIONS: Final = (BRANCH, SCAN_BRANCH, *TRAVEL_OPTIONS)
+FALLBACK_OPTIONS: Final = tuple(map(str, FallbackOrder))
+"""The options that name a second branch to read; a read takes one of them at most."""
+
+READ_OPTIONS: Final = (BRANCH, SCAN_BRANCH, *TRAVEL_OPTIONS, *FALLBACK_OPTIONS)
 """The dynamic options that a read honours."""
 
 WRITE_OPTIONS: Final = (BRANCH,)
@@ -40,6 +44,7 @@ class ScanOptions:
         branch: The branch to read; None if the options name none.
         snapshot_id, tag, version, time_millis: The state to read; at most one is given. A version
             is a tag or a snapshot id.
+        fallback: The other branch that is read along; None for that of the table's own options.
     """
 
     branch: str | None = None
@@ -47,6 +52,7 @@ class ScanOptions:
     tag: str | None = None
     version: str | None = None
     time_millis: int | None = None
+    fallback: FallbackRule | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> "ScanOptions":
@@ -57,9 +63,10 @@ class ScanOptions:
                 another one.
         """
         _check_honoured(options, READ_OPTIONS, "A read")
-        travels = [key for key in TRAVEL_OPTIONS if key in options]
-        if len(travels) > 1:
-            raise _contradiction(travels[0], travels[1])
+        for keys in (TRAVEL_OPTIONS, FALLBACK_OPTIONS):
+            given = [key for key in keys if key in options]
+            if len(given) > 1:
+                raise _contradiction(given[0], given[1])
         snapshot_id, tag = options.get(SNAPSHOT_ID), _text(options, TAG_NAME)
         if tag is not None and "/" in tag:
             raise unfit_option(f"{tag!r} is the name of no tag: it holds '/'.", TAG_NAME)
@@ -69,6 +76,7 @@ class ScanOptions:
             tag=tag,
             version=_text(options, VERSION),
             time_millis=_time(options),
+            fallback=_fallback(options),
         )
 
     @property
@@ -174,6 +182,14 @@ def _time(options: Mapping[str, str]) -> int | None:
         raise unfit_option(
             f"The option {TIMESTAMP!r} is {moment!r}; write it as 2026-01-31 12:00:00.", TIMESTAMP
         ) from error
+
+
+def _fallback(options: Mapping[str, str]) -> FallbackRule | None:
+    for order in FallbackOrder:
+        branch = _text(options, order)
+        if branch is not None:
+            return FallbackRule(order=order, branch=branch)
+    return None
 
 
 def _contradiction(first: str, second: str) -> InvalidInput:

@@ -375,22 +375,37 @@ def _brings_back(moves: FileMoves, ours: TableChanges) -> bool:
     return bool(moves.restore.num_rows or pc.any(pc.is_in(coming, value_set=known)).as_py())
 
 
-def _unserved(sides: MergeSides) -> tuple[Block, ...]:
-    """Shapes of tables whose files mean more than their rows."""
-    schema = sides.ours.schema
+def blocks_of_rows_elsewhere(*schemas: TableSchema) -> tuple[Block, ...]:
+    """Refuse tables whose readers take rows from several branches: a merge would judge a part."""
+    options = {key: value for schema in schemas for key, value in schema.options.items()}
     found = [
         f"Rows of this table lie on two branches ({option}): merge these first."
         for option in ("scan.fallback-branch", "scan.primary-branch")
-        if option in schema.options
+        if option in options
     ]
-    if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
+    if any(schema.options.read(table_options.CHAIN_TABLE_ENABLED) for schema in schemas):
+        found.append(
+            "This is a chain table ('chain-table.enabled'), whose rows lie on several branches. It "
+            "is not merged here; compact it with Paimon."
+        )
+    return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in found)
+
+
+def _unserved(sides: MergeSides) -> tuple[Block, ...]:
+    """Shapes of tables whose files mean more than their rows."""
+    schemas = (sides.ours.schema, sides.theirs.schema)
+    found = []
+    if sides.ours.schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         found.append("Tables with data evolution cannot be merged here yet.")
     found += (
         f"This table is not merged here: {reason}"
-        for side in (sides.ours, sides.theirs)
-        for _, reason in unserved_in_writes(side.schema.options)
+        for schema in schemas
+        for option, reason in unserved_in_writes(schema.options)
+        # The kind of table is named already.
+        if option != table_options.CHAIN_TABLE_ENABLED.key
     )
-    return tuple(Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in dict.fromkeys(found))
+    blocks = (Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in dict.fromkeys(found))
+    return (*blocks_of_rows_elsewhere(*schemas), *blocks)
 
 
 def _gaps(schema: SchemaMerge) -> tuple[Block, ...]:

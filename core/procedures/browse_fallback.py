@@ -1,11 +1,14 @@
 """Which branch a batch read takes which partitions from, where an option names a second one."""
 
+from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.identifier import Identifier
 from core.format.partition_path import partition_path
+from core.format.read_branches import ChainRule
 from core.procedures.browse_values import FallbackView
 from core.procedures.warehouse import Warehouse
 from core.table.fallback_branch import read_fallback
+from core.table.file_store_table import FileStoreTable
 
 
 def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
@@ -16,6 +19,9 @@ def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
         FormatError: Metadata of one of both branches is missing or broken.
     """
     found = warehouse.table(table)
+    chain = ChainRule.of(found.schema(), found.branch)
+    if chain is not None:
+        return _chain_view(found, chain)
     read = read_fallback(found)
     if read is None:
         return None
@@ -33,4 +39,21 @@ def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
             for each in other["partition"].to_pylist()
         ),
         problem=read.problem,
+    )
+
+
+def _chain_view(table: FileStoreTable, rule: ChainRule) -> FallbackView:
+    return FallbackView(
+        option=table_options.CHAIN_TABLE_ENABLED.key,
+        branch=table.branch,
+        other=rule.snapshot_branch,
+        is_partitioned=True,
+        own_partitions=0,
+        other_partitions=(),
+        problem=(
+            f"This is a chain table: batch reads of {table.branch!r} take its own partitions, "
+            f"those of {rule.snapshot_branch!r} that it lacks, and changes from "
+            f"{rule.delta_branch!r} since the nearest of these. Its rows are read by Paimon, not "
+            "here; either of these branches is read here alone."
+        ),
     )

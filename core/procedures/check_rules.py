@@ -87,7 +87,14 @@ def _checked(
 def _named_state(table: FileStoreTable, text: str) -> JudgedState:
     found = find_state(table, text)
     there = table.on(found.branch)
-    return JudgedState.of(ReadState(table=there, snapshot=found.snapshot, schema=found.schema))
+    head, past_millis = there.head(), None
+    if found.snapshot is not None and (head is None or head.id != found.snapshot.id):
+        past_millis = found.snapshot.time_millis
+    return JudgedState.of(
+        ReadState(
+            table=there, snapshot=found.snapshot, schema=found.schema, past_millis=past_millis
+        )
+    )
 
 
 def _state_of(table: FileStoreTable, version: str | None) -> JudgedState:

@@ -10,7 +10,13 @@ from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
-from core.merge.merge_plan import MergePlan, MergeVerdict, plan_merge, plan_without_files
+from core.merge.merge_plan import (
+    MergePlan,
+    MergeVerdict,
+    blocks_of_rows_elsewhere,
+    plan_merge,
+    plan_without_files,
+)
 from core.merge.policy import Policy, Settle
 from core.procedures.call import ProcedureCall
 from core.procedures.histories import histories_of
@@ -113,6 +119,9 @@ def _decide(
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
         return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
+    elsewhere = blocks_of_rows_elsewhere(target.schema(), source.schema())
+    if elsewhere:
+        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=elsewhere)
     if ours is None:
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)

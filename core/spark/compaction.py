@@ -28,7 +28,7 @@ from core.spark.data_reader import DataFile, read_data_file
 from core.spark.deletion_marks import drop_marks
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND, merge_rows, row_order
 from core.spark.read_plan import PlacedFile, place_files, sections
-from core.spark.readers import check_readable
+from core.spark.readers import check_alone, check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.unit_tasks import run_units
@@ -140,6 +140,7 @@ def compact(
     Raises:
         InvalidInput: The table is of a kind that is not compacted here.
     """
+    check_alone(table)
     state = ReadState.as_it_is(table)
     schema, head = state.schema, state.snapshot
     check_compactable(schema)

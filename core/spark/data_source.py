@@ -142,7 +142,7 @@ class BranchReader(DataSourceReader):
         if isinstance(planned, ChangesRead):
             knowledge: ReadTask | ChangesRead = replace(planned, tasks=())
             return [InputPartition((knowledge, task)) for task in planned.tasks]
-        return [InputPartition((planned.task, task)) for task in planned.plan.tasks()]
+        return [InputPartition(each) for each in planned.tasks()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

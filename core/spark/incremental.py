@@ -33,6 +33,7 @@ from core.spark.read_plan import (
 )
 from core.spark.readers import (
     ReadTask,
+    check_alone,
     check_readable,
     read_in_tasks,
     spark_layout,
@@ -144,6 +145,7 @@ def plan_changes(
             f"Snapshot {start.id} comes after snapshot {end.id}. Name the earlier one first.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
+    check_alone(table)
     schema = ReadState.as_it_was(table, end).schema
     check_readable(schema)
     if schema.find_field(ROW_KIND) is not None:

@@ -24,7 +24,7 @@ from core.quality.profile_rows import profile_rows
 from core.quality.work import QualityWork
 from core.spark.data_reader import DataFile, evolve
 from core.spark.read_plan import ReadUnit, plan_files
-from core.spark.readers import ReadTask, check_readable
+from core.spark.readers import ReadTask, check_alone, check_readable
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import StagedState
@@ -148,6 +148,7 @@ def profile_sides(
     if work.base is not None:
         sides[Side.BASE] = there(work.base.state, work.base.fields)
     for side in sides.values():
+        check_alone(side.state.table)
         check_readable(side.state.schema)
     return sides
 

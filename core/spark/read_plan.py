@@ -107,6 +107,8 @@ def plan_read(
     state: ReadState,
     schemas: Mapping[int, TableSchema],
     condition: Condition | None = None,
+    *,
+    partitions: frozenset[bytes] | None = None,
 ) -> ReadPlan:
     """Decide which live files are read, and which of them together.
 
@@ -115,6 +117,7 @@ def plan_read(
         state: What is read.
         schemas: All schemas of the branch, by id.
         condition: Files in which it holds for no row are left out; the reader applies it to rows.
+        partitions: The wanted partitions, as encoded BinaryRows; None for all.
 
     Raises:
         FormatError: Metadata is missing or broken.
@@ -123,7 +126,8 @@ def plan_read(
     table, snapshot = state.table, state.snapshot
     if snapshot is None:
         return ReadPlan(units=())
-    files, marks = table.live_files(snapshot), table.index_entries(snapshot)
+    files = table.live_files(snapshot, partitions=partitions)
+    marks = table.index_entries(snapshot)
     return plan_files(store, table, files, marks, state.schema, schemas, condition)
 
 

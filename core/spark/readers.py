@@ -7,7 +7,7 @@ IntervalPartition, DataTableBatchScan.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -17,9 +17,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.data_types import DataField, arrow_schema, to_arrow
+from core.format.data_types import DataField, arrow_schema, to_arrow, with_nullable
 from core.format.fine_times import FINE_LOCAL_TIME, cast_times, is_fine
 from core.format.layout_options import check_rows_read
+from core.format.read_branches import ChainRule, rows_elsewhere
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
 from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
@@ -27,6 +28,8 @@ from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
 from core.spark.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
 from core.storage.file_io import FileIO
+from core.table.fallback_branch import branch_parts
+from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState, StagedState
 
 T = TypeVar("T")
@@ -115,14 +118,34 @@ class ReadTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRead:
-    """A read that is planned: what its tasks know, and what each opens."""
+    """A read that is planned: what its tasks know, and what each opens.
+
+    Attributes:
+        along: What is read from another branch, in the same columns.
+    """
 
     task: ReadTask
     plan: ReadPlan
+    along: "TableRead | None" = None
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a frame; nothing is read yet."""
-        return read_in_tasks(spark, self.task.batches, self.plan.tasks(), self.task.layout)
+        if self.along is None:
+            return read_in_tasks(spark, self.task.batches, self.plan.tasks(), self.task.layout)
+        groups = [[(task, unit) for unit in units] for task, units in self.tasks()]
+        return read_in_tasks(spark, _batches_of, groups, self.task.layout)
+
+    def tasks(self) -> Iterator[tuple[ReadTask, tuple[ReadUnit, ...]]]:
+        """What each task knows and opens, those of the other branch behind."""
+        for units in self.plan.tasks():
+            yield self.task, units
+        if self.along is not None:
+            yield from self.along.tasks()
+
+
+def _batches_of(part: tuple[ReadTask, ReadUnit]) -> Iterator[pa.RecordBatch]:
+    task, unit = part
+    return task.batches(unit)
 
 
 def read_table(
@@ -158,16 +181,55 @@ def plan_table(
         filters: Which rows are wanted, see `core.merge.predicate`; names have no side.
 
     Raises:
-        NotFound: There is no such column.
+        NotFound: There is no such column, or a branch that is read along is missing.
         FormatError: Metadata is missing or broken.
         InvalidInput: The table needs something that is not served, or the filter does not fit it.
     """
+    if ChainRule.of(state.table.schema(), state.table.branch) is not None:
+        check_alone(state.table)
+    parts = branch_parts(state)
+    if parts is None:
+        return _plan_part(store, state, columns, filters)
+    names = state.schema.row_type.names
+    if any(part.state.schema.row_type.names != names for part in parts):
+        raise _unserved("Branches that are read as one and name their columns differently")
+    first, second = (
+        _plan_part(store, part.state, columns, filters, partitions=part.partitions)
+        for part in parts
+    )
+    # A column may be null on one of both branches only.
+    fields = tuple(
+        replace(ours, type=with_nullable(ours.type, True)) if theirs.type.nullable else ours
+        for ours, theirs in zip(first.task.fields, second.task.fields, strict=True)
+    )
+    own, other = (_with_types(part, fields) for part in (first, second))
+    return replace(own, along=other)
+
+
+def _plan_part(
+    store: FileIO,
+    state: ReadState,
+    columns: Iterable[str] | None,
+    filters: Condition | None,
+    *,
+    partitions: frozenset[bytes] | None = None,
+) -> TableRead:
+    """Plan what is read of one branch, of all partitions if none are named."""
     schema = state.schema
     schemas = {each.id: each for each in state.table.schemas.all()}
     task = _read_task(
         store, schema, schemas, columns, filters, lambda name: wanted_field(schema, name)
     )
-    return TableRead(task=task, plan=plan_read(store, state, schemas, filters))
+    plan = plan_read(store, state, schemas, filters, partitions=partitions)
+    return TableRead(task=task, plan=plan)
+
+
+def _with_types(read: TableRead, fields: Iterable[DataField]) -> TableRead:
+    """The same read, whose columns have the types of others by position."""
+    typed = (
+        replace(own, type=given.type) for own, given in zip(read.task.fields, fields, strict=True)
+    )
+    return replace(read, task=replace(read.task, fields=tuple(typed)))
 
 
 def read_staged(
@@ -191,6 +253,7 @@ def read_staged(
         NotFound: There is no such column.
         InvalidInput: As for `plan_table`.
     """
+    check_alone(state.table)
     schema, schemas = state.schema, state.schemas
     # Rows have the numbers of row tracking from the commit on, so there are no such columns yet.
     task = _read_task(store, schema, schemas, columns, filters, schema.field)
@@ -267,11 +330,24 @@ def check_readable(schema: TableSchema) -> None:
     check_rows_read(schema.options)
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         raise _unserved("Tables with data evolution")
-    for option in ("scan.fallback-branch", "scan.primary-branch"):
-        if option in schema.options:
-            raise _unserved(f"Tables with {option!r}, whose rows lie on two branches,")
     if schema.primary_keys:
         check_mergeable(schema)
+
+
+def check_alone(table: FileStoreTable) -> None:
+    """Refuse a branch whose batch reads take rows of other branches.
+
+    Raises:
+        InvalidInput: By the kind of table.
+    """
+    kind = rows_elsewhere(table.schema(), table.branch)
+    if kind is not None:
+        raise InvalidInput(
+            f"{table.identifier} is {kind}. This is not done here with rows on several branches. "
+            "Nothing was changed. Name a branch that holds rows of its own, or use Paimon.",
+            kind=ErrorKind.UNSUPPORTED,
+            branch=table.branch,
+        )
 
 
 def _unserved(what: str) -> InvalidInput:

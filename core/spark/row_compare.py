@@ -31,7 +31,7 @@ from core.format.table_schema import TableSchema
 from core.spark.compare_units import CompareUnit, plan_units
 from core.spark.data_reader import DataFile, evolve, read_data_file
 from core.spark.merge_on_read import live_rows, merge_rows
-from core.spark.readers import check_readable
+from core.spark.readers import check_alone, check_readable
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.storage.file_io import FileIO
@@ -119,7 +119,8 @@ def task_of(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> "Compare
         InvalidInput: The table is of a kind whose rows cannot be read here.
     """
     before, after = (_side(table, state) for state in (work.before, work.after))
-    for side in (before, after):
+    for state, side in zip((work.before, work.after), (before, after), strict=True):
+        check_alone(table.on(state.branch))
         check_readable(side.schema)
     return CompareTask(store=store, work=work, before=before, after=after)
 

@@ -76,7 +76,7 @@ def merge_into(
     with told_as_wrong():
         source = session.spark.sql(merge.source)
     clauses = _numbered(merge, source.columns, schema)
-    check_target(store, schema)
+    check_target(store, table, schema)
     source = kept(source.withColumn(_NUMBER, functions.monotonically_increasing_id()))
     wanted = rows_that_can_match(session, source, merge, schema)
     target = TargetRows.read(session, store, table, wanted)

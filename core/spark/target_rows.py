@@ -33,7 +33,7 @@ from core.spark.file_rewrite import (
     take_out,
 )
 from core.spark.merge_on_read import VALUE_KIND
-from core.spark.readers import check_readable, read_table
+from core.spark.readers import check_alone, check_readable, read_table
 from core.spark.session import Progress, WarmSession
 from core.spark.writers import WriteRequest, check_store, prepare_rows
 from core.sql.words import quoted_name
@@ -82,7 +82,7 @@ class TargetRows:
         state = ReadState.as_it_is(table)
         state.check_rewritable()
         schema, head = state.schema, state.snapshot
-        check_target(store, schema)
+        check_target(store, table, schema)
         files = None
         if schema.primary_keys:
             frame = read_table(session.spark, store, state, filters=condition)
@@ -173,8 +173,10 @@ def _deleting(rows: DataFrame, schema: TableSchema) -> DataFrame:
     return rows.withColumn(kind_column, functions.lit(ROW_KINDS[_DELETE]))
 
 
-def check_target(store: FileIO, schema: TableSchema) -> None:
+def check_target(store: FileIO, table: FileStoreTable, schema: TableSchema) -> None:
     """Refuse a table whose rows are not read or not written; raises InvalidInput."""
+    # Rows of another branch would be shown as changed and would stay as they are.
+    check_alone(table)
     check_writable(schema, keeps_index=True)
     check_readable(schema)
     check_store(store)

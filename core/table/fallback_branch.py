@@ -6,17 +6,18 @@ never mixed: without partition keys it is all or nothing. Streaming reads the br
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import NotFound
+from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.data_types import with_nullable
+from core.format.read_branches import FallbackOrder, FallbackRule
 from core.format.table_schema import BucketMode, TableSchema
 from core.table.file_store_table import FileStoreTable
+from core.table.table_state import ReadState
 
 FALLBACK_PARTITION: Final = pa.schema(
     [
@@ -27,39 +28,6 @@ FALLBACK_PARTITION: Final = pa.schema(
     ]
 )
 """A partition, as an encoded BinaryRow, with the branch that all its files are read from."""
-
-
-class FallbackOrder(StrEnum):
-    """Which of both branches is asked first, by the option that says so."""
-
-    OWN_FIRST = "scan.fallback-branch"
-    OTHER_FIRST = "scan.primary-branch"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackRule:
-    """The option of a schema that names a second branch to read."""
-
-    order: FallbackOrder
-    branch: str
-
-    @classmethod
-    def of(cls, schema: TableSchema, branch: str) -> "FallbackRule | None":
-        """Return the rule of a branch with this schema, None where it reads itself alone.
-
-        Branches inherit options: one that is named by its own option reads itself alone.
-
-        References:
-            Paimon FileStoreTableFactory.create.
-        """
-        for order, option in (
-            (FallbackOrder.OWN_FIRST, table_options.SCAN_FALLBACK_BRANCH),
-            (FallbackOrder.OTHER_FIRST, table_options.SCAN_PRIMARY_BRANCH),
-        ):
-            other = schema.options.read(option)
-            if other and other.strip():
-                return None if other == branch else cls(order=order, branch=other)
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,6 +92,14 @@ def row_type_problem(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BranchPart:
+    """What a batch read takes from one branch: these partitions of a state."""
+
+    state: ReadState
+    partitions: frozenset[bytes]
+
+
 def read_fallback(table: FileStoreTable) -> FallbackRead | None:
     """Return what a batch read of a branch takes from where; None where no option says anything.
 
@@ -131,35 +107,74 @@ def read_fallback(table: FileStoreTable) -> FallbackRead | None:
         NotFound: The branch has no schema.
         FormatError: Metadata of one of both branches is missing or broken.
     """
-    schema = table.schema()
-    rule = FallbackRule.of(schema, table.branch)
+    state = ReadState.as_it_is(table)
+    rule = _rule_of(state)
     if rule is None:
         return None
-    other = table.on(rule.branch)
-    try:
-        other_schema = other.schema()
-    except NotFound:
-        return _unread(
-            rule,
-            f"{rule.order} names branch {rule.branch!r}, which does not exist: Paimon reads on "
-            "without it and only logs an error. Make the branch again, or unset the option.",
-        )
-    problem = row_type_problem(table.branch, schema, rule, other_schema)
+    problem = _problem(rule, state)
     if problem is not None:
-        return _unread(rule, problem)
-    return plan_fallback(rule, table.branch, _batch_files(table), _batch_files(other))
+        return FallbackRead(rule=rule, partitions=FALLBACK_PARTITION.empty_table(), problem=problem)
+    other = ReadState.as_it_is(table.on(rule.branch))
+    return plan_fallback(rule, table.branch, _batch_files(state), _batch_files(other))
 
 
-def _unread(rule: FallbackRule, problem: str) -> FallbackRead:
-    return FallbackRead(rule=rule, partitions=FALLBACK_PARTITION.empty_table(), problem=problem)
+def branch_parts(state: ReadState) -> tuple[BranchPart, ...] | None:
+    """Return what a batch read of a state takes from each branch; None if it reads one branch.
+
+    The other branch is read as it is with a head, and as it was at the time of an earlier state.
+
+    Raises:
+        NotFound: The other branch does not exist, or had no snapshot at that time.
+        InvalidInput: The columns of both branches differ.
+        FormatError: Metadata of one of both branches is missing or broken.
+    """
+    rule = _rule_of(state)
+    if rule is None:
+        return None
+    problem = _problem(rule, state)
+    if problem is not None:
+        raise InvalidInput(problem, kind=ErrorKind.UNSUPPORTED, branch=rule.branch)
+    table = state.table.on(rule.branch)
+    if state.past_millis is None:
+        other = ReadState.as_it_is(table)
+    else:
+        found = table.snapshot_for(timestamp_millis=state.past_millis)
+        other = ReadState.as_it_was(table, found)
+    read = plan_fallback(rule, state.table.branch, _batch_files(state), _batch_files(other))
+    return tuple(
+        BranchPart(
+            state=each,
+            partitions=frozenset(read.from_branch(each.table.branch)["partition"].to_pylist()),
+        )
+        for each in (state, other)
+    )
 
 
-def _batch_files(table: FileStoreTable) -> pa.Table:
+def _rule_of(state: ReadState) -> FallbackRule | None:
+    """The rule that the read itself names, or else the newest schema of the branch."""
+    if state.fallback is not None:
+        return state.fallback
+    return FallbackRule.of(state.table.schema(), state.table.branch)
+
+
+def _problem(rule: FallbackRule, state: ReadState) -> str | None:
+    """Why the other branch cannot be read along."""
+    try:
+        other = state.table.on(rule.branch).schema()
+    except NotFound:
+        return (
+            f"{rule.order} names branch {rule.branch!r}, which does not exist: Paimon reads on "
+            "without it and only logs an error. Make the branch again, or unset the option."
+        )
+    return row_type_problem(state.table.branch, state.table.schema(), rule, other)
+
+
+def _batch_files(state: ReadState) -> pa.Table:
     """The live files that a batch read sees; level 0 is left out where it cannot be merged yet."""
-    head, schema = table.head(), table.schema()
-    if head is None:
+    snapshot, schema = state.snapshot, state.schema
+    if snapshot is None:
         return _NO_FILES
-    files = table.live_files(head).select(_NO_FILES.column_names)
+    files = state.table.live_files(snapshot).select(_NO_FILES.column_names)
     if schema.primary_keys and _skips_level_zero(schema):
         files = files.filter(pc.greater(files["level"], 0))
     if schema.bucket_mode is BucketMode.POSTPONE_MODE:

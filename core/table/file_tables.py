@@ -16,11 +16,11 @@ from core.format.binary_row import EMPTY_ROW, decode_row
 from core.format.data_types import RowType
 from core.format.manifest_entry import NO_FILES, FileKind, FileSource
 from core.format.partition_path import partition_path, value_text
+from core.format.read_branches import FallbackOrder, FallbackRule
 from core.format.simple_stats import value_stats
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.storage.table_paths import TablePaths
-from core.table.fallback_branch import FallbackOrder, FallbackRule
 from core.table.file_store_table import FileStoreTable
 from core.table.java_text import (
     cast_row_text,

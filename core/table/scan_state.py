@@ -1,5 +1,7 @@
 """The state of a table that dynamic options name."""
 
+from dataclasses import replace
+
 from core.format.scan_options import ScanOptions
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState
@@ -12,15 +14,27 @@ def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState:
         table: The table on the branch that is read.
         options: The options; their branch has been opened.
 
+    Returns:
+        The state, with the other branch that the options read along.
+
     Raises:
         NotFound: There is no such tag or snapshot, or all snapshots are later.
         FormatError: Metadata is missing or broken.
     """
+    state = _own_state(table, options)
+    if options.fallback is None or options.fallback.branch == state.table.branch:
+        return state
+    return replace(state, fallback=options.fallback)
+
+
+def _own_state(table: FileStoreTable, options: ScanOptions) -> ReadState:
     if options.snapshot_id is not None:
         return ReadState.as_it_was(table, table.snapshots.get(options.snapshot_id))
     if options.tag is not None:
         return ReadState.as_it_was(table, table.tags.get(options.tag).snapshot)
     if options.travels:
         found = table.state_for(options.version, timestamp_millis=options.time_millis)
-        return ReadState.as_it_was(*found)
+        state = ReadState.as_it_was(*found)
+        asked = options.time_millis
+        return state if asked is None else replace(state, past_millis=asked)
     return ReadState.as_it_is(table)

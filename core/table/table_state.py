@@ -13,6 +13,7 @@ import pyarrow as pa
 from core.errors import CommitConflict, ErrorKind
 from core.format.index_manifest import NO_INDEX_FILES
 from core.format.manifest_entry import NO_FILES
+from core.format.read_branches import FallbackRule
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
@@ -27,12 +28,16 @@ class ReadState:
         snapshot: The snapshot; None on a branch without one.
         schema: The schema that it is read with.
         columns: The wanted columns in their order, where not all are.
+        past_millis: The time at which other branches are read along, None for now.
+        fallback: The other branch that the read itself names; None for that of the schema.
     """
 
     table: FileStoreTable
     snapshot: Snapshot | None
     schema: TableSchema
     columns: tuple[str, ...] | None = None
+    past_millis: int | None = None
+    fallback: FallbackRule | None = None
 
     @classmethod
     def as_it_is(cls, table: FileStoreTable) -> "ReadState":
@@ -54,7 +59,7 @@ class ReadState:
             FormatError: The schema cannot be decoded.
         """
         schema = table.schemas.get(snapshot.schema_id)
-        return cls(table=table, snapshot=snapshot, schema=schema)
+        return cls(table=table, snapshot=snapshot, schema=schema, past_millis=snapshot.time_millis)
 
     def check_rewritable(self) -> None:
         """Refuse a head that is newer than the schema: its rows would lose columns when written.

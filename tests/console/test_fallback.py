@@ -7,6 +7,10 @@ import pytest
 from core.commit.schema_commit import change_schema, set_options
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
+from core.format.identifier import Identifier
+from core.merge.merge_plan import MergeVerdict
+from core.procedures.preview_merge import preview_merge
+from core.procedures.warehouse import Warehouse
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.commit_tables import data_files, message
@@ -41,3 +45,35 @@ def test_show_says_what_is_read_from_where(console: CommandLine) -> None:
 def test_branches_says_it_for_the_branch_with_the_option(console: CommandLine) -> None:
     lines = [line for line in console("branches", "db.t").lines if "Batch reads" in line]
     assert [line.partition(":")[0] for line in lines] == ["main"]
+
+
+@pytest.fixture
+def chained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """A chain table whose rows all lie on its branches."""
+    bench = BranchBench(tmp_path, partition_keys=["pt"])
+    for branch in ("full", "changes"):
+        bench.branch(branch, empty=True)
+        partition = encode_row([1], [INT])
+        files = data_files([branch], partition=partition)
+        bench.committer(branch).commit(
+            [message(partition, new_files=files)], user="alice", identifier=1
+        )
+    rule = set_options(
+        {
+            "chain-table.enabled": "true",
+            "scan.fallback-snapshot-branch": "full",
+            "scan.fallback-delta-branch": "changes",
+        }
+    )
+    change_schema(bench.table(), bench.store, [rule], now_millis=NOW)
+    return CommandLine(tmp_path, capsys)
+
+
+def test_a_chain_table_says_where_its_rows_lie_and_is_not_merged(chained: CommandLine) -> None:
+    assert "This is a chain table" in chained("show", "db.t").out
+    assert chained.json("show", "db.t")["fallback"]["other"] == "full"
+    assert chained.json("show", "db.t", "--branch", "full")["fallback"] is None
+    warehouse = Warehouse.open(str(chained.warehouse), read_only=True)
+    plan = preview_merge(warehouse, Identifier.parse("db.t"), "full", "main")
+    assert plan.verdict is MergeVerdict.REFUSED
+    assert ["chain table" in block.text for block in plan.blocks] == [True]

@@ -1,14 +1,21 @@
 """What Java plans where an option names a second branch to read is what we say."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from core.errors import NotFound
 from core.format.identifier import Identifier
+from core.format.scan_options import ScanOptions
 from core.procedures.warehouse import Warehouse
+from core.spark.readers import plan_table
+from core.storage.file_io import FileIO
 from core.table.fallback_branch import FallbackRead, read_fallback
+from core.table.scan_state import state_asked
 from core.table.system_tables import read_system_table
 from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
+from tests.support.local_tables import rows_of
 
 Places = dict[bytes, tuple[str, int, int]]
 """Per partition the branch that it is read from, with files and rows."""
@@ -137,6 +144,54 @@ def test_the_other_branch_reads_itself_alone(option: str, java: JavaPaimon, tmp_
     assert ours(tmp_path) is None
     assert {row[2] for row in table.on("other").rows()} == {"other"}
     assert {row[2] for row in table.rows()} == {"main"}
+
+
+def our_rows(path: Path, options: dict[str, str] | None = None, branch: str = "main") -> list[Any]:
+    warehouse = Warehouse.open(str(path / "java"), read_only=True)
+    assert isinstance(warehouse.file_io, FileIO)
+    table = warehouse.table(Identifier(database="db", table="t").on_branch(branch))
+    read = plan_table(warehouse.file_io, state_asked(table, ScanOptions.parse(options or {})))
+    return sorted(tuple(row.values()) for row in rows_of(read).to_pylist())
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("keys", [False, True], ids=["append", "primary key"])
+@pytest.mark.parametrize("partitioned", [True, False], ids=["partitions", "whole"])
+@pytest.mark.parametrize(("main", "other"), [("ab", "bcd"), ("", "ab"), ("ab", "")])
+def test_the_rows_of_both_branches_are_those_of_java(
+    option: str, keys: bool, partitioned: bool, main: str, other: str, java: JavaPaimon,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    table = build(java, main=main, other=other, keys=keys, partitioned=partitioned)
+    alone = our_rows(tmp_path, {option: "other"})
+    table.set_options({option: "other"})
+    # The option of one read says the same as that of the table.
+    assert alone == our_rows(tmp_path)
+    expected = sorted(map(tuple, table.rows()))
+    assert our_rows(tmp_path) == expected
+    assert {row[1] for row in expected} == {*main, *other} or not partitioned
+    # Each branch that is named alone still reads itself alone.
+    assert {row[2] for row in our_rows(tmp_path, branch="other")} <= {"other"}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_earlier_state_takes_the_other_branch_as_it_was_then(
+    option: str, java: JavaPaimon, tmp_path: Path
+) -> None:
+    table = build(java, main="a", other="b")
+    table.on("main").write([(3, "c", "main")])
+    table.on("other").write([(3, "b", "other"), (3, "d", "other")])
+    table.set_options({option: "other"})
+    main, other = table.snapshots(), table.on("other").snapshots()
+    times = sorted(int(each["timeMillis"]) for each in (*main, *other))
+    for millis in times[1:]:
+        asked = {"scan.timestamp-millis": str(millis)}
+        assert our_rows(tmp_path, asked) == sorted(map(tuple, table.rows(options=asked))), millis
+    last = {"scan.snapshot-id": str(len(main))}
+    assert our_rows(tmp_path, last) == sorted(map(tuple, table.rows(options=last)))
+    # Paimon reads the first snapshot of the other branch where it had none yet.
+    with pytest.raises(NotFound, match="no snapshot at or before"):
+        our_rows(tmp_path, {"scan.snapshot-id": "1"})
 
 
 @pytest.mark.parametrize("option", OPTIONS)

@@ -47,10 +47,6 @@ def test_the_rows_are_those_that_paimon_reads(
     main = warehouse.table(name)
     for branch, said in expected[name]["on"].items():
         table = main.on(branch)
-        if (branch, name) == ("main", "fixtures.branches_fallback"):
-            with pytest.raises(InvalidInput, match="rows lie on two branches"):
-                rows_of(session, warehouse, table)
-            continue
         if name in _UNSERVED:
             with pytest.raises(InvalidInput, match=_UNSERVED[name]):
                 rows_of(session, warehouse, table)

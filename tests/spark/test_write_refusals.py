@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.commit.journal import Journal
-from core.errors import ErrorKind, PaimonError
+from core.errors import ErrorKind, InvalidInput, PaimonError
+from core.spark.readers import read_table
 from core.spark.session import WarmSession
+from core.storage.file_io import FileIO
+from core.table.table_state import ReadState
 from tests.support.write_bench import WriteBench
 
 _COLUMNS = {
@@ -36,6 +39,8 @@ def bench(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Wri
     for name, options in _KINDS.items():
         keys = {} if name.startswith("append") else keyed
         bench.create(name, _COLUMNS, **keys, options=options)
+    for name, options in _ELSEWHERE.items():
+        bench.create(name, _COLUMNS, **keyed, options={"bucket": "1", **options})
     crossing = {"primary_keys": ("id",), "partition_keys": ("day",)}
     bench.create("crossing", _COLUMNS, **crossing)
     for name in ("t", *_ENGINES):
@@ -63,6 +68,18 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+# Readers take rows of these from other branches, too.
+_ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "chained": {
+        "chain-table.enabled": "true",
+        "scan.fallback-snapshot-branch": "full",
+        "scan.fallback-delta-branch": "changes",
+    },
+    "falling": {"scan.fallback-branch": "older"},
+    "second": {"scan.primary-branch": "older"},
+}
+
+
 def state(bench: WriteBench) -> dict[Path, int]:
     return {path: path.stat().st_size for path in bench.folder.rglob("*") if path.is_file()}
 
@@ -75,6 +92,28 @@ def refused(bench: WriteBench, write: Any) -> PaimonError:
     assert "\n" not in caught.value.message
     assert Journal(bench.warehouse.store, bench.open("t").paths).unfinished() == ()
     return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("chained", "a chain table, whose rows lie on"),
+        ("falling", "a table with 'scan.fallback-branch', whose rows lie on 'main' and 'older'"),
+        ("second", "a table with 'scan.primary-branch', whose rows lie on 'main' and 'older'"),
+    ],
+)
+def test_rows_on_other_branches_are_not_changed(bench: WriteBench, name: str, kind: str) -> None:
+    for write in (
+        lambda: bench.update(name, {"name": "'x'"}, "id = 1"),
+        lambda: bench.delete(name, "id = 1"),
+        lambda: bench.compact(name),
+    ):
+        assert kind in refused(bench, write).message
+    store = bench.warehouse.file_io
+    assert isinstance(store, FileIO)
+    missing = "a chain table" if name == "chained" else "'older', which does not exist"
+    with pytest.raises(InvalidInput, match=missing):
+        read_table(bench.session.spark, store, ReadState.as_it_is(bench.open(name)))
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class LocalTable(TableFiles):
 
 def rows_of(read: TableRead) -> pa.Table:
     """The rows of a planned read, without Spark."""
-    batches = [batch for unit in read.plan.units for batch in read.task.batches(unit)]
+    batches = [b for task, units in read.tasks() for unit in units for b in task.batches(unit)]
     return pa.Table.from_batches(batches, read.task.layout)
 
 

@@ -8,14 +8,9 @@ import pytest
 from core.commit.schema_commit import new_schema
 from core.format.binary_row import encode_row
 from core.format.data_types import BIGINT, INT, STRING, DataType, with_nullable
+from core.format.read_branches import FallbackOrder, FallbackRule, rows_elsewhere
 from core.format.table_schema import TableSchema
-from core.table.fallback_branch import (
-    FallbackOrder,
-    FallbackRead,
-    FallbackRule,
-    plan_fallback,
-    row_type_problem,
-)
+from core.table.fallback_branch import FallbackRead, plan_fallback, row_type_problem
 from tests.support.commit_tables import data_files
 
 OWN_FIRST = FallbackRule(order=FallbackOrder.OWN_FIRST, branch="other")
@@ -87,13 +82,41 @@ def schema(options: dict[str, str], columns: Sequence[tuple[str, DataType]] = ()
         ({"scan.fallback-branch": "other"}, "other", None),
         ({"scan.fallback-branch": " "}, "main", None),
         ({"scan.fallback-branch": "other", "scan.primary-branch": "x"}, "main", OWN_FIRST),
+        ({"scan.fallback-branch": "other", "chain-table.enabled": "true"}, "main", None),
     ],
-    ids=["none", "fallback", "primary", "on itself", "blank", "both"],
+    ids=["none", "fallback", "primary", "on itself", "blank", "both", "chain table"],
 )
 def test_the_rule_is_the_option_of_the_branch(
     options: dict[str, str], branch: str, expected: FallbackRule | None
 ) -> None:
     assert FallbackRule.of(schema(options), branch) == expected
+
+
+CHAIN = {
+    "chain-table.enabled": "true",
+    "scan.fallback-snapshot-branch": "full",
+    "scan.fallback-delta-branch": "changes",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "branch", "named"),
+    [
+        (CHAIN, "main", "chain table"),
+        (CHAIN, "dev", "chain table"),
+        (CHAIN, "full", None),
+        (CHAIN, "Changes", None),
+        ({**CHAIN, "chain-table.enabled": "false"}, "main", None),
+        ({"chain-table.enabled": "true"}, "main", None),
+        ({"scan.fallback-branch": "other"}, "main", "'scan.fallback-branch'"),
+        ({"scan.primary-branch": "other"}, "other", None),
+    ],
+)
+def test_a_branch_with_rows_elsewhere_is_named_by_its_kind(
+    options: dict[str, str], branch: str, named: str | None
+) -> None:
+    kind = rows_elsewhere(schema(options), branch)
+    assert kind is None if named is None else named in str(kind)
 
 
 @pytest.mark.parametrize(
