@@ -5,6 +5,7 @@ After a lost try only the manifests of the commits in between are read (C11, C12
 
 import pyarrow as pa
 
+from core.format.bounds import MOST_MISSING
 from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import CommitKind, Snapshot
 from core.table.file_store_table import FileStoreTable
@@ -43,7 +44,7 @@ class LiveView:
     def _steps_to(self, head: Snapshot) -> list[Snapshot] | None:
         """The snapshots from the last head to this one; None where their deltas do not tell all."""
         before = self._head
-        if before is None or head.id <= before.id:
+        if before is None or not before.id < head.id <= before.id + MOST_MISSING:
             return None
         found = [self._table.snapshots.find(each) for each in range(before.id, head.id)]
         known = [each for each in (*found, head) if each is not None]

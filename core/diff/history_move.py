@@ -3,9 +3,10 @@
 Snapshots are compared by identity, never by id: ids of two branches collide by design.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.format.bounds import MOST_MISSING
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
@@ -172,12 +173,19 @@ def is_told(source: BranchHistory, target: BranchHistory) -> bool:
     return is_known and not missing_ids(source, fork)
 
 
-def missing_ids(source: BranchHistory, fork: Snapshot | None) -> list[int]:
-    """Ids of what the source builds on behind the fork that is not there any more."""
+def missing_ids(source: BranchHistory, fork: Snapshot | None) -> Sequence[int]:
+    """Ids of what the source builds on behind the fork that is not there any more.
+
+    Of more than MOST_MISSING it is the range from the lowest to the highest.
+    """
     first = 1 if fork is None else fork.id + 1
     last = 0 if source.head is None else source.head.id
     present = {snapshot.id for snapshot in source.line}
-    return [each for each in range(first, last + 1) if each not in present]
+    if last - first < MOST_MISSING:
+        return [each for each in range(first, last + 1) if each not in present]
+    lowest = next((each for each in range(first, last + 1) if each not in present), last + 1)
+    highest = next((each for each in range(last, lowest, -1) if each not in present), lowest)
+    return range(lowest, min(highest, last) + 1)
 
 
 def replaced_fork(source: BranchHistory, target: BranchHistory) -> Snapshot | None:
@@ -275,7 +283,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def id_range(ids: list[int]) -> str:
+def id_range(ids: Sequence[int]) -> str:
     """Write ids for people: `3`, `3, 5` or `3-9`."""
     if len(ids) > 2 and ids[-1] - ids[0] == len(ids) - 1:
         return f"{ids[0]}-{ids[-1]}"

@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.avro_check import check_avro_schema
+from core.format.bounds import MOST_BLOCK_BYTES, too_deep
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
@@ -273,7 +275,12 @@ def _plain_avro_type(arrow_type: pa.DataType, record: str) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _schema_to_read(text: bytes) -> Any:
-    return parse_records(json.loads(text))
+    try:
+        schema = json.loads(text)
+    except RecursionError as error:
+        raise too_deep("Avro schema") from error
+    check_avro_schema(schema)
+    return parse_records(schema)
 
 
 def parse_records(schema: Any) -> Any:
@@ -429,6 +436,20 @@ def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
         yield decode(schema, codec, count, content)
 
 
+def check_header(header: bytes) -> None:
+    """Refuse an Avro file by the schema in its header, for decoders that trust it.
+
+    Args:
+        header: Magic and metadata of the file.
+
+    Raises:
+        FormatError: The schema is broken, or one that decoders do not survive.
+    """
+    source = BytesIO(header)
+    source.seek(len(_MAGIC))
+    _schema_to_read(_read_metadata(source)["avro.schema"])
+
+
 def _decode_block(schema: bytes, codec: str, count: int, content: bytes) -> list[dict[str, Any]]:
     plain = _decompress(content, codec)
     if not 0 < count <= len(plain):
@@ -468,19 +489,30 @@ def _decompress(content: bytes, codec: str) -> bytes:
             return content
         case "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as stream:
-                return bytes(stream.read())
+                return _bounded(bytes(stream.read(MOST_BLOCK_BYTES + 1)))
         case "snappy":
             size = _snappy_size(content)
-            if size > _SNAPPY_LIMIT * len(content):
+            if size > min(_SNAPPY_LIMIT * len(content), MOST_BLOCK_BYTES):
                 raise FormatError(f"a block of {len(content)} bytes claims to hold {size}")
             plain = pa.Codec("snappy").decompress(content[:-4], size, asbytes=True)
             if zlib.crc32(plain).to_bytes(4, "big") != content[-4:]:
                 raise FormatError("the checksum of a block is wrong")
             return bytes(plain)
         case "deflate":
-            return zlib.decompress(content, wbits=-15)
+            unpacked = zlib.decompressobj(wbits=-15)
+            plain = _bounded(unpacked.decompress(content, MOST_BLOCK_BYTES + 1))
+            # Other writers leave bytes of a checksum behind it.
+            if not unpacked.eof:
+                raise FormatError("a block does not end where it should")
+            return plain
         case _:
             raise FormatError(f"codec {codec!r} is not known", kind=ErrorKind.UNSUPPORTED)
+
+
+def _bounded(plain: bytes) -> bytes:
+    if len(plain) > MOST_BLOCK_BYTES:
+        raise FormatError(f"a block unpacks to more than {MOST_BLOCK_BYTES:,} bytes")
+    return plain
 
 
 def _snappy_size(content: bytes) -> int:

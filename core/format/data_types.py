@@ -4,6 +4,7 @@ Source: Paimon DataTypeJsonParser and the `asSQLString` of its types.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
@@ -11,6 +12,7 @@ from typing import Final, TypeAlias, assert_never
 import pyarrow as pa
 
 from core.errors import FormatError, InvalidInput
+from core.format.bounds import MOST_TYPE_NESTING
 from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME
 from core.format.json_text import JsonObject
 
@@ -229,6 +231,7 @@ def parse_data_type(json: object) -> DataType:
         return _parse_atomic(json)
     if not isinstance(json, dict):
         raise FormatError(f"{json!r} is not a data type.")
+    _check_nesting(json)
     raw = JsonObject(json, "data type")
     text = raw.get("type", str)
     name = text.split(" ", 1)[0]
@@ -265,6 +268,23 @@ def _part(raw: JsonObject, key: str) -> DataType:
     if key not in raw.values:
         raise FormatError(f"A data type has no {key!r}.")
     return parse_data_type(raw.values[key])
+
+
+def _check_nesting(json: object) -> None:
+    """Refuse a type that is too deep for Arrow, and for what walks it."""
+    level = [json]
+    for _ in range(MOST_TYPE_NESTING):
+        level = [part for each in level if isinstance(each, dict) for part in _raw_parts(each)]
+        if not level:
+            return
+    raise FormatError(f"A data type is nested more than {MOST_TYPE_NESTING} levels deep.")
+
+
+def _raw_parts(raw: Mapping[str, object]) -> Iterator[object]:
+    yield from (raw[key] for key in ("element", "key", "value") if key in raw)
+    fields = raw.get("fields")
+    if isinstance(fields, list):
+        yield from (field.get("type") for field in fields if isinstance(field, dict))
 
 
 def _parse_atomic(text: str) -> AtomicType:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from core.errors import ErrorKind, FormatError
+from core.format.bounds import check_nesting, too_deep
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -33,10 +34,13 @@ class JsonObject:
         """
         try:
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except RecursionError as error:
+            raise too_deep(what) from error
+        except ValueError as error:
             raise FormatError(f"The {what} is not valid JSON: {error}.") from error
         if not isinstance(values, dict):
             raise FormatError(f"The {what} is not a JSON object.")
+        check_nesting(values, what)
         return cls(values, what)
 
     def find(self, key: str, kind: type[T]) -> T | None:

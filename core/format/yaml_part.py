@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import yaml
 
 from core.errors import ErrorKind, InvalidInput
+from core.format.bounds import MOST_YAML_CHARACTERS
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -40,17 +41,22 @@ class YamlPart:
         """Read the text of a file; None where it is empty.
 
         Raises:
-            InvalidInput: It is no YAML.
+            InvalidInput: It is no YAML, or longer or deeper than what is read.
         """
+        name = cls.what.capitalize()
+        if len(text) > MOST_YAML_CHARACTERS:
+            raise InvalidInput(
+                f"{name} has {len(text):,} characters; {MOST_YAML_CHARACTERS:,} are the most."
+            )
         try:
             root = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f" in line {error.problem_mark.line + 1}"
-            raise InvalidInput(
-                f"{cls.what.capitalize()} is no YAML{line}: {error.problem}."
-            ) from error
+            raise InvalidInput(f"{name} is no YAML{line}: {error.problem}.") from error
         except yaml.YAMLError as error:
-            raise InvalidInput(f"{cls.what.capitalize()} is no YAML: {error}.") from error
+            raise InvalidInput(f"{name} is no YAML: {error}.") from error
+        except RecursionError as error:  # of the parser in Python, where there is no other
+            raise InvalidInput(f"{name} is nested too deeply.") from error
         return None if root is None else cls(root)
 
     def items(self, *known: str) -> Iterator[tuple[str, Self]]:

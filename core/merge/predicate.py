@@ -6,7 +6,8 @@ settles conflicts, and a reader of a receipt can check it by eye.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import InvalidInput
+from core.format.bounds import MOST_BRACKETS, MOST_CONDITION_CHARACTERS
 from core.format.fine_times import scalar_of
 
 _TOKEN: Final = re.compile(
@@ -33,6 +35,9 @@ _COMPARE: Final[Mapping[str, Callable[..., pa.Array]]] = MappingProxyType(
         ">=": pc.greater_equal,
     }
 )
+# Of a decimal of 38 digits, with sign and point, and some zeros; Python's own bound is 4,300.
+_MOST_DIGITS: Final = 100
+_SHOWN: Final = 200
 _SIDES: Final = frozenset({"base", "ours", "theirs"})
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "true", "false"})
 
@@ -187,8 +192,14 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str, str, int]] = []
-        at = 0
-        while text[at:].strip():
+        self._level = 0
+        if len(text) > MOST_CONDITION_CHARACTERS:
+            raise InvalidInput(
+                f"A condition has {len(text):,} characters; {MOST_CONDITION_CHARACTERS:,} are the "
+                "most. Name ranges rather than single values."
+            )
+        at, end = 0, len(text.rstrip())
+        while at < end:
             found = _TOKEN.match(text, at)
             if found is None:
                 raise self._error(at)
@@ -222,12 +233,26 @@ class _Parser:
 
     def _negated(self) -> Condition:
         if self._takes("keyword", "not"):
-            return Not(condition=self._negated())
+            with self._deeper():
+                return Not(condition=self._negated())
         if self._takes("sign", "("):
-            inner = self._any_of()
+            with self._deeper():
+                inner = self._any_of()
             self._expect("sign", ")")
             return inner
         return self._compared()
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """Read what lies within brackets, or behind `not`; each level costs levels of the stack."""
+        self._level += 1
+        if self._level > MOST_BRACKETS:
+            raise InvalidInput(
+                f"A condition of {len(self._text):,} characters has more than {MOST_BRACKETS} "
+                "levels of brackets and 'not'. Write it flatter."
+            )
+        yield
+        self._level -= 1
 
     def _compared(self) -> Condition:
         left = self._operand()
@@ -271,6 +296,8 @@ class _Parser:
         match kind, token:
             case "text", _:
                 return Literal(value=token[1:-1].replace("''", "'"))
+            case "number", _ if len(token) > _MOST_DIGITS:
+                raise self._error(at)
             case "number", _:
                 return Literal(value=Decimal(token) if "." in token else int(token))
             case "keyword", "true" | "false":
@@ -302,9 +329,13 @@ class _Parser:
             raise self._error(at)
 
     def _error(self, at: int) -> InvalidInput:
-        rest = self._text[at:].strip() or "its end"
+        rest = _short(self._text[at:].strip()) or "its end"
         return InvalidInput(
-            f"The condition {self._text!r} cannot be read from {rest!r} on. Write it as "
+            f"The condition {_short(self._text)!r} cannot be read from {rest!r} on. Write it as "
             "dt < '2026-11-01' and ours.x is not null.",
             condition=self._text,
         )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

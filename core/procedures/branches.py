@@ -24,6 +24,7 @@ from core.errors import (
     Refused,
     StorageError,
 )
+from core.format.bounds import missing_numbers
 from core.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
 from core.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from core.format.receipt import Counts, HeadMove, Receipt
@@ -144,10 +145,11 @@ def _check_schemas(
 
     Raises:
         StorageError: A schema is there that the listing does not have.
+        FormatError: So many are missing that a file is there which no engine wrote.
         NotFound: The snapshot needs a schema that is not there.
     """
     last = max((*listed, 0 if snapshot is None else snapshot.schema_id))
-    for schema_id in sorted(set(range(last + 2)) - set(listed)):
+    for schema_id in missing_numbers(0, last + 1, listed, "schemas"):
         path = source.paths.schema(schema_id)
         if source.reader.files.exists(path):
             raise StorageError(

@@ -38,7 +38,8 @@ def side_log(
     Raises:
         FormatError: A manifest or an index file cannot be decoded.
     """
-    if [each.id for each in line] == list(range(root.id + 1, head.id + 1)):
+    ids = [each.id for each in line]
+    if len(ids) == head.id - root.id and ids == list(range(root.id + 1, head.id + 1)):
         return fold_log(_deltas(table, root, line))
     differing = unshared_entries(table.scan, table.paths, (root, head))
     entries = entry_difference(*differing.sides)

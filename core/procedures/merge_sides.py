@@ -114,9 +114,8 @@ def _logs_of_others(
 
 def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:
     """What a branch did since a snapshot of it."""
-    head = source.head()
-    newest = picked.id if head is None else head.id
-    found = (source.snapshots.find(each) for each in range(picked.id + 1, newest + 1))
+    later = (each for each in source.snapshots.ids() if each > picked.id)
+    found = (source.snapshots.find(each) for each in later)
     return _log_of(source, (picked, *(each for each in found if each is not None)))
 
 

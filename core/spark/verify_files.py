@@ -146,7 +146,7 @@ def _rows_in_footer(store: FileReader, path: str, size: int) -> int | None:
 def open_source(store: FileReader, path: str, size: int) -> Any:
     """A data file as Arrow's readers take it; of remote ones only the asked ranges are fetched."""
     if store.is_local:
-        return pa.OSFile(store.native_path(path))
+        return pa.OSFile(store.native_file(path))
     return pa.PythonFile(io.BufferedReader(_RangeFile(store, path, size)), mode="r")
 
 

@@ -74,14 +74,16 @@ def matching_in(condition: str, target: str, source: str) -> Matching:
 
 
 def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    match condition:
-        case exp.And():
-            yield from _conjuncts(condition.left)
-            yield from _conjuncts(condition.right)
-        case exp.Paren():
-            yield from _conjuncts(condition.this)
-        case _:
-            yield condition
+    # A chain of thousands is as many levels deep.
+    left = [condition]
+    while left:
+        each = left.pop()
+        if isinstance(each, exp.And):
+            left += [each.right, each.left]
+        elif isinstance(each, exp.Paren):
+            left.append(each.this)
+        else:
+            yield each
 
 
 def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[Comparison, ...]]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.bounds import MOST_TYPE_NESTING
 from core.format.data_types import (
     ArrayType,
     DataField,
@@ -59,21 +60,27 @@ def parse_type(text: str, next_id: Callable[[], int]) -> DataType:
         found = exp.DataType.build(text, dialect="spark")
     except ParseError as error:
         raise _unknown(text) from error
+    except RecursionError as error:
+        raise _too_deep() from error
     return _type_of(found, text, next_id)
 
 
-def _type_of(found: exp.Expr, text: str, next_id: Callable[[], int]) -> DataType:
+def _type_of(found: exp.Expr, text: str, next_id: Callable[[], int], level: int = 1) -> DataType:
+    if level > MOST_TYPE_NESTING:
+        raise _too_deep()
     if not isinstance(found, exp.DataType):
         raise _unknown(text)
     parts = found.expressions
     match found.this:
         case exp.DType.ARRAY if len(parts) == 1:
-            return ArrayType(element=_type_of(parts[0], text, next_id))
+            return ArrayType(element=_type_of(parts[0], text, next_id, level + 1))
         case exp.DType.MAP if len(parts) == 2:
-            key, value = (_type_of(part, text, next_id) for part in parts)
+            key, value = (_type_of(part, text, next_id, level + 1) for part in parts)
             return MapType(key=with_nullable(key, False), value=value)
         case exp.DType.STRUCT if parts:
-            return RowType(fields=tuple(_field_of(part, text, next_id) for part in parts))
+            return RowType(
+                fields=tuple(_field_of(part, text, next_id, level + 1) for part in parts)
+            )
         case exp.DType.TIMESTAMPTZ if not parts:
             return parse_data_type("TIMESTAMP_LTZ(6)")
         case exp.DType.TIMESTAMPTZ:
@@ -92,12 +99,12 @@ def _type_of(found: exp.Expr, text: str, next_id: Callable[[], int]) -> DataType
         raise _unknown(text) from error
 
 
-def _field_of(part: exp.Expr, text: str, next_id: Callable[[], int]) -> DataField:
+def _field_of(part: exp.Expr, text: str, next_id: Callable[[], int], level: int) -> DataField:
     kind = part.args.get("kind")
     if not isinstance(part, exp.ColumnDef) or kind is None:
         raise _unknown(text)
     number = next_id()
-    data_type = _type_of(kind, text, next_id)
+    data_type = _type_of(kind, text, next_id, level)
     rules = [each.kind for each in part.args.get("constraints") or ()]
     is_required = any(isinstance(rule, exp.NotNullColumnConstraint) for rule in rules)
     comment = next(
@@ -113,3 +120,9 @@ def _field_of(part: exp.Expr, text: str, next_id: Callable[[], int]) -> DataFiel
 
 def _unknown(text: str) -> InvalidInput:
     return InvalidInput(f"{text!r} is no type of a column", kind=ErrorKind.INVALID_ARGUMENT)
+
+
+def _too_deep() -> InvalidInput:
+    return InvalidInput(
+        f"a type has at most {MOST_TYPE_NESTING} levels", kind=ErrorKind.UNSUPPORTED
+    )

@@ -12,6 +12,7 @@ from sqlglot import Token, TokenError, TokenType
 from sqlglot.dialects.spark import Spark
 
 from core.errors import ErrorKind, InvalidInput
+from core.format.bounds import MOST_STATEMENTS_CHARACTERS
 from core.sql.place import Place
 from core.sql.statement import Value
 
@@ -65,8 +66,13 @@ class Words:
         """Cut a text into words.
 
         Raises:
-            InvalidInput: A quote is not closed.
+            InvalidInput: A quote is not closed, or the text is longer than what is read.
         """
+        if len(text) > MOST_STATEMENTS_CHARACTERS:
+            raise InvalidInput(
+                f"The statements have {len(text):,} characters; {MOST_STATEMENTS_CHARACTERS:,} are "
+                "the most at once."
+            )
         self.text = text
         self.start = start or Place()
         self.at = 0

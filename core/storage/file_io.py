@@ -6,6 +6,7 @@ are built on the other half. Local stores skip fsspec where a system call says m
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -19,6 +20,7 @@ import fsspec
 
 from core.errors import InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
+from core.storage.regular_files import check_regular, open_regular, read_regular
 from core.storage.side_by_side import each
 from core.storage.store_answers import (
     bucket_of,
@@ -34,8 +36,6 @@ from core.storage.store_answers import (
 from core.storage.store_urls import checked_path, host_of, local_root, open_filesystem
 
 _T = TypeVar("_T")
-
-_READ_BYTES: Final = 1 << 20
 
 _CREATES_EXCLUSIVELY: Final = frozenset(
     {"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"},
@@ -67,6 +67,14 @@ class FileReader(Protocol):
     def native_path(self, path: str) -> str:
         """The path as the operating system takes it; only for a local store."""
 
+    def native_file(self, path: str) -> str:
+        """The path of a file as the operating system opens it; only for a local store.
+
+        Raises:
+            NotFound: There is no such file.
+            FormatError: It is no regular file, or a link that leads out of the warehouse.
+        """
+
     def url(self, path: str) -> str:
         """The path with its scheme, as Spark and Arrow take it."""
 
@@ -75,6 +83,7 @@ class FileReader(Protocol):
 
         Raises:
             NotFound: There is no such file.
+            FormatError: It is no regular file, or larger than what is read at once.
             StorageError: The store did not answer.
         """
 
@@ -160,6 +169,10 @@ class FileIO:
     def native_path(self, path: str) -> str:
         """The path as the operating system takes it; only for a local store."""
         raise InvalidInput(f"{self.url(path)} is not on this machine. Fetch it first.", path=path)
+
+    def native_file(self, path: str) -> str:
+        """The path of a regular file as the operating system opens it; only for a local store."""
+        return self.native_path(path)
 
     def url(self, path: str) -> str:
         """The path with its scheme, as Spark and Arrow take it."""
@@ -357,15 +370,25 @@ class LocalFileIO(FileIO):
         """The path as the operating system takes it."""
         return checked_path(path)
 
+    def native_file(self, path: str) -> str:
+        """The path of a regular file as the operating system takes it."""
+
+        def find() -> str:
+            check_regular(checked_path(path), self.root)
+            return path
+
+        return self._ask(path, find)
+
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: _read_local(checked_path(path)))
+        return self._ask(path, lambda: read_regular(checked_path(path), self.root))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
 
         def read() -> bytes:
-            with Path(checked_path(path)).open("rb") as file:
+            descriptor = open_regular(checked_path(path), self.root)
+            with os.fdopen(descriptor, "rb") as file:
                 file.seek(offset)
                 return file.read(length)
 
@@ -374,7 +397,7 @@ class LocalFileIO(FileIO):
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""
         try:
-            found = self._ask(path, lambda: os.stat(checked_path(path)))  # noqa: PTH116
+            found = self._ask(path, lambda: _stat_local(checked_path(path)))
         except NotFound:
             return None
         return _local_status(path, path.rpartition("/")[2], found)
@@ -386,7 +409,7 @@ class LocalFileIO(FileIO):
             with os.scandir(checked_path(path)) as entries:
                 for entry in entries:
                     try:
-                        found = entry.stat()
+                        found = _stat_local(entry.path) if entry.is_symlink() else entry.stat()
                     except FileNotFoundError:
                         continue  # removed since the listing began, or a dangling link
                     yield _local_status(f"{path.rstrip('/')}/{entry.name}", entry.name, found)
@@ -453,23 +476,6 @@ class LocalFileIO(FileIO):
 _KINDS: Final = {"memory": MemoryFileIO, "s3": S3FileIO, "s3a": S3FileIO}
 
 
-def _read_local(path: str) -> bytes:
-    # Plain system calls: of hundreds of small files, path and file objects are most of the time.
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        size = os.fstat(descriptor).st_size
-        data = os.read(descriptor, size + 1)
-        if len(data) == size:
-            return data
-        # It grew or shrank meanwhile, or is more than one call brings.
-        parts = [data]
-        while parts[-1]:
-            parts.append(os.read(descriptor, _READ_BYTES))
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
 def temporary_beside(path: str) -> str:
     """A path beside another that nobody else makes and every Paimon reader ignores."""
     return temporaries_beside([path])[0]
@@ -492,6 +498,16 @@ def _status(row: Mapping[str, Any]) -> FileStatus:
         modified_millis=modified_millis(row),
         etag=etag_of(row),
     )
+
+
+def _stat_local(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)  # noqa: PTH116  # no path object for each of many small files
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        # A ring of links spoils nothing but itself; who reads it is told.
+        return os.lstat(path)
 
 
 def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:

@@ -22,6 +22,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from core.errors import FormatError
+from core.format.bounds import MOST_JSON_BYTES
 from core.storage import side_by_side
 from core.storage.file_io import FileReader, FileStatus
 
@@ -164,8 +166,11 @@ class MetadataReader:
         """What `decoder` makes of the version of a file that a listing saw.
 
         `decoder` is a plain function of the bytes, whose results are immutable: each version is
-        decoded once a process. Errors are not remembered.
+        decoded once a process. Errors are not remembered. Raises FormatError for a file that is
+        larger than any engine writes.
         """
+        if status.size > MOST_JSON_BYTES:
+            raise FormatError(f"it has {status.size:,} bytes; {MOST_JSON_BYTES:,} are the most")
         key = (self._version_key(status), decoder)
         with self._lock:
             known = self._decoded.get(key)
@@ -194,7 +199,7 @@ class MetadataReader:
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""
         if self._cache is None or self.files.is_local:
-            return [self.files.native_path(path) for path in paths]
+            return [self.files.native_file(path) for path in paths]
         cache = self._cache
         return self.each(
             lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths

@@ -22,7 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError
-from core.format.avro_encoding import check_file_names, one_array, paimon_name, relabel
+from core.format.avro_encoding import (
+    check_file_names,
+    check_header,
+    one_array,
+    paimon_name,
+    relabel,
+)
 from core.format.avro_frames import AvroFrame, join_files, read_frame
 from core.format.manifest_entry import MANIFEST_ENTRY, MANIFEST_VERSION, file_identity
 
@@ -129,7 +135,8 @@ def _open(source: ManifestSource) -> _Part | None:
     try:
         data = Path(source.file).read_bytes()
         frame = read_frame(data)
-    except (OSError, ValueError, FormatError):
+        check_header(frame.header)
+    except Exception:  # as with the decoder, a broken header shows itself in any way
         return None
     if not frame.is_compressed or frame.records != source.count:
         return None

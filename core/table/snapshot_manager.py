@@ -7,9 +7,11 @@ missing, too low, too high or garbage (C21), and Paimon itself overwrites them n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from core.errors import ErrorKind, NotFound
+from core.errors import ErrorKind, FormatError, NotFound
+from core.format.bounds import missing_numbers, newest_run
 from core.format.snapshot import Snapshot
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
@@ -60,8 +62,8 @@ class SnapshotManager:
         )
         if newest is None:
             return None
-        head = decode(self._reader, newest, Snapshot.from_json)
-        self._seen_id = int(newest.name.removeprefix(SNAPSHOT_PREFIX))
+        head = self._decode(newest)
+        self._seen_id = head.id
         return head
 
     def find(self, snapshot_id: int) -> Snapshot | None:
@@ -69,7 +71,7 @@ class SnapshotManager:
         status = self._status(snapshot_id)
         if status is None:
             return None
-        found = decode(self._reader, status, Snapshot.from_json)
+        found = self._decode(status)
         if self._seen_id is not None:
             # The next look at the head begins here.
             self._seen_id = max(self._seen_id, snapshot_id)
@@ -106,7 +108,7 @@ class SnapshotManager:
         while left:
             ahead, left = left[:count], left[count:]
             listing = {status.name: status for status in ahead}
-            states = decode_states(self._reader, listing, Snapshot.from_json)
+            states = self._states(listing)
             found = {state.name: state for state in states}
             for name in listing:
                 if name not in found:
@@ -121,8 +123,8 @@ class SnapshotManager:
 
     def states(self) -> tuple[FileState[Snapshot], ...]:
         """All snapshot files by rising id, broken ones with their error."""
-        listing = {str(number): status for number, status in self._listing().items()}
-        return decode_states(self._reader, listing, Snapshot.from_json)
+        found = {**self._listed(), **self._listing()}
+        return self._states({str(number): found[number] for number in sorted(found)})
 
     def at_time(self, time_millis: int) -> Snapshot | None:
         """The newest snapshot that was committed at or before a time; None if all are later.
@@ -134,7 +136,7 @@ class SnapshotManager:
         low, high = 0, len(statuses) - 1
         while low <= high:
             middle = (low + high) // 2
-            snapshot = decode(self._reader, statuses[middle], Snapshot.from_json)
+            snapshot = self._decode(statuses[middle])
             if snapshot.time_millis > time_millis:
                 high = middle - 1
                 continue
@@ -159,10 +161,34 @@ class SnapshotManager:
             found, following = following, self._status(snapshot_id)
         return found if following is None else None
 
-    def _listing(self) -> dict[int, FileStatus]:
+    def _decode(self, status: FileStatus) -> Snapshot:
+        found = decode(self._reader, status, Snapshot.from_json)
+        error = _misnamed(found, status.path)
+        if error is not None:
+            raise error
+        return found
+
+    def _states(self, listing: dict[str, FileStatus]) -> tuple[FileState[Snapshot], ...]:
+        states = decode_states(self._reader, listing, Snapshot.from_json)
+        wrong = {
+            state.name: error
+            for state in states
+            if state.value is not None and (error := _misnamed(state.value, state.path)) is not None
+        }
+        return tuple(
+            replace(state, value=None, error=wrong[state.name]) if state.name in wrong else state
+            for state in states
+        )
+
+    def _listed(self) -> dict[int, FileStatus]:
         found = list_numbered(self._reader, self._paths.snapshot_dir, SNAPSHOT_PREFIX)
-        listed = {number: status for number, status in found.items() if number >= _FIRST}
-        return self._without_gaps(listed)
+        return {number: status for number, status in found.items() if number >= _FIRST}
+
+    def _listing(self) -> dict[int, FileStatus]:
+        """The snapshots of the history, which ends before a gap of more ids than were left out."""
+        listed = self._listed()
+        numbers = tuple(listed)
+        return self._without_gaps({each: listed[each] for each in numbers[newest_run(numbers) :]})
 
     def _without_gaps(self, listed: dict[int, FileStatus]) -> dict[int, FileStatus]:
         """Ask for each snapshot that a listing leaves out between those it names.
@@ -175,7 +201,7 @@ class SnapshotManager:
         oldest = min(listed, default=newest)
         if not newest or len(listed) == newest - oldest + 1:
             return listed
-        missing = [number for number in range(oldest, newest + 1) if number not in listed]
+        missing = missing_numbers(oldest, newest, listed, "snapshots")
         found = zip(missing, self._reader.each(self._status, missing), strict=True)
         there = {number: status for number, status in found if status is not None}
         return dict(sorted({**listed, **there}.items()))
@@ -187,3 +213,14 @@ class SnapshotManager:
     def _range(self) -> str:
         ids = self.ids()
         return f"It has {ids[0]} to {ids[-1]}." if ids else "It has no snapshots."
+
+
+def _misnamed(snapshot: Snapshot, path: str) -> FormatError | None:
+    """The error that a file holds another snapshot than its name says."""
+    if path.endswith(f"/{SNAPSHOT_PREFIX}{snapshot.id}"):
+        return None
+    return FormatError(
+        f"{path} is broken: it says that it is snapshot {snapshot.id}. Remove it, or restore the "
+        "file.",
+        path=path,
+    )

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from core.errors import FormatError, NotFound, PaimonError
+from core.format.bounds import MOST_ID
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
 
 T = TypeVar("T")
+
+_MOST_DIGITS: Final = len(str(MOST_ID))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +94,8 @@ def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes]
     try:
         return reader.decode(status, decoder)
     except FormatError as error:
+        if error.facts.get("path") == status.path:
+            raise  # it says itself which file it is
         raise naming_file(error, status.path) from error
 
 
@@ -137,5 +142,6 @@ def naming_file(error: FormatError, path: str) -> FormatError:
 
 
 def _is_number(text: str) -> bool:
-    # `snapshot-07` is not the file of snapshot 7, though it parses.
-    return text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
+    # `snapshot-07` is not the file of snapshot 7, though it parses, and Paimon's ids are longs.
+    is_plain = text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
+    return is_plain and len(text) <= _MOST_DIGITS and int(text) <= MOST_ID

@@ -164,6 +164,10 @@ class FaultyReader:
         self._faulty.check_alive()
         return self._inner.native_path(path)
 
+    def native_file(self, path: str) -> str:
+        self._faulty.check_alive()
+        return self._inner.native_file(path)
+
     def url(self, path: str) -> str:
         return self._inner.url(path)
 

@@ -131,6 +131,10 @@ class _PhasedReader:
         self._reads(path)
         return self._inner.native_path(path)
 
+    def native_file(self, path: str) -> str:
+        self._reads(path)
+        return self._inner.native_file(path)
+
     def url(self, path: str) -> str:
         return self._inner.url(path)
 

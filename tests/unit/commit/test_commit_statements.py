@@ -92,6 +92,10 @@ class CountingReader:
         self.read_paths.append(path)
         return self._inner.native_path(path)
 
+    def native_file(self, path: str) -> str:
+        self.read_paths.append(path)
+        return self._inner.native_file(path)
+
     def manifests(self) -> Collection[str]:
         names = {path.rsplit("/", 1)[-1] for path in self.read_paths}
         return {name for name in names if name.startswith("manifest-") and "list" not in name}

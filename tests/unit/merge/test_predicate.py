@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput
-from core.merge.predicate import Name, holds, names_in, parse_condition
+from core.merge.predicate import Join, Name, holds, names_in, parse_condition
 
 COLUMNS = {
     Name(side=None, column="id"): pa.array([1, 2, 3], pa.int32()),
@@ -60,3 +60,29 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 def test_what_cannot_be_compared_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="compare"):
         holds(parse_condition(text), lambda name: COLUMNS[name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5_000 + "a = 1" + ")" * 5_000,
+        "not " * 5_000 + "a = 1",
+        "(not " * 60 + "a = 1" + ")" * 60,
+        "(" * 5_000,
+    ],
+)
+def test_a_condition_of_thousands_of_brackets_is_told_in_a_sentence(text: str) -> None:
+    with pytest.raises(InvalidInput, match="more than 100 levels of brackets") as error:
+        parse_condition(text)
+    assert len(error.value.message) < 200
+
+
+def test_a_long_condition_is_read_or_refused_in_a_moment() -> None:
+    parse_condition("(" * 100 + "a = 1" + ")" * 100)
+    found = parse_condition(" or ".join(["a = 1"] * 20_000))
+    assert isinstance(found, Join)
+    assert len(found.conditions) == 20_000
+    with pytest.raises(InvalidInput, match="characters"):
+        parse_condition(" or ".join(["a = 1"] * 200_000))
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        parse_condition(f"a = {'9' * 5_000}")

@@ -3,6 +3,7 @@
 import pytest
 
 from core.errors import InvalidInput
+from core.sql.parser import parse_statements
 from core.sql.query import parse_query
 from core.sql.writes import parse_write
 
@@ -134,3 +135,22 @@ def test_what_cannot_be_read_is_told(text: str, told: str) -> None:
 def test_a_condition_is_nothing_but_a_condition(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_write(text)
+
+
+def test_long_and_deep_statements_are_read_or_refused_in_a_sentence() -> None:
+    chain = parse_query("SELECT * FROM db.t WHERE " + " AND ".join(["a = 1"] * 5_000))
+    (compared,) = chain.comparisons.values()
+    assert len(compared) == 5_000
+    for text in (
+        "SELECT " + "(" * 5_000 + "1" + ")" * 5_000,
+        "SELECT " + "NOT " * 5_000 + "a FROM db.t",
+        "SELECT " + "CASE WHEN a THEN " * 500 + "1" + " END" * 500 + " FROM db.t",
+        "CREATE TABLE db.t (a " + "ARRAY<" * 400 + "INT" + ">" * 400 + ")",
+        "CREATE TABLE db.t (a " + "STRUCT<x: " * 51 + "INT" + ">" * 51 + ")",
+        "SELECT " + "a, " * 400_000 + "1 FROM db.t",
+        "SELECT '" + "x" * 200_000 + "'",
+    ):
+        with pytest.raises(InvalidInput) as error:
+            parse_statements(text)
+        assert "\n" not in error.value.message
+        assert len(error.value.message) < 300

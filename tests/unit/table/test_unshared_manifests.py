@@ -57,7 +57,7 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> Histories:
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the files that a store was asked for."""
     names: set[str] = set()
-    for store, method in itertools.product((FileIO, LocalFileIO), ("read", "native_path")):
+    for store, method in itertools.product((FileIO, LocalFileIO), ("read", "native_file")):
         monkeypatch.setattr(store, method, _noting(getattr(store, method), names))
     return names
 
