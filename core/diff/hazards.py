@@ -480,8 +480,11 @@ class Hazards:
             fork = facts.fork
             if newest is None or (fork is not None and newest.identity.same_as(fork.identity)):
                 continue
-            yield from self._shared_history(facts, other, newest)
-            if other == MAIN_BRANCH:
+            is_newer = fork is None or fork.snapshot_id is None or newest.id > fork.snapshot_id
+            # What its parent lost of what it began at is told as a rollback (F09).
+            if is_newer or (fork is not None and fork.parent != other):
+                yield from self._shared_history(facts, other, newest)
+            if is_newer and other == MAIN_BRANCH:
                 yield from self._forwarded(facts, newest)
 
     def _shared_history(

@@ -1,0 +1,322 @@
+"""Each rule of health on histories that have its hazard, and on the same without it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from core.diff.branch_trace import BranchTrace
+from core.diff.fork_inference import best_forks
+from core.diff.hazards import (
+    BranchFacts,
+    Fork,
+    Hazards,
+    HealthFinding,
+    Severity,
+    TableFacts,
+)
+from core.diff.lineage import build_lineage
+from core.format.lineage_event import LineageEvent, LineageKind
+from core.format.snapshot import CommitKind, Snapshot
+from core.format.tag import Tag
+
+
+def snapshot(number: int, line: str, kind: CommitKind = CommitKind.APPEND) -> Snapshot:
+    """A snapshot that its line and number make known everywhere."""
+    return Snapshot(
+        id=number,
+        schema_id=0,
+        base_manifest_list=f"manifest-list-{line}-{number}-0",
+        delta_manifest_list=f"manifest-list-{line}-{number}-1",
+        commit_user=line,
+        commit_identifier=2**63 - 1,
+        commit_kind=kind,
+        time_millis=1_000 * number,
+    )
+
+
+M1, M2, M3, M4 = (snapshot(number, "main") for number in range(1, 5))
+OVER = snapshot(2, "main", CommitKind.OVERWRITE)
+D2, D3 = (snapshot(number, "dev") for number in (2, 3))
+E1, E2 = (snapshot(number, "empty") for number in (1, 2))
+
+
+def tags(*given: tuple[str, Snapshot], days: float | None = None) -> tuple[Tag, ...]:
+    seconds = None if days is None else days * 86_400
+    return tuple(
+        Tag(name=name, snapshot=named, time_retained_seconds=seconds) for name, named in given
+    )
+
+
+def facts(
+    branch: str,
+    snapshots: Iterable[Snapshot],
+    *,
+    fork: Snapshot | None = None,
+    named: tuple[Tag, ...] = (),
+    **more: object,
+) -> BranchFacts:
+    found = BranchFacts(
+        trace=BranchTrace(branch=branch, snapshots=tuple(snapshots), tags=named),
+        fork=None
+        if fork is None
+        else Fork(parent="main", identity=fork.identity, snapshot_id=fork.id),
+    )
+    return replace(found, **more)  # type: ignore[arg-type]
+
+
+def event(kind: LineageKind, branch: str, source: str | None = None) -> LineageEvent:
+    return LineageEvent(
+        id=f"{kind}-{branch}",
+        branch=branch,
+        operation_id=f"{kind}-{branch}",
+        actor="ann",
+        kind=kind,
+        source_branch=source,
+        time_millis=1,
+    )
+
+
+def findings(
+    *branches: BranchFacts,
+    events: tuple[LineageEvent, ...] = (),
+    lost: tuple[str, ...] = (),
+    older: tuple[str, ...] = (),
+) -> dict[str, dict[str, HealthFinding]]:
+    """All findings, by branch and rule."""
+    traces = [each.trace for each in branches]
+    table = TableFacts(
+        table="db.t",
+        branches={each.trace.branch: each for each in branches},
+        lineage=build_lineage(traces, events, best_forks(traces, events)),
+        count_taken=lambda *_: 0,
+        lost_commits=lambda _: lost,
+        older_lists=lambda: older,
+    )
+    hazards = Hazards(table)
+    return {name: {each.rule: each for each in hazards.of(name)} for name in hazards.branches}
+
+
+def bad(found: dict[str, dict[str, HealthFinding]]) -> dict[str, str]:
+    """What is worse than an info, as `branch rule` and how bad it is."""
+    return {
+        f"{name} {rule}": str(finding.severity)
+        for name, each in found.items()
+        for rule, finding in each.items()
+        if finding.severity is not Severity.INFO
+    }
+
+
+T1 = tags(("t1", M1))
+MAIN = facts("main", [M1, M2], named=T1)
+DEV = facts("dev", [M1, D2], fork=M1)
+
+
+def test_f00_one_tag_keeps_what_a_branch_began_at() -> None:
+    found = findings(MAIN, DEV)
+    assert bad(found) == {}
+    (finding,) = found["dev"].values()
+    assert (finding.rule, finding.severity) == ("F00", Severity.INFO)
+    (remedy,) = finding.remedies
+    assert remedy.arguments == {"table": "db.t", "branch": "dev", "twin": True}
+    twins = facts("main", [M1, M2], named=tags(("t1", M1), ("t1-twin", M1)))
+    assert findings(twins, DEV)["dev"] == {}
+    # Of a main that never expires the tag is not needed.
+    assert findings(replace(MAIN, is_fenced=True), DEV)["dev"] == {}
+
+
+@pytest.mark.parametrize(
+    ("is_main_fenced", "is_fenced", "wanted"),
+    [
+        (False, False, {"dev F01": "critical", "dev F02": "critical"}),
+        (False, True, {"dev F02": "critical"}),
+        (True, False, {"dev F01": "critical"}),
+        (True, True, {}),
+    ],
+)
+def test_f01_and_f02_no_tag_keeps_what_a_branch_began_at(
+    is_main_fenced: bool, is_fenced: bool, wanted: dict[str, str]
+) -> None:
+    main = facts("main", [M1, M2], is_fenced=is_main_fenced)
+    found = findings(main, replace(DEV, is_fenced=is_fenced))
+    assert bad(found) == wanted
+    for rule, procedures in {"F01": ["pin_branch", "fence_branch"], "F02": ["pin_branch"]}.items():
+        if rule in found["dev"]:
+            assert [each.procedure for each in found["dev"][rule].remedies] == procedures
+            assert found["dev"][rule].needs_pin
+
+
+def test_a_branch_that_holds_nothing_or_began_with_nothing_needs_no_tag() -> None:
+    main = facts("main", [M1, M2])
+    assert findings(main, facts("dev", [], fork=M1))["dev"] == {}
+    assert findings(main, facts("dev", [E1], began_empty=True))["dev"] == {}
+
+
+def test_f03_the_last_tag_on_what_expired_on_main() -> None:
+    main = facts("main", [M3], named=tags(("t1", M1)))
+    assert bad(findings(main, DEV)) == {"dev F03": "warning"}
+    # No fence of main keeps what a deleted tag takes along.
+    assert bad(findings(replace(main, is_fenced=True), DEV)) == {"dev F03": "warning"}
+    twins = facts("main", [M3], named=tags(("t1", M1), ("t1-twin", M1)))
+    assert bad(findings(twins, DEV)) == {}
+
+
+def test_f03_a_tag_that_ends_by_itself() -> None:
+    brief = tags(("t1", M1), days=7)
+    assert bad(findings(facts("main", [M3], named=brief), DEV)) == {"dev F03": "critical"}
+    there = facts("main", [M1, M2], named=brief)
+    assert bad(findings(there, DEV)) == {"dev F03": "warning"}
+    assert bad(findings(replace(there, is_fenced=True), DEV)) == {}
+
+
+def test_f04_a_tag_of_a_branch_on_what_expired_there() -> None:
+    dev = facts("dev", [D3], fork=M1, named=tags(("t1", M1)))
+    found = findings(MAIN, dev)
+    assert found["dev"]["F04"].severity is Severity.CRITICAL
+    assert "F04" in findings(MAIN, replace(dev, is_fenced=True))["dev"]
+    assert "F04" not in findings(MAIN, facts("dev", [M1, D2], fork=M1, named=T1))["dev"]
+    # Only the branch holds what is deleted with this one.
+    own = facts("dev", [D3], fork=M1, named=tags(("own", D2)))
+    assert "F04" not in findings(MAIN, own)["dev"]
+
+
+def test_f05_tags_of_a_branch_without_a_fence() -> None:
+    dev = facts("dev", [M1, D2], fork=M1, named=tags(("own", D2), ("t1", M1)))
+    finding = findings(MAIN, dev)["dev"]["F05"]
+    assert (finding.severity, finding.evidence) == (Severity.WARNING, ("tag own",))
+    assert finding.fences("dev")
+    assert "F05" not in findings(MAIN, replace(dev, is_fenced=True))["dev"]
+
+
+def test_f06_a_later_tag_of_main_hides_the_base_tag() -> None:
+    main = facts("main", [M1, OVER], named=tags(("t1", M1), ("later", OVER)))
+    assert bad(findings(main, DEV)) == {"dev F06": "critical"}
+    fenced = findings(main, replace(DEV, is_fenced=True))
+    assert bad(fenced) == {}
+    assert fenced["dev"]["F06"].remedies == ()
+    assert bad(findings(main, replace(DEV, kept_by="write-only"))) == {"dev F14": "critical"}
+
+
+def test_f06_and_f11_a_tag_of_a_branch_on_main() -> None:
+    main = facts("main", [M1, M2, M3], named=tags(("t1", M1), ("auto", D2)))
+    wanted = {"main F06": "critical", "main F11": "warning"}
+    assert bad(findings(main, DEV)) == wanted
+    # A pin of a branch of a branch hides tags of main as well, and is where it has to be.
+    sub = facts("sub", [D2], fork=D2)
+    assert bad(findings(main, DEV, sub)) == {"main F06": "critical", "sub F03": "warning"}
+
+
+def test_f11_an_option_by_which_a_branch_makes_tags_on_main() -> None:
+    dev = replace(DEV, tag_option="tag.automatic-creation=batch")
+    assert bad(findings(MAIN, dev)) == {"dev F11": "warning"}
+
+
+def test_f07_a_history_shared_since_a_fast_forward() -> None:
+    main = facts("main", [M1, D2], named=T1)
+    found = findings(main, DEV)
+    assert bad(found) == {"dev F07": "critical"}
+    assert [each.procedure for each in found["dev"]["F07"].remedies] == [
+        "fence_branch",
+        "create_tag",
+    ]
+    kept = facts("main", [M1, D2], named=tags(("t1", M1), ("d2", D2)))
+    assert bad(findings(kept, DEV)) == {}
+    fenced = replace(DEV, is_fenced=True)
+    assert bad(findings(main, fenced)) == {"dev F07": "critical"}
+    assert bad(findings(replace(main, is_fenced=True), fenced)) == {}
+
+
+def test_f08_a_branch_that_began_with_nothing_over_main() -> None:
+    main = facts("main", [E1, E2])
+    dev = facts("dev", [E1, E2], began_empty=True)
+    older = ("manifest-list-main-1-0",)
+    assert bad(findings(main, dev, older=older))["dev F08"] == "critical"
+    assert "dev F08" not in bad(findings(main, dev))
+    forked = facts("dev", [E1, E2], fork=E1)
+    assert "dev F08" not in bad(findings(main, forked, older=older))
+    ours = (event(LineageKind.REPLACED, "main", "dev"),)
+    assert "dev F08" not in bad(findings(main, dev, older=older, events=ours))
+
+
+def test_f09_main_rolled_back_below_the_fork() -> None:
+    other = snapshot(2, "again")
+    main = facts("main", [M1, other])
+    dev = facts("dev", [M2, D3], fork=M2)
+    found = findings(main, dev)
+    assert bad(found) == {"dev F09": "critical"}
+    assert bad(findings(replace(main, is_fenced=True), dev)) == {}
+    # Where it has expired on main nothing was rolled back.
+    assert set(bad(findings(facts("main", [M3, M4]), dev))) == {"dev F01", "dev F02"}
+    # What Java copied into the branch tells where it began, also if main has less left.
+    guessed = facts("dev", [M2, D3], fork=M1, named=tags(("t2", M2)))
+    assert "dev F09" in bad(findings(facts("main", [M1]), guessed))
+
+
+def test_f10_branches_that_other_engines_dropped() -> None:
+    made = (event(LineageKind.FORKED, "old", "main"), event(LineageKind.FORKED, "dev", "main"))
+    found = findings(MAIN, DEV, events=made)
+    assert found["main"]["F10"].severity is Severity.INFO
+    assert found["main"]["F10"].evidence == ("branch old",)
+    dropped = (*made, event(LineageKind.DROPPED, "old"))
+    assert "F10" not in findings(MAIN, DEV, events=dropped)["main"]
+
+
+def test_f12_snapshots_below_the_hint() -> None:
+    main = facts("main", [M1, M2, M3], named=T1, below_earliest=(1, 2))
+    assert bad(findings(main, DEV)) == {"main F12": "warning"}
+
+
+def test_f14_options_are_all_that_protects() -> None:
+    main = facts("main", [M1, D2], named=T1, kept_by="write-only")
+    assert bad(findings(main, DEV)) == {"dev F07": "critical"}
+    dev = replace(DEV, kept_by="snapshot.num-retained.min")
+    finding = findings(main, dev)["dev"]["F14"]
+    assert finding.severity is Severity.CRITICAL
+    assert finding.evidence[:2] == ("main: write-only", "dev: snapshot.num-retained.min")
+    plain = facts("main", [M1, M2], kept_by="write-only")
+    assert bad(findings(plain, replace(DEV, is_fenced=True))) == {"dev F14": "critical"}
+    assert bad(findings(plain, replace(DEV, kept_by="write-only"))) == {"dev F14": "critical"}
+
+
+def test_f15_and_f16_another_fast_forward() -> None:
+    main = facts("main", [M1, D2, snapshot(3, "main")], named=tags(("t1", M1), ("d2", D2)))
+    dev = facts("dev", [M1, D2, D3], fork=M1)
+    assert bad(findings(main, dev)) == {"dev F16": "warning"}
+    lost = ("manifest/manifest-list-x-1",)
+    found = findings(main, dev, lost=lost)
+    assert bad(found) == {"dev F15": "critical", "dev F16": "warning"}
+    assert found["dev"]["F15"].evidence == lost
+    ours = (event(LineageKind.FAST_FORWARDED, "main", "dev"),)
+    assert bad(findings(main, dev, lost=lost, events=ours)) == {"dev F16": "warning"}
+    # What merely left main at one snapshot has diverged, which is no hazard.
+    assert bad(findings(MAIN, DEV, lost=lost)) == {}
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({"has_fence": True, "fence_obstacles": ("consumer.expiration-time",)}, "has no effect"),
+        ({"has_fence": True}, "was reset"),
+        ({"was_fenced": True}, "is gone"),
+    ],
+)
+def test_f23_a_fence_that_holds_nothing(state: dict[str, object], text: str) -> None:
+    found = findings(MAIN, replace(DEV, **state))  # type: ignore[arg-type]
+    assert bad(found) == {"dev F23": "critical"}
+    finding = found["dev"]["F23"]
+    assert text in finding.text
+    assert finding.fences("dev") == (not state.get("fence_obstacles"))
+    mended = replace(DEV, is_fenced=True, has_fence=True, was_fenced=True)
+    assert bad(findings(MAIN, mended)) == {}
+    assert "F23" not in findings(MAIN, DEV)["dev"]
+
+
+def test_findings_come_with_the_worst_first_and_in_whole_sentences() -> None:
+    main = facts("main", [M1, M2])
+    dev = facts("dev", [M1, D2], fork=M1, named=tags(("own", D2)), below_earliest=(1,))
+    found = list(findings(main, dev)["dev"].values())
+    assert [each.rule for each in found] == ["F01", "F02", "F05", "F12"]
+    for each in found:
+        for sentence in (each.text, each.breaks, each.advice):
+            assert sentence[0].isupper()
+            assert sentence.endswith(".")
