@@ -7,13 +7,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.format.fine_times import as_numbers
+
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def same_values(left: pa.Array, right: pa.Array) -> Bools:
     """Where values are equal; null equals null, and NaN equals NaN."""
     if pa.types.is_nested(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        pairs = zip(as_numbers(left).to_pylist(), as_numbers(right).to_pylist(), strict=True)
         return np.fromiter((_plain(a) == _plain(b) for a, b in pairs), bool, len(left))
     equal = pc.fill_null(pc.equal(left, right), False)
     if pa.types.is_floating(left.type):

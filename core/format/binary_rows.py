@@ -38,7 +38,14 @@ from core.format.data_types import (
     TypeRoot,
     to_arrow,
 )
-from core.format.fine_times import fine_times, is_fine, time_parts
+from core.format.fine_times import (
+    FINE_TIME,
+    cast_times,
+    fine_times,
+    is_fine,
+    map_parts,
+    time_parts,
+)
 
 # Small enough for the intermediate arrays of a part to stay in the processor's cache.
 ROWS_PER_PART: Final = 1 << 16
@@ -236,7 +243,8 @@ def _slots_of(array: pa.Array, data_type: DataType) -> _Slots:
         case AtomicType(root=root) if root in BYTES_ROOTS:
             return _byte_slots(array.view(pa.binary()), nulls, inline=True)
         case _:
-            encoded = [None if v is None else encode_value(v, data_type) for v in array.to_pylist()]
+            values = _reachable(array).to_pylist()
+            encoded = [None if v is None else encode_value(v, data_type) for v in values]
             return _byte_slots(pa.array(encoded, pa.binary()), nulls, inline=False)
 
 
@@ -293,6 +301,16 @@ def _big_endian_minimal(words: Int64s) -> tuple[Int64s, Int64s]:
     moved = np.take_along_axis(raw, np.minimum(at, BIG_DECIMAL_BYTES - 1), axis=1)
     moved = np.where(at < BIG_DECIMAL_BYTES, moved, np.uint8(0))
     return BIG_DECIMAL_BYTES - skip, np.ascontiguousarray(moved).view(np.int64)
+
+
+def _reachable(array: pa.Array) -> pa.Array:
+    """An array as Python takes it whatever the year: days, and seconds as decimals."""
+
+    def numbers(part: pa.Array) -> pa.Array:
+        is_date = pa.types.is_date(part.type)
+        return part.view(pa.int32()) if is_date else cast_times(part, FINE_TIME)
+
+    return map_parts(array, lambda k: pa.types.is_date(k) or pa.types.is_timestamp(k), numbers)
 
 
 def _without_numpy(value: Any) -> Any:

@@ -25,6 +25,7 @@ NANOS_PER_MILLI: Final = 1_000_000
 _PER_MILLI: Final = {"us": 1_000, "ns": NANOS_PER_MILLI}
 _PER_SECOND: Final = {"s": 1, "ms": 1_000}
 _HALF: Final = 32
+_SHORT: Final = 32
 _LOW: Final = (1 << _HALF) - 1
 _WORDS: Final = 4
 
@@ -107,6 +108,15 @@ def cast_times(column: Column, target: pa.DataType) -> Column:
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([_cast(chunk, target) for chunk in column.chunks], target)
     return _cast(column, target)
+
+
+def as_numbers(array: pa.Array) -> pa.Array:
+    """An array whose dates and timestamps are numbers: Python's own end with the year 9999."""
+
+    def numbers(part: pa.Array) -> pa.Array:
+        return part.view(pa.int32() if part.type.bit_width == _SHORT else pa.int64())
+
+    return map_parts(array, pa.types.is_temporal, numbers)
 
 
 def readable(rows: pa.Table) -> pa.Table:

@@ -42,8 +42,10 @@ def data_type(written: FieldType) -> Any:
 
 
 def to_java(value: Value, java_type: Any) -> Any:
-    """A Python value as Paimon's internal value of this Java DataType."""
-    return None if value is None else encoder(java_type)(value)
+    """A Python value as Paimon's internal value of this Java DataType; Java's stays as it is."""
+    if value is None or isinstance(value, jpype.JObject):
+        return value
+    return encoder(java_type)(value)
 
 
 def to_java_row(values: Sequence[Value], row_type: Any, kind: str = "+I") -> Any:
