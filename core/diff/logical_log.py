@@ -8,9 +8,10 @@ removes one of the files that it wrote: from then on its result counts as writte
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +80,9 @@ class Step:
         merges: The name of the delta manifest list of the head that a merge took in.
         is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
             files that it wrote; else one side's version was chosen.
-        is_inferred: Whether the kind was concluded from the files, as no release recorded it.
+        is_inferred: Whether the operation is a guess from the files, as the commit records none.
+        may_be_overwrite: Whether such a commit left no file that its partitions had before, and
+            wrote more rows than it removed, so that it may have replaced them.
         is_pure: Whether it was recorded that no rows came besides new versions of those that went.
         is_selective: Whether it brought chosen changes (a pick, a revert, a rollback), so that it
             says nothing of what lies behind these.
@@ -96,6 +99,7 @@ class Step:
     merges: str | None
     is_complete: bool
     is_inferred: bool
+    may_be_overwrite: bool = False
     is_pure: bool = False
     is_selective: bool = False
 
@@ -328,7 +332,8 @@ class _Fold:
         for key in masked:
             self._mask(key, delta.masks[key].before, delta.masks[key].after)
             places.add(key[:2])
-        operation, is_inferred = _operation(delta, entries, masked)
+        guess = _operation(delta, entries, masked)
+        operation = guess.operation
         properties = delta.snapshot.properties
         came, went = frozenset(added - removed), frozenset(removed - added)
         self.taken_in.change(delta.snapshot, came, went, self.keys)
@@ -349,8 +354,9 @@ class _Fold:
                 places=frozenset(places),
                 merges=None if source is None else source.manifest_lists[1],
                 is_complete=MERGE_COMPLETE in properties,
-                is_inferred=is_inferred,
-                is_pure=_recorded(delta.snapshot) in _PURE,
+                is_inferred=guess.is_inferred,
+                may_be_overwrite=guess.may_be_overwrite and OPERATION not in properties,
+                is_pure=recorded_operation(delta.snapshot) in _PURE,
                 is_selective=is_selective(delta.snapshot),
             )
         )
@@ -495,38 +501,66 @@ def _renamed(entries: pa.Table) -> pa.Table:
     return entries.take(pa.array(sorted(last.values()), pa.int64()))
 
 
-def _recorded(snapshot: Snapshot) -> str | None:
+def recorded_operation(snapshot: Snapshot) -> str | None:
+    """What a commit says that it did, as Paimon records it, or a statement of ours."""
     return snapshot.operation or snapshot.properties.get(ROW_OPERATION)
 
 
-def _operation(
-    delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]
-) -> tuple[TableOperation, bool]:
-    """Tell what a commit did; where that is open, what is checked more strictly.
+class _Told(NamedTuple):
+    """What a commit did, see `Step`."""
 
-    An overwrite is replayed over rows that the other side added, a delete is not: so a commit that
-    may be either is a delete.
+    operation: TableOperation
+    is_inferred: bool = False
+    may_be_overwrite: bool = False
+
+
+def _operation(delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]) -> _Told:
+    """Return what a commit did, as it records that, or as its files suggest.
+
+    A guess must not give a merge leave to drop a change. So nothing is guessed to be an overwrite,
+    which is replayed over rows that the other side added, and only a commit that wrote no more rows
+    than it removed, in any bucket, is guessed to be a delete. All else that removed files is taken
+    for an update, which conflicts with whatever the other side did to the same files.
 
     Args:
         delta: The commit.
         entries: Of its delta manifests.
         masked: The files that stay and of which it hid rows or showed them again.
     """
-    recorded = _RECORDED.get(_recorded(delta.snapshot) or "")
+    recorded = _RECORDED.get(recorded_operation(delta.snapshot) or "")
     if recorded is not None:
-        return recorded, False
-    rows = pc.fill_null(entries["row_count"], 0)
-    is_add = pc.equal(entries["kind"], int(FileKind.ADD))
-    added = pc.sum(rows.filter(is_add)).as_py() or 0
-    removed = pc.sum(rows.filter(pc.invert(is_add))).as_py() or 0
-    removed -= sum(len(each.before) for key, each in delta.masks.items() if key not in masked)
-    if pc.all(is_add).as_py() and not masked:
-        return TableOperation.INSERT, False
-    touched = set(entries["partition"].to_pylist())
+        return _Told(recorded)
+    if not masked and pc.all(pc.equal(entries["kind"], int(FileKind.ADD))).as_py():
+        return _Told(TableOperation.INSERT)
+    balance = _row_balance(delta, entries, masked)
+    added, removed = (sum(rows[at] for rows in balance.values()) for at in (0, 1))
     # Rows that are hidden may be among those that were written, with other values.
     if added and (added == removed or masked):
-        return TableOperation.UPDATE, True
-    if added > removed and touched and touched <= delta.emptied:
-        return TableOperation.OVERWRITE, True
-    is_delete = added < removed or masked
-    return TableOperation.DELETE if is_delete else TableOperation.UPDATE, True
+        return _Told(TableOperation.UPDATE, is_inferred=True)
+    if added < removed and all(came <= went for came, went in balance.values()):
+        return _Told(TableOperation.DELETE, is_inferred=True)
+    if not added:
+        return _Told(TableOperation.DELETE, is_inferred=True)
+    touched = {partition for partition, _ in balance}
+    return _Told(
+        TableOperation.UPDATE,
+        is_inferred=True,
+        may_be_overwrite=added > removed and touched <= delta.emptied,
+    )
+
+
+def _row_balance(
+    delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]
+) -> dict[Place, tuple[int, int]]:
+    """How many rows a commit wrote to each bucket, and how many shown ones it took out of it."""
+    hidden = Counter[Place]()
+    for key, mask in delta.masks.items():
+        if key not in masked:
+            hidden[key[:2]] += len(mask.before)
+    balance: dict[Place, tuple[int, int]] = {}
+    columns = (entries[name].to_pylist() for name in ("partition", "bucket", "kind", "row_count"))
+    for partition, bucket, kind, rows in zip(*columns, strict=True):
+        came, went = balance.get((partition, bucket), (0, -hidden[partition, bucket]))
+        is_add = kind == FileKind.ADD
+        balance[partition, bucket] = (came + is_add * rows, went + (not is_add) * rows)
+    return balance

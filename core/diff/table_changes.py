@@ -38,9 +38,14 @@ class TableChanges:
     @property
     def operations(self) -> frozenset[TableOperation]:
         """What the side did to rows since the base; files that net to nothing were not touched."""
+        return frozenset(step.operation for step in self.lasting_steps)
+
+    @property
+    def lasting_steps(self) -> tuple[Step, ...]:
+        """The commits since the base of which something is left."""
         touched = self.added | self.removed
-        return frozenset(
-            step.operation
+        return tuple(
+            step
             for step in self.steps
             if not touched.isdisjoint(step.added | step.removed)
             or not self.masks.keys().isdisjoint(step.masked)
@@ -143,6 +148,7 @@ def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Itera
             step,
             # Where no version was chosen a merge writes only what is left of deleted rows.
             operation=TableOperation.DELETE if step.is_complete else step.operation,
+            is_pure=step.is_pure or step.is_complete,
             added=added,
             removed=removed,
             masked=frozenset(),

@@ -1,6 +1,6 @@
 """What a side did to single files of the base: wrote them again, gave them up, hid rows of them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ class FileTouch:
         added: Identities of the files that they wrote, also of those that were written again.
         is_gone: Whether the file was given up; else rows of it are hidden or shown again.
         is_pure: Whether it was recorded that no rows came besides new versions of those that went.
+        may_be_overwrite: Whether one of them may have replaced the partition, see `Step`.
     """
 
     operation: TableOperation
@@ -34,6 +35,15 @@ class FileTouch:
     added: frozenset[str]
     is_gone: bool
     is_pure: bool = False
+    may_be_overwrite: bool = False
+
+    @property
+    def adds_nothing_new(self) -> bool:
+        """Whether what was written is known to hold just what is left of rows, or their versions.
+
+        Rows of a commit that records no operation may be new ones.
+        """
+        return self.is_pure or not self.added
 
     @property
     def is_alone(self) -> bool:
@@ -90,45 +100,62 @@ def touched_together(
 
 
 def winner(rule: Rule, left: FileTouch, right: FileTouch, take: Take | None) -> Take | None:
-    """Whose touch of one file stays alone, None where that is open.
+    """Return whose touch of one file stays alone, None if that is open.
 
-    Only what replaces this one file may go: otherwise rows of other files would go with it.
+    Where both sides deleted rows of a file and one of them deleted all, the other one's goes, if
+    it wrote nothing else: rows of other files, or new ones, must not go along.
 
     Args:
         rule: Of the cell that both fall into.
         left: What the source did.
         right: What the target did.
-        take: What was chosen for such conflicts.
+        take: What was chosen, if that settles it.
     """
-    both_deleted = rule is Rule.A2
-    if right.is_alone and (
-        (take is Take.THEIRS and Take.THEIRS in ways_to_settle(left, right))
-        or (both_deleted and left.is_gone and not left.added)
-    ):
-        return Take.THEIRS
-    if left.is_alone and (
-        take is Take.OURS or (both_deleted and right.is_gone and not right.added)
-    ):
-        return Take.OURS
-    return None
+    if take is None and rule is Rule.A2:
+        if left.is_gone and not left.added and right.is_alone and right.adds_nothing_new:
+            return Take.THEIRS
+        if right.is_gone and not right.added and left.is_alone and left.adds_nothing_new:
+            return Take.OURS
+    return take
 
 
-def ways_to_settle(left: FileTouch, right: FileTouch) -> tuple[Take, ...]:
-    """How a conflict over one file may be settled, from what the source and the target did."""
-    if not (left.is_alone and right.is_alone):
-        # Rows of several files that were written again as one cannot be told apart.
+def ways_to_settle(
+    files: Set[MaskKey],
+    left_of: Mapping[MaskKey, FileTouch],
+    right_of: Mapping[MaskKey, FileTouch],
+) -> tuple[Take, ...]:
+    """Return whose version of files that were written again together may stay.
+
+    Args:
+        files: A group of `touched_together`.
+        left_of: What the source did to files of the base.
+        right_of: What the target did.
+    """
+    lefts, rights = files & left_of.keys(), files & right_of.keys()
+    if not all(_is_of_base(touches, files) for touches in (left_of, right_of)):
+        # Rows that a side had inserted, and wrote again with others, would go along.
         return ()
-    # A file that only the target gave up would have to come back.
-    return (Take.OURS, Take.THEIRS) if left.is_gone or not right.is_gone else (Take.OURS,)
+    # A file of which only the target gave up rows would have to come back.
+    comes_back = rights - lefts or any(
+        right_of[key].is_gone and not left_of[key].is_gone for key in rights
+    )
+    return (Take.OURS,) if comes_back else (Take.OURS, Take.THEIRS)
 
 
-def advice_to_settle(left: FileTouch, right: FileTouch) -> str:
-    """What to do about a file whose touches by the source and the target cannot both stand."""
+def advice_to_settle(ways: Collection[Take]) -> str:
+    """What to do about files whose touches by the source and the target cannot both stand."""
     why = "Rows without a key are not compared, so only one side's change of this file can stand."
-    ways = ways_to_settle(left, right)
     if not ways:
-        return f"{why} It was written again together with other files: revert one of the changes."
+        return (
+            f"{why} It was written again together with rows that a side had inserted: revert one "
+            "of the changes."
+        )
     return f"{why} Settle 'file rule' by {' or '.join(ways)}: what the other side did to it goes."
+
+
+def _is_of_base(touches: Mapping[MaskKey, FileTouch], files: Set[MaskKey]) -> bool:
+    """Whether one side wrote some files again with no others than these, all of the base."""
+    return all(touches[key].files <= touches.keys() for key in files & touches.keys())
 
 
 def _touch(
@@ -147,6 +174,7 @@ def _touch(
         added=frozenset(added),
         is_gone=is_gone,
         is_pure=bool(steps) and all(step.is_pure for step, _ in steps),
+        may_be_overwrite=any(step.may_be_overwrite for step, _ in steps),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from core.diff.descent import NOTHING_TOLD, Descent
 from core.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from core.diff.history_move import count
-from core.diff.logical_log import Place, keys_of
+from core.diff.logical_log import Place, Step, keys_of
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.table_operation import TableOperation
 from core.diff.three_way import ThreeWay
@@ -47,6 +47,12 @@ _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="chang
 _TWICE_ADVICE: Final = (
     "The target would have these rows twice: it holds a file that this one was made of, or what "
     "was left of it. Take back on the target what brought that file, or leave this change out."
+)
+_REPLACED_ADVICE: Final = (
+    "The source wrote every file of this partition again and recorded no operation: this may be an "
+    "update or an overwrite. Isolation 'snapshot' keeps what both sides added, if they changed "
+    "no file both. Settle 'file rule' by theirs to take it for an overwrite, which replaces what "
+    "the target did there, or by ours to leave it out."
 )
 
 
@@ -130,6 +136,7 @@ class _KeylessMerge:
         self._cells = {
             (cell.theirs, cell.ours): cell for cell in cells(theirs.operations, ours.operations)
         }
+        self._left_of, self._right_of = (touches_of(each, self._keys) for each in (theirs, ours))
 
     def result(self) -> FileMoves:
         ours, theirs = self._ours, self._theirs
@@ -175,17 +182,49 @@ class _KeylessMerge:
                 self._check_inserts(cell)
             elif cell.rule is Rule.CONFLICT:
                 self._conflict(cell, ConflictKind.FILE_RULE, None, ())
+        self._check_replaced()
 
     def _check_inserts(self, cell: Cell[TableOperation]) -> None:
         """A delete or update that is replayed could hit rows that the target inserted."""
         if self._rules.isolation is Isolation.SNAPSHOT:
             return
-        if self._rules.scope is InsertScope.TABLE:
+        steps = [
+            step
+            for step in self._theirs.lasting_steps
+            if step.operation is cell.theirs and not step.may_be_overwrite
+        ]
+        if steps and self._rules.scope is InsertScope.TABLE:
             self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with)
             return
-        inserted = _partitions(self._ours, {cell.ours})
-        for partition in sorted(_partitions(self._theirs, {cell.theirs}) & inserted):
+        inserted = _partitions_of(s for s in self._ours.steps if s.operation is cell.ours)
+        for partition in sorted(_partitions_of(steps) & inserted):
             self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
+
+    def _check_replaced(self) -> None:
+        """A rewrite of whole partitions could have been meant to replace what the target added."""
+        if self._take is not None:
+            return
+        for partition in sorted(self._replaced & self._inserted):
+            (cell,) = cells(frozenset({TableOperation.UPDATE}), frozenset({TableOperation.INSERT}))
+            ways = (Take.ISOLATION_SNAPSHOT, Take.OURS, Take.THEIRS)
+            self._conflict(cell, ConflictKind.FILE_RULE, partition, ways, advice=_REPLACED_ADVICE)
+
+    @cached_property
+    def _replaced(self) -> frozenset[bytes]:
+        """Partitions that the source wrote again, or replaced, and that the target changed too."""
+        replaced = _partitions_of(s for s in self._theirs.lasting_steps if s.may_be_overwrite)
+        both = self._left_of.keys() & self._right_of.keys()
+        touched = {key[0] for key in both if self._left_of[key].may_be_overwrite}
+        return replaced & (self._inserted | touched) - self._overwritten_by_source
+
+    @cached_property
+    def _inserted(self) -> frozenset[bytes]:
+        """Partitions to which the target added rows, if these count for the source's changes."""
+        if self._rules.isolation is Isolation.SNAPSHOT:
+            return frozenset()
+        written = (each.added for each in self._right_of.values())
+        new = self._ours.added.difference(*written)
+        return frozenset(self._keys[each][0] for each in new)
 
     def _check_shared(self, incoming: Set[str], held: Set[str]) -> None:
         """Rows that the target holds in files that were written with them before, or since."""
@@ -197,32 +236,35 @@ class _KeylessMerge:
     def _both_touched(self) -> "_Settled":
         """Files that both sides touched: what of either side must not stay."""
         settled = _Settled()
-        left_of, right_of = (touches_of(side, self._keys) for side in (self._theirs, self._ours))
+        left_of, right_of = self._left_of, self._right_of
+        open_: dict[MaskKey, _Judged] = {}
         joined: dict[MaskKey, _Judged] = {}
+        holding: set[MaskKey] = set()
         dropped = Counter[bytes]()
         ours_gone = {key for key, each in right_of.items() if each.is_gone}
+        decided = self._settle_replaced(settled)
         for key in sorted(left_of.keys() & right_of.keys()):
             left, right = left_of[key], right_of[key]
-            if left.operation is TableOperation.OVERWRITE:
-                continue  # what the target made of it goes with the partition
+            if left.operation is TableOperation.OVERWRITE or key[0] in decided:
+                continue  # what the target made of it goes with the partition, or stays with it
             cell = self._cells.get((left.operation, right.operation))
             rule = self._rule_of(cell, key, left, right)
-            if rule in (Rule.A4, Rule.A5) and (left.files <= ours_gone or not left.added):
+            judged = _Judged(cell, rule, (left, right))
+            if self._is_overwritten(rule, left, ours_gone):
                 settled.take_ours(key, left)
                 settled.is_chosen = True
                 dropped[key[0]] += 1
             elif self._both_hold(rule, key, left, right):
-                continue
+                holding.add(key)
             elif self._is_joined(rule, left, right):
-                joined[key] = _Judged(cell, rule, (left, right))
+                joined[key] = judged
             else:
-                self._settle(settled, key, _Judged(cell, rule, (left, right)))
+                open_[key] = judged
         self._tell_dropped(dropped)
-        for files in touched_together(joined, left_of, right_of):
+        for files in touched_together({**joined, **open_}, left_of, right_of):
             by_source = [left_of[key].operation for key in files & left_of.keys()]
-            if not files & left_of.keys() & right_of.keys() <= joined.keys():
-                for key in sorted(files & joined.keys()):
-                    self._settle(settled, key, joined[key])
+            if not files & left_of.keys() & right_of.keys() <= joined.keys() | holding:
+                self._settle(settled, files, {**joined, **open_})
             elif self._take is None and {*by_source} != {TableOperation.DELETE}:
                 for key in sorted(files & joined.keys()):
                     self._mixed_conflict(key, joined[key].cell)
@@ -231,6 +273,25 @@ class _KeylessMerge:
         settled.from_theirs &= self._theirs.added
         settled.from_ours &= self._ours.added
         return settled
+
+    def _settle_replaced(self, settled: _Settled) -> frozenset[bytes]:
+        """Let one side alone have the partitions that the source may have replaced, if chosen.
+
+        Returns:
+            The partitions of which nothing else is to be decided.
+        """
+        if self._take is Take.OURS:
+            for key, left in self._left_of.items():
+                if key[0] in self._replaced:
+                    settled.take_ours(key, left)
+                    settled.is_chosen = True
+        return frozenset() if self._take is None else self._replaced
+
+    def _is_overwritten(self, rule: Rule, left: FileTouch, gone: Set[MaskKey]) -> bool:
+        """Whether the target replaced the rows of a file that the source changed, and no others."""
+        if rule not in (Rule.A4, Rule.A5):
+            return False
+        return not left.added or (left.files <= gone and left.adds_nothing_new)
 
     def _rule_of(
         self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
@@ -243,18 +304,34 @@ class _KeylessMerge:
         is_open = cell.rule is Rule.A2 and (left.is_gone or right.is_gone) and any(shown)
         return Rule.A1 if is_open else cell.rule
 
-    def _settle(self, settled: _Settled, key: MaskKey, judged: _Judged) -> None:
-        """Let the touch of one file stay alone, of source or target, or find that it is open."""
-        cell, rule, (left, right) = judged
-        wins = winner(rule, left, right, self._take)
-        if wins is Take.OURS:
-            settled.take_ours(key, left)
-            # Where the target deleted the whole file, nothing of it is another version.
-            settled.is_chosen |= rule is not Rule.A2 or bool(right.added) or not right.is_gone
-        elif wins is Take.THEIRS:
-            settled.take_theirs(key, right)
-        else:
-            self._file_conflict(cell, key, left, right)
+    def _settle(
+        self, settled: _Settled, files: frozenset[MaskKey], judged: Mapping[MaskKey, _Judged]
+    ) -> None:
+        """Let the touches of one side stay alone, of source or target, or find that it is open.
+
+        Args:
+            settled: Gets what must not stay.
+            files: Files that were written again together.
+            judged: All files of which not both touches can stand as they are.
+        """
+        ways = ways_to_settle(files, self._left_of, self._right_of)
+        take = self._take if self._take in ways else None
+        if take is Take.OURS:
+            for key in files & self._left_of.keys():
+                settled.take_ours(key, self._left_of[key])
+        for key in sorted(files & judged.keys()):
+            cell, rule, (left, right) = judged[key]
+            match winner(rule, left, right, take):
+                case Take.OURS:
+                    settled.take_ours(key, left)
+                    # Where the target deleted the whole file, nothing of it is another version.
+                    settled.is_chosen |= (
+                        rule is not Rule.A2 or bool(right.added) or not right.is_gone
+                    )
+                case Take.THEIRS:
+                    settled.take_theirs(key, right)
+                case _:
+                    self._file_conflict(cell, key, ways)
 
     def _join(
         self,
@@ -373,9 +450,16 @@ class _KeylessMerge:
                 "changed rows: these changes are dropped."
             )
 
+    @cached_property
+    def _overwritten_by_source(self) -> frozenset[bytes]:
+        steps = self._theirs.lasting_steps
+        return _partitions_of(s for s in steps if s.operation is TableOperation.OVERWRITE)
+
     def _overwritten(self) -> set[str]:
         """What the target put into partitions that the source overwrote."""
-        partitions = _partitions(self._theirs, {TableOperation.OVERWRITE})
+        partitions = self._overwritten_by_source
+        if self._take is Take.THEIRS:
+            partitions |= self._replaced
         going = {each for each in self._ours.added if self._keys[each][0] in partitions}
         if going:
             rows = sum(self._ours.files(going)["row_count"].to_pylist())
@@ -440,12 +524,14 @@ class _KeylessMerge:
         )
 
     def _file_conflict(
-        self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
+        self, cell: Cell[TableOperation] | None, key: MaskKey, ways: tuple[Take, ...]
     ) -> None:
         if cell is None:
             self._file_rewritten(key[2])
             return
-        ways, advice = ways_to_settle(left, right), advice_to_settle(left, right)
+        advice = advice_to_settle(ways)
+        if key[0] in self._replaced:
+            ways, advice = (Take.OURS, Take.THEIRS), _REPLACED_ADVICE
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], advice)
 
     def _mixed_conflict(self, key: MaskKey, cell: Cell[TableOperation] | None) -> None:
@@ -488,6 +574,5 @@ def _keys(side: TableChanges) -> dict[str, MaskKey]:
     }
 
 
-def _partitions(side: TableChanges, operations: Iterable[TableOperation]) -> frozenset[bytes]:
-    wanted = frozenset(operations)
-    return frozenset().union(*(s.partitions for s in side.steps if s.operation in wanted))
+def _partitions_of(steps: Iterable[Step]) -> frozenset[bytes]:
+    return frozenset[bytes]().union(*(step.partitions for step in steps))

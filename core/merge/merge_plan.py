@@ -455,12 +455,10 @@ def _cost(moves: FileMoves) -> PlanCost:
 
 def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
     notes = []
-    inferred = sum(step.is_inferred for step in sides.theirs.changes.steps)
-    if inferred and not sides.ours.schema.primary_keys:
-        commits = "one commit" if inferred == 1 else f"{inferred:,} commits"
-        notes.append(
-            f"What {commits} of the source did is inferred from files: no release recorded it."
-        )
+    if not sides.ours.schema.primary_keys:
+        notes += [
+            text for side in (sides.theirs, sides.ours) if (text := _inferred(side)) is not None
+        ]
     name = sides.theirs.branch
     notes += [
         f"{name!r} was made from {each!r}: what that had done by then comes too."
@@ -472,6 +470,20 @@ def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
             f"Streaming readers of the changelog ({producer}) do not see the rows that come."
         )
     return tuple(notes)
+
+
+def _inferred(side: MergeSide) -> str | None:
+    """Say of how many commits of a side the files suggest what they did; None if of none."""
+    inferred = sum(step.is_inferred for step in side.changes.lasting_steps)
+    if not inferred:
+        return None
+    of = f"of {side.branch!r}"
+    if inferred == 1:
+        return f"1 commit {of} records no operation; what it did is inferred from its files."
+    return (
+        f"{inferred:,} commits {of} record no operation; what they did is inferred from their "
+        "files."
+    )
 
 
 def _with_id(plan: MergePlan) -> MergePlan:

@@ -12,6 +12,7 @@ from core.diff.logical_log import (
     SnapshotDelta,
     entry_difference,
     fold_log,
+    recorded_operation,
     reversed_entries,
 )
 from core.diff.masks import Mask, masks_of
@@ -128,7 +129,7 @@ def _emptied(
 ) -> frozenset[bytes]:
     """Partitions of which a snapshot left no file that was there before."""
     deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
-    if not deleted.num_rows or snapshot.operation is not None:
+    if not deleted.num_rows or recorded_operation(snapshot) is not None:
         return frozenset()
     partitions = frozenset(deleted["partition"].to_pylist())
     before = table.live_files(previous, partitions=partitions)

@@ -150,7 +150,7 @@ def test_an_overwrite_that_leaves_fewer_rows_never_loses_an_insert_silently(
 ) -> None:
     bench = diverging
     base = bench.rows["main"]
-    bench.overwrite("dev", 21, 23)
+    bench.overwrite("dev", 21, 23, is_recorded=False)
     bench.insert("main", 41, 43)
     # Releases record no operation: from the files alone it may as well be a delete.
     _is_refused(bench, {"003/delete.insert"})

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from core.commit.commit_message import CommitMessage
 from core.diff.file_masks import HiddenRows, MaskKey
-from core.diff.logical_log import keys_of, original_name
+from core.diff.logical_log import Place, keys_of, original_name
 from core.diff.masks import masks_of
 from core.diff.three_way import each_side
 from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.manifest_entry import MANIFEST_ENTRY
+from core.merge.conflict import Take
 from core.merge.file_moves import FileMoves
 from core.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
 from core.merge.row_work import JoinedRows, RowScope
@@ -169,6 +170,10 @@ class KeylessWalk(Walk):
         rows, partition = len(self.rows[name]), self.lies_in[name]
         return data_files([short], rows=rows, partition=partition, total_buckets=-1)
 
+    def part(self, place: Place, **files: pa.Table) -> CommitMessage:
+        """What changes in one bucket."""
+        return message(*place, total_buckets=-1, **files)
+
     def message(self, **files: pa.Table) -> CommitMessage:
         """What changes in the partition of some files."""
         partition = next(each["partition"][0].as_py() for each in files.values() if each.num_rows)
@@ -268,15 +273,18 @@ class NamedRows(TrustingRows):
             sides = each_side(each.held, lambda held, rows=rows: sorted(joined(held, rows)))
             new = tuple(packed(joined(dict.fromkeys(held), rows)) for held in each.inserted)
             kept = kept_by_both(each_side(sides, packed), new, each.update)
-            if kept is None:
+            if kept is not None:
+                left = frozenset(itertools.compress(sides.ours, kept[0]))
+                left |= frozenset(itertools.compress(sides.theirs, kept[1]))
+            elif each.take is not None:
+                left = frozenset(sides.ours if each.take is Take.OURS else sides.theirs)
+            else:
                 changed.append(str(each.place))
                 continue
-            left = frozenset(itertools.compress(sides.ours, kept[0]))
-            left |= frozenset(itertools.compress(sides.theirs, kept[1]))
             new = {}
             if left:
                 new = {"new_files": self.walk.entries(self.walk.new_file(left, files))}
-            messages.append(message(each.place[0], total_buckets=-1, **new))
+            messages.append(self.walk.part(each.place, **new))
         return JoinedRows(messages=tuple(messages), changed=tuple(changed))
 
 

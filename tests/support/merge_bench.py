@@ -1,13 +1,16 @@
 """A table that real Paimon writes on several branches and we merge, beside a model of its rows."""
 
 import copy
+import json
 import shutil
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlparse
 
+from core.diff.lineage import ROW_OPERATION
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.merge.file_moves import InsertScope, Isolation, MergeRules
@@ -125,12 +128,23 @@ class MergeBench:
         self.rows[branch] = self.rows[branch] | new
         self._remember(branch)
 
-    def overwrite(self, branch: str, *ids: int, amount: int = 5) -> None:
-        """Replace the partitions of these rows by them."""
+    def overwrite(self, branch: str, *ids: int, amount: int = 5, is_recorded: bool = True) -> None:
+        """Replace the partitions of these rows by them, and record it as SQL does."""
         new = {each: row_of(each, amount) for each in ids}
         self.table(branch).write(self._shown(branch, new), overwrite={})
         self.rows[branch] = self.outside(self.rows[branch], new) | new
+        if is_recorded:
+            self.record(branch, "OVERWRITE")
         self._remember(branch)
+
+    def record(self, branch: str, operation: str) -> None:
+        """Have the head say what it did to rows, which the API of Java never records."""
+        manager = self.table(branch).load().snapshotManager()
+        number = manager.latestSnapshotId()
+        path = Path(urlparse(str(manager.snapshotPath(number).toUri())).path)
+        head = json.loads(path.read_text())
+        head["properties"] = {**(head.get("properties") or {}), ROW_OPERATION: operation}
+        path.write_text(json.dumps(head))
 
     def compact(self, branch: str) -> None:
         """Compact all there is; no row changes."""

@@ -142,6 +142,16 @@ def _overwrite(*ids: int) -> Act:
     return lambda bench, on: bench.overwrite(on, *ids)
 
 
+def _rewrite_all(*ids: int) -> Act:
+    """An overwrite of which the commit does not tell that it is one."""
+    return lambda bench, on: bench.overwrite(on, *ids, is_recorded=False)
+
+
+def _recorded(name: str, act: Act) -> Act:
+    """A change of which the commit tells what it is."""
+    return _also(act, lambda bench, on: bench.record(on, name.upper()))
+
+
 def _compact(bench: MergeBench, on: str) -> None:
     bench.compact(on)
 
@@ -613,6 +623,11 @@ def _as_theirs(bench: MergeBench, base: Rows) -> Rows:
     return bench.rows["dev"]
 
 
+def _first_day_as_ours(bench: MergeBench, base: Rows) -> Rows:
+    first = {each: row for each, row in bench.rows["main"].items() if row[1] == "d1"}
+    return bench.outside(bench.rows["dev"], first) | first
+
+
 def _first_day_as_theirs(bench: MergeBench, base: Rows) -> Rows:
     first = {each: row for each, row in bench.rows["dev"].items() if row[1] == "d1"}
     return bench.outside(bench.rows["main"], first) | first
@@ -668,9 +683,24 @@ def _overwritten_by_ours() -> Iterator[tuple[Pair, CellCase]]:
             (name, "overwrite"),
             CellCase(
                 name="one of two partitions",
-                theirs=act,
+                theirs=_recorded(name, act),
                 ours=_overwrite(*_FIRST_DAY),
                 left=told,
+                is_partitioned=True,
+            ),
+        )
+        # Without that, rows that it wrote may be new ones.
+        yield (
+            (name, "overwrite"),
+            CellCase(
+                name="one of two partitions, by a commit that records nothing",
+                theirs=act,
+                ours=_overwrite(*_FIRST_DAY),
+                conflicts=_is("A4" if name == "update" else "A5", ConflictKind.FILE_RULE),
+                settled={
+                    Take.OURS: Left(rows=_first_day_as_ours),
+                    Take.THEIRS: Left(rows=_as_theirs),
+                },
                 is_partitioned=True,
             ),
         )
@@ -698,7 +728,7 @@ def _overwritten_by_ours() -> Iterator[tuple[Pair, CellCase]]:
             (name, "overwrite"),
             CellCase(
                 name="all there was",
-                theirs=_also(_insert(33, 34, 35), _own(name), act),
+                theirs=_also(_insert(33, 34, 35), _own(name), _recorded(name, act)),
                 ours=OURS["overwrite"],
                 left=Left(told="overwrote 2 data files in which the source had changed rows"),
             ),
@@ -733,6 +763,55 @@ def _overwritten_by_theirs() -> Iterator[tuple[Pair, CellCase]]:
                 strict=frozenset({f"003/overwrite.{name}"} if told else ()),
             ),
         )
+
+
+def _replaced_without_a_record() -> Iterator[tuple[Pair, CellCase]]:
+    """A partition that was written again as more rows may be an update as well as an overwrite."""
+    by_side = {Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_first_day_as_theirs)}
+    for name, act, rule in (
+        ("insert", _insert(41, 42, 43), "update.insert"),
+        ("delete", _delete(2, 5, 7), "A1"),
+        ("update", _also(_update(1, amount=2), _update(7, amount=3)), "A3"),
+    ):
+        yield (
+            ("overwrite", name),
+            CellCase(
+                name="of a partition, by a commit that records nothing",
+                theirs=_rewrite_all(*_FIRST_DAY),
+                ours=act,
+                conflicts=_is(rule, ConflictKind.FILE_RULE),
+                settled=by_side,
+                rules={"isolation": Isolation.SNAPSHOT} if name == "insert" else {},
+                left=Left(rows=_inserts_of_both),
+                is_partitioned=True,
+            ),
+        )
+    yield (
+        ("overwrite", "insert"),
+        CellCase(
+            name="of a partition, by a commit that records nothing, beside another one",
+            theirs=_rewrite_all(*_FIRST_DAY),
+            ours=_insert(43, 44),
+            left=Left(rows=_inserts_of_both),
+            is_partitioned=True,
+        ),
+    )
+    yield (
+        ("update", "overwrite"),
+        CellCase(
+            name="of a partition, by a commit that records nothing",
+            theirs=_update(1, 5, amount=3),
+            ours=_rewrite_all(*_FIRST_DAY),
+            conflicts=_is("A3", ConflictKind.FILE_RULE),
+            settled={Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_as_theirs)},
+            is_partitioned=True,
+        ),
+    )
+
+
+def _inserts_of_both(bench: MergeBench, base: Rows) -> Rows:
+    ours, other = bench.rows["main"], bench.rows["dev"]
+    return {each: row for each, row in (ours | other).items() if each not in base or each in other}
 
 
 def _predicates_and_inserts() -> Iterator[tuple[Pair, CellCase]]:
@@ -810,6 +889,7 @@ def _cases() -> Iterator[tuple[Pair, CellCase]]:
     yield from _of_one_file()
     yield from _overwritten_by_ours()
     yield from _overwritten_by_theirs()
+    yield from _replaced_without_a_record()
     yield from _predicates_and_inserts()
     yield from _compacted_by_ours()
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from core.diff.lineage import ROW_OPERATION
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from tests.support.keyless_walks import MixedWalk
 from tests.support.merge_walk import BRANCHES
@@ -36,10 +37,7 @@ class OverwritingWalk(MixedWalk):
         super().start()
 
     def overwrite(self, branch: str, first: int, second: int) -> None:
-        """Replace a partition, or all of them, by more rows than there were.
-
-        No release has recorded what the commit was: of fewer rows it could be a delete.
-        """
+        """Replace a partition, or all of them, by more rows than there were, and record it."""
         live = self.live(branch)
         if first % 3:
             live = self.in_a_partition(live, second)
@@ -58,6 +56,7 @@ class OverwritingWalk(MixedWalk):
             partitions=sorted(partitions),
             user="bob",
             identifier=next(self.numbers),
+            properties={ROW_OPERATION: "OVERWRITE"},
         )
         self.overwrote += 1
         assert self.content(branch) == self.model(branch)

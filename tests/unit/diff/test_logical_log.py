@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -125,7 +127,7 @@ def test_after_a_merge_only_what_came_later_is_a_change() -> None:
         (("-a*10", "+b*10"), None, True, TableOperation.UPDATE, True),
         (("-a*10", "+b*7"), None, True, TableOperation.DELETE, True),
         (("-a*10",), None, True, TableOperation.DELETE, True),
-        (("-a*10", "+b*11"), None, True, TableOperation.OVERWRITE, True),
+        (("-a*10", "+b*11"), None, True, TableOperation.UPDATE, True),
         (("-a*10", "+b*11"), None, False, TableOperation.UPDATE, True),
         (("-a*10", "+b*7"), "OVERWRITE", True, TableOperation.OVERWRITE, False),
         (("-a*10", "+b*10"), "DELETE", False, TableOperation.DELETE, False),
@@ -142,3 +144,12 @@ def test_what_a_commit_did_is_told_by_the_release_or_inferred(
     log = fold_log([delta(2, *changes, kind=OVERWRITE, operation=operation, emptied=emptied)])
     (step,) = log.steps
     assert (step.operation, step.is_inferred) == (expected, is_inferred)
+    replaces = changes == ("-a*10", "+b*11") and emptied
+    assert step.may_be_overwrite == replaces
+
+
+def test_a_row_that_may_have_moved_between_buckets_is_no_delete() -> None:
+    away = data_files(["c"], rows=3, bucket=1)
+    moved = pa.concat_tables([entries("-a*10", "+b*5"), away])
+    (step,) = fold_log([replace(delta(2, "-a"), entries=moved)]).steps
+    assert (step.operation, step.is_inferred) == (TableOperation.UPDATE, True)
