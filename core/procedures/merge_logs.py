@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey
+from core.diff.lineage import ROW_OPERATION
 from core.diff.logical_log import (
     LogicalLog,
     SnapshotDelta,
@@ -57,7 +58,8 @@ def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> Lo
         key: FileMask(before=each.after, after=each.before) for key, each in forward.masks.items()
     }
     # What was done says nothing of what takes it back, which never empties a partition for good.
-    told = replace(undone, operation=None)
+    properties = {k: v for k, v in undone.properties.items() if k != ROW_OPERATION}
+    told = replace(undone, operation=None, properties=Options(properties))
     entries = reversed_entries(forward.entries)
     return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
 

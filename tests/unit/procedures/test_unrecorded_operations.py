@@ -125,6 +125,13 @@ def test_a_preview_says_which_commits_record_nothing(bench: BranchBench) -> None
     assert told in notes
 
 
+def test_a_revert_of_an_overwrite_keeps_what_came_since(bench: BranchBench) -> None:
+    replace_all(bench, "main", "replaced", is_recorded=True)
+    bench.append("new")
+    bench.call("revert", snapshot=2, isolation="snapshot")
+    assert names(bench) == {"one", "two", "new"}
+
+
 def test_an_overwrite_that_was_rolled_back_takes_nothing_away(bench: BranchBench) -> None:
     replace_all(bench, "dev", "replaced", is_recorded=True)
     bench.call("revert", operation="back", target="dev", snapshot=2)
