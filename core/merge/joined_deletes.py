@@ -243,7 +243,8 @@ def kept_by_both(
     # Equal rows of the base and of an insert cannot be told apart: those of the base stay first.
     of_base = np.minimum(base, ours), np.minimum(base, theirs)
     beaten = 0
-    if written.any():
+    # What an update took away without a new version here may stand in another bucket now.
+    if written.any() or update is not None:
         changed, gone = base - of_base[0], base - of_base[1]
         least, most = np.maximum(0, changed + gone - base), np.minimum(changed, gone)
         replaced = (had + written - ours).sum()
@@ -261,7 +262,10 @@ def kept_by_both(
 
 
 def kept_by_ids(
-    ids: ThreeWay[Ids], inserted: tuple[Ids, Ids], rows: ThreeWay[pa.ChunkedArray]
+    ids: ThreeWay[Ids],
+    inserted: tuple[Ids, Ids],
+    rows: ThreeWay[pa.ChunkedArray],
+    update: Update | None = None,
 ) -> Kept | None:
     """Return what is left of rows that have ids, which an update keeps.
 
@@ -269,10 +273,12 @@ def kept_by_ids(
         ids: Of the rows of each side.
         inserted: Of rows that the target and the source had besides those of the base.
         rows: The rows of each side as bytes, in the order of `ids`.
+        update: What is known of an update of the target.
 
     Returns:
-        None where a side holds ids that it never had, which a writer gave anew, or where the source
-        did more than delete.
+        None where a side holds ids that it never had, which a writer gave anew, where the source
+        did more than delete, or where a row that it deleted may stand in another bucket since an
+        update of the target.
     """
     is_known = all(
         np.isin(held, np.concatenate([ids.base, new])).all()
@@ -289,7 +295,9 @@ def kept_by_ids(
         found[is_old] = differs.to_numpy()
         return found
 
-    if not is_known or updated(ids.theirs, rows.theirs).any():
+    both_lack = np.setdiff1d(ids.base, np.concatenate([ids.ours, ids.theirs]))
+    may_have_moved = update is not None and both_lack.size > 0
+    if not is_known or may_have_moved or updated(ids.theirs, rows.theirs).any():
         return None
     stay = np.isin(ids.ours, np.setdiff1d(ids.base, ids.theirs), invert=True)
     come = np.isin(ids.theirs, ids.base, invert=True)

@@ -246,7 +246,7 @@ class JoinTask:
             # Of equal rows the one goes that was deleted; a writer may have given rows new ids.
             ours_new, theirs_new = map(_ids, inserted)
             rows = each_side(sides, lambda side: _bytes(side, fields))
-            kept = kept_by_ids(each_side(sides, _ids), (ours_new, theirs_new), rows)
+            kept = kept_by_ids(each_side(sides, _ids), (ours_new, theirs_new), rows, update)
             if kept is None:
                 kept = _kept_by_both(sides, inserted, (*fields, _ID), update)
             if kept is not None:
