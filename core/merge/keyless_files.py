@@ -207,7 +207,14 @@ class _KeylessMerge:
         for partition in sorted(self._replaced & self._inserted):
             (cell,) = cells(frozenset({TableOperation.UPDATE}), frozenset({TableOperation.INSERT}))
             ways = (Take.ISOLATION_SNAPSHOT, Take.OURS, Take.THEIRS)
-            self._conflict(cell, ConflictKind.FILE_RULE, partition, ways, advice=_REPLACED_ADVICE)
+            self._conflict(
+                cell,
+                ConflictKind.FILE_RULE,
+                partition,
+                ways,
+                advice=_REPLACED_ADVICE,
+                may_be_overwrite=(False, True),
+            )
 
     @cached_property
     def _replaced(self) -> frozenset[bytes]:
@@ -506,8 +513,12 @@ class _KeylessMerge:
         settle_with: tuple[Take, ...],
         name: str | None = None,
         advice: str = "",
+        may_be_overwrite: tuple[bool, bool] = (False, False),
     ) -> None:
-        ours, theirs = (f"{op} since the base" for op in (cell.ours, cell.theirs))
+        ours, theirs = (
+            f"{op} or overwrite since the base" if is_open else f"{op} since the base"
+            for op, is_open in zip((cell.ours, cell.theirs), may_be_overwrite, strict=True)
+        )
         self._found.conflicts.append(
             Conflict(
                 kind=kind,
@@ -532,7 +543,16 @@ class _KeylessMerge:
         advice = advice_to_settle(ways)
         if key[0] in self._replaced:
             ways, advice = (Take.OURS, Take.THEIRS), _REPLACED_ADVICE
-        self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], advice)
+        touches = self._right_of[key], self._left_of[key]
+        self._conflict(
+            cell,
+            ConflictKind.FILE_RULE,
+            key[0],
+            ways,
+            key[2],
+            advice,
+            (touches[0].may_be_overwrite, touches[1].may_be_overwrite),
+        )
 
     def _mixed_conflict(self, key: MaskKey, cell: Cell[TableOperation] | None) -> None:
         """Rows that the source updated in other files stand among those that it left of this."""

@@ -3,7 +3,6 @@
 What an update made of a row is told by row ids, or by a release that recorded that it was one.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -44,17 +43,6 @@ def _without_deleted(bench: MergeBench, base: Rows) -> Rows:
     return {each: row for each, row in bench.rows["main"].items() if each not in gone} | come
 
 
-def _recorded(bench: MergeBench) -> None:
-    """Let the head of main tell what it did, as Paimon 2.0's own statements do."""
-    head = max((bench.folder / "db.db" / "t" / "snapshot").glob("snapshot-*"), key=_number)
-    told = json.loads(head.read_text()) | {"operation": "UPDATE"}
-    head.write_text(json.dumps(told))
-
-
-def _number(path: Path) -> int:
-    return int(path.name.removeprefix("snapshot-"))
-
-
 @pytest.mark.parametrize("options", [SHARED, COPIED, {**SHARED, **_IDS}, {**COPIED, **_IDS}])
 @pytest.mark.parametrize(
     ("deleted", "updated", "beaten"),
@@ -80,7 +68,7 @@ def test_a_row_that_the_source_deleted_is_gone(
     bench.insert("dev", 21)
     bench.update("main", *updated, amount=7)
     if not options.keys() & _IDS:
-        _recorded(bench)
+        bench.record("main", "UPDATE")
     receipt = bench.merge(rows=_without_deleted(bench, base))
     said = [note for note in receipt.notes if "went: the source deleted them" in note]
     assert said == (
@@ -125,7 +113,7 @@ def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
     bench.delete("dev", 1)
     bench.update("main", *updated, amount=7)
     if recorded:
-        _recorded(bench)
+        bench.record("main", "UPDATE")
     before = bench.files()
     with pytest.raises(Refused, match="settle 'file rule' by ours or theirs"):
         bench.merge(rows={})

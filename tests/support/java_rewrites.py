@@ -17,7 +17,12 @@ from tests.support.java_vm import java_class
 Row: TypeAlias = Sequence[Value]
 
 
-def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
+def rewrite(
+    table: JavaTable,
+    change: Callable[[Row], Row | None],
+    added: Sequence[Row] = (),
+    again: Callable[[Row], bool] = lambda _: False,
+) -> None:
     """Commit a change of rows: each file with a row that changes is replaced by another one.
 
     Rows that have ids keep them, as engines see to it.
@@ -25,6 +30,8 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
     Args:
         table: Without a primary key.
         change: What becomes of a row, given without its id; None where it is deleted.
+        added: Rows that come with the same commit; in a table without row ids.
+        again: Which rows have their files replaced though nothing of them changes.
     """
     loaded = table.load()
     builder = loaded.newBatchWriteBuilder()
@@ -44,7 +51,8 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
         hidden = kept[key].getDeletionFile(name) if has_vectors else None
         rows = _rows_of(loaded, entry, kind, hidden)
         changed = [(change(row[:width]), row[width:]) for row in rows]
-        if [row and (*row, *ids) for row, ids in changed] == rows:
+        is_same = [row and (*row, *ids) for row, ids in changed] == rows
+        if is_same and not any(again(row) for row in rows):
             continue
         gone.append(_without(entry))
         if hidden is not None:
@@ -52,6 +60,8 @@ def rewrite(table: JavaTable, change: Callable[[Row], Row | None]) -> None:
         for row, ids in changed:
             if row is not None:
                 write.write(to_java_row((*row, *ids), kind))
+    for row in added:
+        write.write(to_java_row(row, kind))
     vectors = (index_message(each) for each in kept.values())
     commit.commit(_list([*write.prepareCommit(), *gone, *vectors]))
     write.close()

@@ -5,12 +5,11 @@ import json
 import shutil
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlparse
 
-from core.diff.lineage import ROW_OPERATION
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
 from core.merge.file_moves import InsertScope, Isolation, MergeRules
@@ -128,6 +127,28 @@ class MergeBench:
         self.rows[branch] = self.rows[branch] | new
         self._remember(branch)
 
+    def merge_into(
+        self, branch: str, changes: Mapping[int, int | None], days: Collection[str] = ()
+    ) -> None:
+        """Give rows other amounts, delete those that get none and insert new ones, in one commit.
+
+        Args:
+            branch: Where; the table has no key.
+            changes: Amounts by id.
+            days: Of which all files are written again.
+        """
+        rows = self.rows[branch]
+        images = {each: n if n is None else row_of(each, n) for each, n in changes.items()}
+        rewrite(
+            self.table(branch),
+            lambda row: images.get(row[0], row),
+            [row for each, row in images.items() if row is not None and each not in rows],
+            lambda row: row[1] in days,
+        )
+        left = {each: row for each, row in {**rows, **images}.items() if row is not None}
+        self.rows[branch] = left
+        self._remember(branch)
+
     def overwrite(self, branch: str, *ids: int, amount: int = 5, is_recorded: bool = True) -> None:
         """Replace the partitions of these rows by them, and record it as SQL does."""
         new = {each: row_of(each, amount) for each in ids}
@@ -138,13 +159,12 @@ class MergeBench:
         self._remember(branch)
 
     def record(self, branch: str, operation: str) -> None:
-        """Have the head say what it did to rows, which the API of Java never records."""
+        """Have the head tell what it did to rows, as Paimon 2.0's own statements do."""
         manager = self.table(branch).load().snapshotManager()
         number = manager.latestSnapshotId()
         path = Path(urlparse(str(manager.snapshotPath(number).toUri())).path)
-        head = json.loads(path.read_text())
-        head["properties"] = {**(head.get("properties") or {}), ROW_OPERATION: operation}
-        path.write_text(json.dumps(head))
+        told = json.loads(path.read_text()) | {"operation": operation}
+        path.write_text(json.dumps(told))
 
     def compact(self, branch: str) -> None:
         """Compact all there is; no row changes."""
