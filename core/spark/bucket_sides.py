@@ -151,7 +151,8 @@ class BucketReader:
             policy: What settles conflicts of bases that are joined.
 
         Raises:
-            Refused: The base of keys is disputed, and the sides hold different rows of them.
+            Refused: The base of keys is disputed, and the sides hold different rows of them; or
+                files hold keys that they do not tell of.
         """
         there = {file.data.path for file in unit.ours}
         # A file that came with an earlier merge is not replayed again.
@@ -178,6 +179,9 @@ class BucketReader:
             theirs=read(unit.theirs, self.scope.theirs_schemas),
             replayed=read(replayed, self.scope.theirs_schemas),
         )
+        if unit.ours_changed is None or unit.theirs_changed is None:
+            # Then the keys were found in rows that are there still.
+            self._check_found(keys, (base.written, found_rows.ours, found_rows.theirs))
         self._check_disputed(base.disputed, found_rows.sides())
         return found_rows
 
@@ -233,6 +237,19 @@ class BucketReader:
             written=pa.concat_tables(written),
             disputed=pa.concat_arrays(disputed).unique(),
         )
+
+    def _check_found(self, keys: pa.Array, read: Iterable[pa.Table]) -> None:
+        """Refuse to go on without rows that a side changed: the merge would drop the change."""
+        seen = pa.concat_arrays([key_bytes(rows, self.scope.schema) for rows in read])
+        lost = len(keys) - len(common_keys(keys, seen))
+        if lost:
+            raise Refused(
+                f"{lost:,} changed keys of {self.scope.table} are not found by the key ranges of "
+                "their files: rows of the table lie otherwise than is known here. Nothing was "
+                "changed; bring the rows over with Paimon.",
+                kind=ErrorKind.UNSUPPORTED,
+                keys=lost,
+            )
 
     def _check_disputed(self, disputed: pa.Array, sides: ThreeWay[pa.Table]) -> None:
         schema = self.scope.schema

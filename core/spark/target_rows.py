@@ -32,6 +32,7 @@ from core.spark.file_rewrite import (
     plan_files,
     take_out,
 )
+from core.spark.growth_check import Growth, check_growth
 from core.spark.merge_on_read import VALUE_KIND
 from core.spark.readers import check_alone, check_readable, read_table
 from core.spark.session import Progress, WarmSession
@@ -111,6 +112,9 @@ class TargetRows:
     ) -> PreparedRows:
         """Write what makes rows go and come.
 
+        With a primary key the files are looked through as readers would, before anybody commits
+        them: see `check_growth`.
+
         Args:
             session: Where the tasks run.
             deleted: Rows that go, each once, with the columns of `frame`.
@@ -127,6 +131,9 @@ class TargetRows:
             prepared = prepare_rows(
                 session, self.store, self.table, [*gone, *come], progress=progress, request=request
             )
+            growth = Growth.of(prepared.messages, inserts=bool(inserted))
+            state = ReadState(table=self.table, snapshot=self.head, schema=self.schema)
+            check_growth(session, self.store, state, prepared.messages, growth, progress=progress)
             return replace(prepared, read_at=ReadAt.of(self.head))
         taken = PreparedRows(messages=(), row_count=0)
         leaving = [*([] if deleted is None else [deleted]), *updated]

@@ -298,7 +298,10 @@ class SelectGrammar:
             return _Relation(text=f"{left.text}{sign}{_nested(right)}", columns=columns)
         if is_plain and self._chance(0.3) and kind != "CROSS JOIN":
             tables = [self._table(), self._table()]
-            shared = self._pick((f"NATURAL {kind} {{}}", f"{kind} {{}} USING (id)"))
+            shared = f"{kind} {{}} USING (id)"
+            # Spark knows no natural join that only leaves rows out.
+            if kind not in ("SEMI JOIN", "ANTI JOIN") and self._chance(0.5):
+                shared = f"NATURAL {kind} {{}}"
             text = f"{tables[0].text} {shared.format(tables[1].text)}"
             columns = tuple(column for table in tables for column in table.columns)
             left = tables[0]
