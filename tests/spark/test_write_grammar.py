@@ -1,0 +1,72 @@
+"""Statements that write, drawn from a grammar: our SQL against a plain model, read by Java."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import InvalidInput, PaimonError
+from core.spark.session import WarmSession
+from tests.support.java_child import Read, read_with_java
+from tests.support.sql_expressions import SOURCE, SOURCE_COLUMNS, literal
+from tests.support.statements import Statements
+from tests.support.table_model import RefusedStatement
+from tests.support.warehouses import VERSIONS
+from tests.support.write_grammar import WRITTEN_KINDS, WriteProgram
+
+_IN_PROGRAM = 10
+
+
+def test_written_rows_are_those_of_a_model(
+    session: WarmSession, tmp_path: Path, rng: random.Random, examples: Callable[[int], int]
+) -> None:
+    statements = Statements(session, tmp_path)
+    statements.create("src", SOURCE_COLUMNS)
+    values = ", ".join(f"({', '.join(literal(v).sql for v in row.values())})" for row in SOURCE)
+    statements(f"INSERT INTO db.src VALUES {values}")
+    kinds = rng.sample(list(WRITTEN_KINDS), len(WRITTEN_KINDS))
+    for number in range(examples(1)):
+        name = f"t{number}"
+        _run_program(statements, rng, name, kinds[number % len(kinds)])
+
+
+def _run_program(statements: Statements, rng: random.Random, name: str, kind_name: str) -> None:
+    """Run a program, and let both versions read the table after every statement."""
+    kind, log = WRITTEN_KINDS[kind_name], [kind_name]
+    statements.create(
+        name,
+        kind.columns,
+        primary_keys=kind.keys,
+        partition_keys=kind.partition,
+        options=kind.options,
+    )
+    program = WriteProgram(rng, name, kind)
+    for drawn in program.statements(_IN_PROGRAM):
+        log.append(f"{drawn.branch}: {drawn.sql}")
+        held = {branch: table.copy() for branch, table in program.branches.items()}
+        try:
+            drawn.act()
+        except RefusedStatement:
+            program.branches.update(held)
+            with pytest.raises(InvalidInput):
+                statements(drawn.sql, drawn.branch)
+        else:
+            try:
+                statements(drawn.sql, drawn.branch)
+            except PaimonError as error:
+                raise AssertionError("\n".join([error.message, *log])) from error
+        _check(statements.folder, name, program, log)
+
+
+def _check(folder: Path, name: str, program: WriteProgram, log: list[str]) -> None:
+    reads = {
+        Read(table=f"db.{name}" if branch == "main" else f"db.{name}$branch_{branch}"): table
+        for branch, table in program.branches.items()
+    }
+    for version in VERSIONS:
+        answers = read_with_java(version, folder, reads)
+        for read, table in reads.items():
+            found = answers[read]
+            assert isinstance(found, list), (log, found)
+            assert sorted(found, key=repr) == table.listed(), "\n".join([version, read.table, *log])
