@@ -302,13 +302,12 @@ def _moves(plan: MergePlan) -> dict[str, object]:
         files.append(f"{cost.files_restored:,} back")
     if cost.files_joined:
         files.append(f"rows of {cost.files_joined:,} written again")
+    free = "both branches name the same files" if plan.shares_files else "hard links"
     return {
         "buckets": strategies_words(plan) or "none changes",
         "files": ", ".join(files),
         "rows": f"{come:,} in, {go:,} out",
-        "copied": size(cost.bytes_to_copy)
-        if cost.bytes_to_copy
-        else "nothing: both branches name the same files",
+        "copied": size(cost.bytes_to_copy) if cost.bytes_to_copy else f"nothing: {free}",
     }
 
 

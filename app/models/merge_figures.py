@@ -60,11 +60,17 @@ def merge_figures(
             plan,
             "Copied",
             size(cost.bytes_to_copy),
-            "0: the branches share the files" if plan.shares_files else None,
+            _why_no_byte(plan),
         ),
         Figure(label="Schema changes", value=count(len(changed.changes) if changed else 0)),
         *(Figure(label=label, value=count(number)) for label, number in further.items() if number),
     )
+
+
+def _why_no_byte(plan: MergePlan) -> str | None:
+    if plan.cost.bytes_to_copy:
+        return None
+    return f"0: {'the branches share the files' if plan.shares_files else 'copies by hard links'}"
 
 
 def bounds_reasons(plan: MergePlan, schema: TableSchema | None) -> tuple[str, ...]:

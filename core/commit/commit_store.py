@@ -1,9 +1,10 @@
-"""The four ways a commit touches a store: it reads, publishes, moves, and removes what it may."""
+"""The ways a commit touches a store: it reads, publishes, links, moves, and removes what it may."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.storage.directory_mover import DirectoryMover, mover_for
 from core.storage.file_io import FileIO, FileReader
+from core.storage.file_linker import FileLinker, NoLinks, linker_for
 from core.storage.file_publisher import FilePublisher
 from core.storage.file_remover import FileRemover
 from core.storage.publish_claims import ClaimingPublisher, ClaimRegister
@@ -18,10 +19,11 @@ class CommitStore:
     publisher: FilePublisher
     remover: FileRemover
     mover: DirectoryMover
+    linker: FileLinker = field(default_factory=NoLinks)
 
     @classmethod
     def of(cls, file_io: FileIO, claims: ClaimRegister | None = None) -> "CommitStore":
-        """Return the store with the publisher and the mover that are safe for it.
+        """Return the store with the publisher, the mover and the linker that are safe for it.
 
         Args:
             file_io: The store.
@@ -34,4 +36,5 @@ class CommitStore:
             ),
             remover=FileRemover(file_io),
             mover=mover_for(file_io),
+            linker=linker_for(file_io),
         )

@@ -1,4 +1,7 @@
-"""Copies of data files under names of their own, for a branch that may not share them."""
+"""Copies of data files under names of their own, for a branch that may not share them.
+
+Where the store has hard links, one is the copy: whoever expires the first name leaves the other.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +10,7 @@ from typing import Final
 from core.commit.commit_store import CommitStore
 from core.commit.metadata_copy import publish_once
 from core.errors import ErrorKind, StorageError
+from core.storage.file_linker import Linked
 
 _AT_ONCE: Final = 4
 
@@ -32,6 +36,8 @@ def copy_data_files(
         found = store.files.status(target)
         size = store.files.status(source)
         if found is not None and size is not None and found.size == size.size:
+            return
+        if found is None and store.linker.link(source, target) is Linked.DONE:
             return
         data = store.files.read(source)
         if size is not None and len(data) != size.size:

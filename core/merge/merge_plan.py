@@ -275,26 +275,35 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     return _with_id(plan)
 
 
-def with_safety(plan: MergePlan, safety: FileSafety) -> MergePlan:
+def with_safety(plan: MergePlan, safety: FileSafety, *, has_links: bool) -> MergePlan:
     """Return a plan with the decision on files that both branches are to hold.
 
     Fences and tags come and go, so it is no part of the plan's id.
+
+    Args:
+        plan: The plan.
+        safety: The decision.
+        has_links: Whether the store has hard links, which are copies without a byte.
     """
-    if safety.shares or plan.moves is None:
+    moves = plan.moves
+    if safety.shares or moves is None:
         return replace(plan, safety=safety)
-    size = plan.cost.bytes_added + _total(plan.moves.restore, "file_size")
+    coming = pa.concat_tables([moves.add, moves.replays, moves.restore])
     notes = []
-    if size:
-        notes.append(f"Files are copied, not shared. {' '.join(safety.reasons)}")
+    if coming.num_rows:
+        how = "get names of their own by hard links" if has_links else "are copied"
+        notes.append(f"Files {how}, as they may not be shared. {' '.join(safety.reasons)}")
     if plan.theirs is not None and plan.source != plan.target:
         notes.append(
             f"The next merge starts from snapshot {plan.theirs.id} of {plan.source!r}: while that "
             "has not expired, it can be told what came."
         )
+    # External files may lie on another device, which no link reaches.
+    copied = coming.filter(pc.is_valid(coming["external_path"])) if has_links else coming
     return replace(
         plan,
         safety=safety,
-        cost=replace(plan.cost, bytes_to_copy=size),
+        cost=replace(plan.cost, bytes_to_copy=_total(copied, "file_size")),
         notes=(*plan.notes, *notes),
     )
 

@@ -18,7 +18,10 @@ def with_sharing(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> Me
         NotFound: A branch has no schema.
         FormatError: A schema or a snapshot of main cannot be decoded.
     """
-    return plan if plan.moves is None else with_safety(plan, _safety(target, spec, plan))
+    if plan.moves is None:
+        return plan
+    has_links = target.reader.files.is_local
+    return with_safety(plan, _safety(target, spec, plan), has_links=has_links)
 
 
 def _safety(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> FileSafety:

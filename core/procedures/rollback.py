@@ -1,5 +1,7 @@
 """Going back to an earlier snapshot: by a new snapshot, or by cutting the history."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from core.commit.file_store_commit import FileStoreCommit
@@ -7,9 +9,9 @@ from core.commit.history_copy import HistoryCopy
 from core.commit.rescue import rescue_name
 from core.commit.snapshot_commit import write_hints
 from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
+from core.diff.file_safety import FileSafety
 from core.diff.lineage import OPERATION, RESTORES
 from core.errors import CommitConflict, ErrorKind, InvalidInput
-from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import JsonObject, without_nulls
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
@@ -27,6 +29,14 @@ from core.procedures.consequence import (
 )
 from core.procedures.dependents import readable_tags, standing_on
 from core.procedures.drop_branch import open_operations
+from core.procedures.file_sharing import (
+    Share,
+    journal_of_sharing,
+    notes_of_sharing,
+    put_fences,
+    safety_of,
+    told_of_sharing,
+)
 from core.procedures.operation import Operation
 from core.procedures.permissions import Role
 from core.procedures.protection import protection_of, rule_text
@@ -63,6 +73,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if cut:
         copy, expired = _cut(table, head, then, tag, call)
         rewound = _rewound(table, then)
+        sharing = safety_of(Share(branches=(table,), for_rescue=(then,), can_copy=False))
         told += _cut_told(table, then, copy, expired, rewound)
         # Not where readers stand: they go on while somebody looks.
         decided += [copy.remove_tags, [each.id for each in rewound]]
@@ -74,6 +85,9 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "notes": [f"Branch {table.branch!r} is cut back to snapshot {then.id}."],
         }
     else:
+        # What keeps the files that come back are the tags of the rollback itself.
+        sharing = safety_of(Share(branches=(table,), on_main=(None,), can_copy=False))
+        sharing = replace(sharing, pins=())
         told += _restore_told(table, head, then)
         journal |= {
             "snapshotId": then.id,
@@ -83,6 +97,8 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             "expectedHead": None if head is None else identity_to(head.identity),
             "expectedHeadId": None if head is None else head.id,
         }
+    told += _sharing_told(sharing)
+    journal |= journal_of_sharing(sharing, table, call.operation_id, (table.branch,))
     if rule is not None:
         told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
     least = Role.EDITOR if rule is None else Role.APPROVER
@@ -165,13 +181,6 @@ def _restore_told(
             "again."
         ),
     ]
-    if table.branch != MAIN_BRANCH:
-        told.append(
-            changes(
-                "Other engines expire a branch by main's tags, whose ids are other ones: leave "
-                f"automatic expiry off on {table.branch!r}."
-            )
-        )
     latest = table.schema().id
     if latest != then.schema_id:
         told.append(
@@ -180,6 +189,14 @@ def _restore_told(
             )
         )
     return told
+
+
+def _sharing_told(sharing: FileSafety) -> list[Consequence]:
+    """Tell what keeps the files that come back, or that nothing would."""
+    if sharing.shares:
+        return told_of_sharing(sharing)
+    text = f"An expiry would remove files that come back. {' '.join(sharing.reasons)}"
+    return [blocks(text, ErrorKind.FILES_IN_USE)]
 
 
 def _cut(
@@ -276,12 +293,6 @@ def _cut_told(
         told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
     told.append(keeps("The schema stays the newest one."))
     told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
-    told.append(
-        changes(
-            "Files that the rescue branch shares are deleted once other engines expire snapshots "
-            f"of {table.branch!r}, unless a tag keeps snapshot {then.id}. Pin the rescue branch."
-        )
-    )
     return told
 
 
@@ -290,6 +301,7 @@ def _finish_restore(operation: Operation) -> Receipt:
     table = operation.table.on(operation.intent.branch)
     raw = JsonObject(plan, "journal of a rollback")
     then = _journalled(table, raw)
+    put_fences(operation)
     _pin(operation, table, then, raw.get("pin", str))
     landed = FileStoreCommit(table, operation.warehouse.store).restore(
         then,
@@ -319,7 +331,10 @@ def _finish_restore(operation: Operation) -> Receipt:
             files_verified=number_of(plan, "filesVerified"),
             rows_added=landed.delta_record_count or 0,
         ),
-        notes=(f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",),
+        notes=(
+            f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",
+            *notes_of_sharing(plan),
+        ),
     )
     return operation.complete(
         event_of(

@@ -35,6 +35,7 @@ from core.procedures.records import event_of, receipt_of, receipt_without_change
 from core.procedures.rollback_pins import RollbackPin, needed_pin
 from core.procedures.row_engine import RowEngine
 from core.procedures.run_verb import run_verb
+from core.procedures.share_pins import branches_needing
 from core.procedures.stages import Stages
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.warehouse import Warehouse
@@ -307,7 +308,7 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
     if table.branch == MAIN_BRANCH:
         rescued = rescued_on(table, events, name)
         needing += [Standing(branch=each, is_base_tag=True, others=()) for each in rescued]
-    pin = needed_pin(table, events, name)
+    pin, sharing = needed_pin(table, events, name), branches_needing(table, events, name)
     found = []
     if needing:
         shown = ", ".join(repr(each.branch) for each in needing)
@@ -322,6 +323,16 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
                 "needs. Drop the branch first.",
                 ErrorKind.FILES_IN_USE,
                 tuple(each.branch for each in needing),
+            )
+        )
+    if sharing:
+        shown = ", ".join(repr(each) for each in sharing)
+        found.append(
+            blocks(
+                f"{refused} branch {shown} holds files that it keeps, and the expiry of main "
+                "elsewhere would delete them.",
+                ErrorKind.FILES_IN_USE,
+                sharing,
             )
         )
     if pin is not None:

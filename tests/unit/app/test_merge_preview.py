@@ -89,12 +89,14 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
     assert strategies_words(preview.plan) == "1 replayed"
 
 
-def test_a_merge_that_copies_counts_the_bytes(tmp_path: Path) -> None:
+def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:
     bench = based(tmp_path)
     bench.hide_pins()
     bench.append("theirs", branch="dev")
     bench.append("mine")
-    assert figures(seen(bench))["Copied"] == "1,000 B"
+    preview = seen(bench)
+    (copied,) = (each for each in preview.figures if each.label == "Copied")
+    assert (copied.value, copied.help) == ("0 B", "0: copies by hard links")
 
 
 def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> None:

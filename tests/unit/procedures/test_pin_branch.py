@@ -100,6 +100,9 @@ def test_what_was_cut_off_is_pinned_where_it_left_main(bench: BranchBench) -> No
     bench.append("b")
     bench.append("c")
     run(bench, "rollback", "cut", snapshot=2, cut=True)
+    assert findings(bench, "rescue-cut") == ()
+    # Somebody took the pin of the cut away.
+    bench.store.remover.remove([bench.table().paths.tag("branch-pin-cut")])
     assert "Pin it" in findings(bench, "rescue-cut")[0]
     run(bench, "pin_branch", branch="rescue-cut")
     # The head of the rescue branch has an id that main will give to somebody else.
@@ -116,6 +119,8 @@ def test_what_was_cut_off_stays_at_risk_once_its_fork_expired(bench: BranchBench
     bench.append("b")
     bench.append("c")
     run(bench, "rollback", "cut", snapshot=2, cut=True)
+    # Somebody took the pin of the cut away.
+    bench.store.remover.remove([bench.table().paths.tag("branch-pin-cut")])
     bench.append("d")
     paths = bench.table().paths
     bench.store.remover.remove([paths.snapshot(1), paths.snapshot(2)])

@@ -59,7 +59,7 @@ def test_cutting_moves_the_head_and_a_rescue_keeps_the_rest(bench: BranchBench) 
     run(bench, "rollback", snapshot=1, cut=True)
     main = bench.table()
     assert main.snapshots.ids() == (1,)
-    assert main.tags.names() == ("branch-base-dev", "first")
+    assert main.tags.names() == ("branch-base-dev", "branch-pin-op", "first")
     assert bench.table("rescue-op").snapshots.ids() == (1, 2, 3)
     assert bench.table("rescue-op").tags.names() == ("branch-base-dev", "first", "second")
     assert bench.live_names("dev") == {"data-a.parquet", "data-b.parquet", "data-c.parquet"}
