@@ -32,6 +32,10 @@ FALLBACK_OPTIONS: Final = tuple(map(str, FallbackOrder))
 READ_OPTIONS: Final = (BRANCH, SCAN_BRANCH, *TRAVEL_OPTIONS, *FALLBACK_OPTIONS)
 """The dynamic options that a read honours."""
 
+_UNSERVED_IN_TABLES: Final = (
+    *("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
+)
+
 WRITE_OPTIONS: Final = (BRANCH,)
 """The dynamic options that a write honours."""
 
@@ -91,6 +95,29 @@ class ScanOptions:
         if self.time_millis is not None:
             return datetime.fromtimestamp(self.time_millis / 1000, UTC).isoformat(sep=" ")
         return str(self.snapshot_id) if self.snapshot_id is not None else self.tag or self.version
+
+
+def options_of_table(options: Mapping[str, str], branch: str) -> ScanOptions:
+    """Read the state that the options of a table name for every read of a branch.
+
+    Raises:
+        InvalidInput: They name what is not honoured, or contradict each other.
+    """
+    for key in _UNSERVED_IN_TABLES:
+        if key in options:
+            raise unfit_option(
+                f"By its option {key!r} readers see changes of this table, not its rows. This is "
+                "not honoured here. Unset the option.",
+                key,
+            )
+    named = _text(options, BRANCH)
+    if named is not None and named != branch:
+        raise unfit_option(
+            f"By its option {BRANCH!r} readers of {branch!r} see branch {named!r}. This is not "
+            f"honoured here. Name {named!r} in the statement, or unset the option.",
+            BRANCH,
+        )
+    return ScanOptions.parse({key: options[key] for key in TRAVEL_OPTIONS if key in options})
 
 
 def written_branch(options: Mapping[str, str]) -> str | None:

@@ -19,6 +19,7 @@ from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.data_types import AtomicType, TypeRoot
+from core.format.scan_options import options_of_table
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition
@@ -184,6 +185,12 @@ def check_target(store: FileIO, table: FileStoreTable, schema: TableSchema) -> N
     """Refuse a table whose rows are not read or not written; raises InvalidInput."""
     # Rows of another branch would be shown as changed and would stay as they are.
     check_alone(table)
+    held = options_of_table(schema.options, table.branch)
+    if held.travels:
+        raise unsupported(
+            f"By its options {table.identifier} is read as it was at {held.asked}; its newest rows "
+            "are not changed here meanwhile. Nothing was changed. Unset the option first."
+        )
     check_writable(schema, keeps_index=True)
     check_readable(schema)
     check_store(store)

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
-from core.format.scan_options import ScanOptions
+from core.format.scan_options import ScanOptions, options_of_table
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState
 
 
 def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState:
-    """Return the state that options name: a snapshot as it was, or the head as it is.
+    """Return the state that options of a read or of the table name, or else the head.
+
+    A snapshot is read as it was, the head as it is.
 
     Args:
         table: The table on the branch that is read.
@@ -21,7 +23,11 @@ def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState:
         NotFound: There is no such tag or snapshot, or all snapshots are later.
         FormatError: Metadata is missing or broken.
     """
-    state = _own_state(table, options)
+    own = options
+    if not options.travels:
+        # What the table's options name holds for reads that name no state themselves.
+        own = options_of_table(table.schema().options, table.branch)
+    state = _own_state(table, own)
     if options.fallback is None or options.fallback.branch == state.table.branch:
         return state
     return replace(state, fallback=options.fallback)

@@ -116,6 +116,18 @@ def test_rows_on_other_branches_are_not_changed(bench: WriteBench, name: str, ki
         read_table(bench.session.spark, store, ReadState.as_it_is(bench.open(name)))
 
 
+def test_newer_rows_than_readers_see_are_not_changed(bench: WriteBench) -> None:
+    held = {"bucket": "1", "scan.snapshot-id": "1"}
+    keys: dict[str, Any] = {"primary_keys": ("id", "day"), "partition_keys": ("day",)}
+    bench.create("held", _COLUMNS, **keys, options=held)
+    bench.insert("held", [_PLAIN])
+    for write in (
+        lambda: bench.update("held", {"name": "'x'"}, "id = 1"),
+        lambda: bench.delete("held", "id = 1"),
+    ):
+        assert "is read as it was at 1" in refused(bench, write).message
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
