@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from core.errors import FormatError, InvalidInput
 from core.format.identifier import MAIN_BRANCH
+from core.procedures.arguments import check_arguments
 
 Argument: TypeAlias = str | int | bool | None
 
@@ -18,9 +19,13 @@ _OF_A_PREVIEW: Final = ("plan_id", "decisions")
 """Arguments that say what somebody has looked at, not what is done."""
 
 
+class _StoredArguments(dict[str, Argument]):
+    """The arguments of a call that was made before; an earlier version may have had others."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcedureCall:
-    """A verb with its arguments, said by somebody.
+    """A verb with its arguments, said by somebody; raises InvalidInput for arguments it lacks.
 
     Attributes:
         name: The procedure, as `core.procedures.registry` knows it.
@@ -35,6 +40,10 @@ class ProcedureCall:
     actor: str
     operation_id: str
     role: str = "operator"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, _StoredArguments):
+            check_arguments(self.name, self.arguments)
 
     def __hash__(self) -> int:
         return hash((self.name, self.operation_id))
@@ -101,7 +110,7 @@ class ProcedureCall:
             raw = json.loads(text)
             return cls(
                 name=raw["name"],
-                arguments=MappingProxyType(dict(raw["arguments"])),
+                arguments=_StoredArguments(raw["arguments"]),
                 actor=raw["actor"],
                 operation_id=raw["operation_id"],
                 role=raw.get("role", "operator"),

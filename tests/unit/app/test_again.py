@@ -19,7 +19,7 @@ def test_nothing_that_changes_a_table_runs_again_by_a_click(name: str) -> None:
 
 def test_what_held_for_one_run_is_not_filled_in_again() -> None:
     given = {"table": "a.t", "plan_id": "7", "override_gate": "late", "reason": "wrong"}
-    call = called("revert", **given, tag=None)
+    call = called("revert", **given, operation=None)
     assert arguments_again(call) == {"table": "a.t", "reason": "wrong"}
 
 

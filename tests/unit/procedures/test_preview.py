@@ -85,8 +85,8 @@ def test_a_viewer_may_look_and_not_run(bench: BranchBench) -> None:
 
 
 def test_what_has_no_preview(bench: BranchBench) -> None:
-    with pytest.raises(InvalidInput, match="no preview of 'build_demo'"):
-        preview(bench, "build_demo")
+    with pytest.raises(InvalidInput, match="no preview of 'recover'"):
+        preview(bench, "recover")
 
 
 @pytest.mark.parametrize(
