@@ -352,7 +352,7 @@ class Hazards:
         expired = [tag for tag in trace.tags if tag.snapshot.id not in ids and self._is_common(tag)]
         if expired and trace.head is not None:
             names = [tag.name for tag in expired]
-            verb = "names" if len(names) == 1 else "name"
+            verb = _verb("name", len(names))
             yield HealthFinding(
                 rule="F04",
                 severity=Severity.CRITICAL,
@@ -408,9 +408,9 @@ class Hazards:
             (branch,),
             branch=branch,
             evidence=tuple(f"tag {tag.name}" for tag in (*found.hiding, *found.hidden)),
-            text=f"On main {hides} {'hides' if len(found.hiding) == 1 else 'hide'} {kept}, which "
-            "keeps what this branch began at. Other engines go by ids: of what it removes after "
-            "such a number they spare what the newest tag holds.",
+            text=f"On main {hides} {_verb('hide', len(found.hiding))} {kept}, which "
+            f"{_verb('keep', len(found.hidden))} what this branch began at. Other engines go by "
+            "ids: of what it removes after such a number they spare what the newest tag holds.",
             breaks=f"Expiry on {branch!r} may delete files of {kept} and of all that was made "
             "there.",
             advice="Fence it.",
@@ -786,6 +786,10 @@ def _quoted(branches: Iterable[str]) -> str:
 
 def _with_capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def _verb(verb: str, number: int) -> str:
+    return f"{verb}s" if number == 1 else verb
 
 
 def _is_or_are(number: int) -> str:

@@ -141,11 +141,6 @@ class TableSchema:
         return BucketMode.KEY_DYNAMIC if crosses else BucketMode.HASH_DYNAMIC
 
     @property
-    def keeps_snapshots(self) -> bool:
-        """Whether other engines that commit expire no snapshot, so that files may be shared."""
-        return self.retention_option is not None
-
-    @property
     def retention_option(self) -> str | None:
         """The option by which writers of other engines expire no snapshot, None without one."""
         kept = self.options.get(table_options.SNAPSHOT_NUM_RETAINED_MIN.key, "")

@@ -124,3 +124,10 @@ def test_rescue_branches_wait_until_asked_for(tmp_path: Path) -> None:
     console = Console(PretendServices(settings(tmp_path), [table]))
     assert "**1 branch**" in console.open("branches", **FLIGHTS).text
     assert "**2 branches**" in console.open("branches", **FLIGHTS, br_show="true").text
+
+
+def test_the_inspector_tells_what_may_break_a_branch_and_offers_the_remedy(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("branches", **FLIGHTS, branch="archive-2012")
+    assert "△ The tag that keeps its base ends in 2 days\\. `F03`" in page.text
+    assert "Pin" in [button.label for button in page.at.button]
+    assert "Fence" not in [button.label for button in page.at.button]

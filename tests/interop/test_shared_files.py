@@ -363,6 +363,7 @@ def test_f13_and_f14_what_we_merged(
     dev.write([(3, "cas")])
     table.write([(5, "eve")])
     doctor.call("merge_branch", branch="dev")
+    assert doctor.findings("dev") == {}
     # Without what keeps them, as a careless operator leaves it.
     _drop_fences(table, "dev")
     for tag in table.load().tagManager().allTagNames():

@@ -67,6 +67,8 @@ def test_what_main_took_over_is_at_risk_until_a_tag_keeps_it(
 ) -> None:
     assert findings(bench) == {}
     move(bench)
+    if move is not by_other_software:
+        assert "dev" not in findings(bench)
     unfence(bench, "dev")
     drop_pins(bench)
     (finding,) = findings(bench)["dev"].values()
@@ -164,6 +166,7 @@ def merged(tmp_path: Path) -> BranchBench:
     bench.append("x")
     receipt = bench.call("merge_branch", operation="merge", branch="dev")
     assert receipt.counts.files_shared == 2
+    assert findings(bench) == {}
     unfence(bench, "dev")
     forget_base_tag_copy(bench, "dev")
     drop_pins(bench)
