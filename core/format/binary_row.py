@@ -315,7 +315,8 @@ def _entry_types(data_type: MapType | MultisetType) -> tuple[DataType, DataType]
 def _to_number(value: Any, root: TypeRoot) -> Any:
     match root:
         case TypeRoot.DATE:
-            return value if isinstance(value, int) else value.toordinal() - _EPOCH_DAY
+            # Decimals are days of years that Python's calendar does not reach.
+            return int(value) if isinstance(value, Decimal) else value.toordinal() - _EPOCH_DAY
         case TypeRoot.TIME:
             seconds = (value.hour * 60 + value.minute) * 60 + value.second
             return seconds * 1000 + value.microsecond // 1000

@@ -304,11 +304,12 @@ def _big_endian_minimal(words: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _reachable(array: pa.Array) -> pa.Array:
-    """An array as Python takes it whatever the year: days, and seconds as decimals."""
+    """An array as Python takes it whatever the year: days and seconds as decimals."""
 
     def numbers(part: pa.Array) -> pa.Array:
-        is_date = pa.types.is_date(part.type)
-        return part.view(pa.int32()) if is_date else cast_times(part, FINE_TIME)
+        if pa.types.is_date(part.type):
+            return part.view(pa.int32()).cast(pa.decimal128(10, 0))
+        return cast_times(part, FINE_TIME)
 
     return map_parts(array, lambda k: pa.types.is_date(k) or pa.types.is_timestamp(k), numbers)
 
