@@ -60,9 +60,9 @@ def _is_merged(bench: MergeBench, base: Rows) -> bool:
 @pytest.mark.parametrize("side", ["dev", "main"])
 @pytest.mark.parametrize("other", ["insert", "update", "delete", "hide"])
 def test_a_partition_that_was_written_again_keeps_what_the_other_side_did(
-    side: str, other: str, java: JavaPaimon, tmp_path: Path
+    side: str, other: str, open_java: Callable[[Path], JavaPaimon], tmp_path: Path
 ) -> None:
-    bench = _diverging(java, tmp_path, (6,), partitioned=True, options=_VECTORS)
+    bench = _diverging(open_java(tmp_path), tmp_path, (6,), partitioned=True, options=_VECTORS)
     base = bench.rows["main"]
     bench.merge_into(side, {1: 9, 21: 9, 22: 9}, days=["d1"])
     second = "main" if side == "dev" else "dev"

@@ -7,7 +7,7 @@ conflict leaves one side's version of rows in its place, and loses nothing else.
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.diff.file_masks import HiddenRows
@@ -25,6 +25,24 @@ from tests.support.unrecorded_walks import (
 _NUMBERS: Final = st.integers(0, 1000)
 _CHANGES: Final = ("change", "change", "change", "write", "compact")
 _ONE_SIDE: Final = st.lists(st.tuples(st.sampled_from(_CHANGES), _NUMBERS, _NUMBERS), max_size=3)
+
+
+# dev writes a whole partition again with more rows, and main changes rows of it.
+_REPLACED: Final[Steps] = [
+    ("dev", "write", 600, 739),
+    ("dev", "change", 130, 53),
+    ("dev", "change", 662, 648),
+    ("main", "compact", 602, 958),
+    ("main", "change", 830, 72),
+    ("main", "merge", 0, 0),
+]
+_REWRITTEN: Final[Steps] = [
+    ("dev", "change", 225, 697),
+    ("dev", "compact", 241, 457),
+    ("main", "write", 853, 823),
+    ("main", "change", 964, 76),
+    ("main", "merge", 0, 0),
+]
 
 
 @st.composite
@@ -49,6 +67,8 @@ def diverging(draw: st.DrawFn) -> Steps:
 )
 @walking
 @given(steps=diverging())
+@example(steps=_REPLACED)
+@example(steps=_REWRITTEN)
 def test_no_change_is_dropped(kind: type[UnrecordedWalk], steps: Steps, walks: Walks) -> None:
     walks(kind).play(steps)
 

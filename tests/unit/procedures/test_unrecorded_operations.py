@@ -11,7 +11,15 @@ from core.merge.file_moves import Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
-from tests.unit.procedures.test_merge_branch import MANAGED, delete_rows, merge, names, plan_with
+from tests.unit.procedures.test_merge_branch import (
+    MANAGED,
+    commit,
+    delete_rows,
+    keyed_files,
+    merge,
+    names,
+    plan_with,
+)
 
 
 @pytest.fixture
@@ -139,3 +147,24 @@ def test_an_overwrite_that_was_rolled_back_takes_nothing_away(bench: BranchBench
     bench.append("new")
     merge(bench)
     assert names(bench) == {"one", "two", "theirs", "new"}
+
+
+def test_keys_are_compared_whatever_a_commit_records(tmp_path: Path) -> None:
+    told = []
+    for record in ("", "OVERWRITE", "DELETE"):
+        bench = BranchBench(
+            tmp_path / record, primary_keys=["id"], options={**MANAGED, "bucket": "2"}
+        )
+        commit(bench, new=keyed_files("base", 0, 99))
+        bench.branch("dev")
+        bench.committer("dev").overwrite(
+            [message(new_files=keyed_files("replaced", 0, 120), total_buckets=2)],
+            user="bob",
+            properties={ROW_OPERATION: record} if record else {},
+        )
+        commit(bench, new=keyed_files("new", 40, 50))
+        found = plan_with(bench)
+        assert found.moves is not None
+        told.append((found.verdict, found.moves.told, found.moves.row_places))
+    assert told[0][0] is MergeVerdict.UNDECIDED
+    assert told == [told[0]] * 3
