@@ -33,6 +33,7 @@ from core.spark.dynamic_buckets import DynamicBuckets
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.table_frames import frame_of
+from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
@@ -234,7 +235,7 @@ def _spelled(rows: DataFrame, schema: TableSchema) -> DataFrame:
             continue
         is_kept = pa.types.is_nested(given) or given in (pa.string(), pa.binary(), pa.null())
         if not is_kept:
-            rows = rows.withColumn(each.name, functions.col(f"`{each.name}`").cast("string"))
+            rows = rows.withColumn(each.name, functions.col(quoted_name(each.name)).cast("string"))
             types[each.name] = pa.string()
     check_assignable(types, schema)
     return rows
@@ -250,7 +251,10 @@ def _packed(
             _pack(conform(rows, target.schema), target, piece), schema=_PACKED
         )
         return frame_of(spark, packed)
-    return rows.mapInArrow(_packing(target), _PACKED_DDL)
+    # PySpark looks columns up by name here, and takes a dot for a field of a row.
+    names = rows.columns
+    numbered = rows.toDF(*(f"c{number}" for number in range(len(names))))
+    return numbered.mapInArrow(_packing(target, names), _PACKED_DDL)
 
 
 def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.RecordBatch]:
@@ -263,7 +267,9 @@ def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.Record
             run += not target.gathers_buckets
 
 
-def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _packing(
+    target: WriteTarget, names: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
@@ -271,7 +277,8 @@ def _packing(target: WriteTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
         position = number * _POSITIONS_PER_TASK
         try:
             for rows in _join(batches):
-                for partition, bucket, part in split(conform(rows, target.schema), target):
+                named = rows.rename_columns(list(names))
+                for partition, bucket, part in split(conform(named, target.schema), target):
                     yield _packed_row(partition, bucket, run, position, to_bytes(part))
                 position += rows.num_rows
         except PaimonError as error:

@@ -31,6 +31,33 @@ def test_written_rows_are_those_of_a_model(
         _run_program(statements, rng, name, kinds[number % len(kinds)])
 
 
+def test_names_of_columns_may_hold_dots_and_ticks(session: WarmSession, tmp_path: Path) -> None:
+    # Found by seed 102: a frame with such a name could not be written.
+    statements, dotted, ticked = Statements(session, tmp_path), "x.y", "it`s"
+    statements.create("src", SOURCE_COLUMNS)
+    statements("INSERT INTO db.src VALUES (1, 5, 'x'), (2, NULL, 'y')")
+    reads = []
+    for name, keys in (("keyed", ("id",)), ("plain", ())):
+        statements.create(
+            name,
+            {"id": "INT NOT NULL", dotted: "STRING", ticked: "INT"},
+            primary_keys=keys,
+            options={"bucket": "1"} if keys else {},
+        )
+        reads.append(Read(table=f"db.{name}"))
+        statements(f"INSERT INTO db.{name} SELECT k, v, k FROM db.src")
+        statements(f"UPDATE db.{name} SET `x.y` = `x.y` || '!', `it``s` = 7 WHERE id = 1")
+        statements(
+            f"MERGE INTO db.{name} AS t USING db.src AS s ON t.id = s.k + 1 "
+            "WHEN MATCHED THEN UPDATE SET t.`x.y` = s.z "
+            "WHEN NOT MATCHED THEN INSERT (id, `x.y`, `it``s`) VALUES (s.k + 1, s.z, s.v)"
+        )
+    for version in VERSIONS:
+        for read, found in read_with_java(version, tmp_path, reads).items():
+            assert isinstance(found, list)
+            assert sorted(found) == [(1, "5!", 7), (2, "x", 2), (3, "y", None)], (version, read)
+
+
 def _run_program(statements: Statements, rng: random.Random, name: str, kind_name: str) -> None:
     """Run a program, and let both versions read the table after every statement."""
     kind, log = WRITTEN_KINDS[kind_name], [kind_name]
