@@ -67,7 +67,7 @@ class CommitCheck:
         files = NO_FILES
         if must_look or needs_live_files(changes, kind, self._bucket_counts(schema)):
             files = live.at(head)
-        self._raise(find_conflict(files, changes.delta, kind, schema.key_type))
+        self._raise(find_conflict(files, changes.delta, kind, schema.ranged_key_type))
         if changes.changes_index and schema.bucket_mode is BucketMode.BUCKET_UNAWARE:
             after = live_files(pa.concat_tables([files, changes.delta]))
             current = NO_INDEX_FILES

@@ -75,7 +75,7 @@ def find_conflict(
         live: Columns of MANIFEST_ENTRY: live files of those partitions at the head.
         delta: Columns of MANIFEST_ENTRY: what the commit adds and deletes.
         kind: The kind of the commit; an overwrite may change the bucket count.
-        key_type: The trimmed primary key; no columns for an append table.
+        key_type: `TableSchema.ranged_key_type`; no columns for an append table.
 
     Returns:
         The first problem, or None.

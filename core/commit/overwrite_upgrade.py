@@ -36,6 +36,9 @@ def upgraded(changes: Changes, schema: TableSchema) -> Changes:
 def _may_upgrade(delta: pa.Table, schema: TableSchema) -> bool:
     if not schema.options.read(table_options.OVERWRITE_UPGRADE) or not schema.primary_keys:
         return False
+    if schema.clustering_columns:
+        # Rows are sorted otherwise above level 0, which the next compaction sees to.
+        return False
     is_plain = pc.and_(
         pc.and_(pc.equal(delta["level"], 0), pc.greater_equal(delta["bucket"], 0)),
         pc.equal(delta["kind"], int(FileKind.ADD)),

@@ -88,7 +88,7 @@ def find_changed_rows(
         )
     for snapshot in since:
         later = _files_that_changed(table, before, snapshot, changes.partitions)
-        if meets_keys(changes.added, later, schema.key_type):
+        if meets_keys(changes.added, later, schema.ranged_key_type):
             return Problem(
                 rule=Rule.ROWS_CHANGED,
                 message=f"Snapshot {snapshot.id} of {snapshot.commit_user!r} wrote rows with the "

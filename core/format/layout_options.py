@@ -25,6 +25,8 @@ class Effect(StrEnum):
     """It says neither where nor how rows lie."""
     FOLLOWED = "followed"
     """It is followed; the code that follows it refuses the values that are not served."""
+    STOPS_STATEMENTS = "stops statements"
+    """Rows are read and merged right; statements could not write them so that Paimon finds them."""
     STOPS_WRITES = "stops writes"
     """Rows are read right, and could not be written or merged so that Paimon finds them."""
     STOPS_READS = "stops reads"
@@ -77,13 +79,18 @@ def check_rows_read(options: Mapping[str, str]) -> None:
         )
 
 
-def check_rows_written(options: Mapping[str, str]) -> None:
+def check_rows_written(options: Mapping[str, str], *, is_merge: bool = False) -> None:
     """Refuse to write a table whose rows lie as they are not written here, or nobody knows how.
+
+    Args:
+        options: Of the table.
+        is_merge: Whether branches are merged, and no statement writes.
 
     Raises:
         InvalidInput: By the name of the option.
     """
-    for key, reason in unserved_in_writes(options):
+    statements = () if is_merge else _stopping(options, {Effect.STOPS_STATEMENTS})
+    for key, reason in (*statements, *unserved_in_writes(options)):
         raise InvalidInput(
             f"Rows of this table cannot be written here: {reason} Nothing was written.",
             kind=ErrorKind.UNSUPPORTED,
@@ -130,7 +137,7 @@ _BLOBS: Final = "values lie in files of their own, or in other tables"
 _STOPPING: Final[Mapping[str, Judgement]] = MappingProxyType(
     {
         "pk-clustering-override": _stops(
-            Effect.STOPS_READS, "files are sorted by other columns than the key", _OFF
+            Effect.STOPS_STATEMENTS, "files are sorted by other columns than the key", _OFF
         ),
         "sequence.snapshot-ordering": _stops(
             Effect.STOPS_READS, "the snapshot of a row decides which one of its key wins", _OFF

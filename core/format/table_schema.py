@@ -115,8 +115,28 @@ class TableSchema:
 
     @property
     def key_type(self) -> RowType:
-        """The trimmed primary key: the type of a data file's min and max key."""
+        """The trimmed primary key: what a row of a bucket is known by."""
         return self.project(self.trimmed_primary_keys)
+
+    @property
+    def clustering_columns(self) -> tuple[str, ...]:
+        """The columns by which files above level 0 are sorted in place of the key; mostly none.
+
+        Source: Paimon ClusteringCompactManager, option `pk-clustering-override`.
+        """
+        if not self.options.read(table_options.PK_CLUSTERING_OVERRIDE):
+            return ()
+        return self.options.read(table_options.CLUSTERING_COLUMNS)
+
+    @property
+    def ranged_key_type(self) -> RowType:
+        """The key by whose range files are told apart; no columns if each may hold any key."""
+        return self.project(()) if self.clustering_columns else self.key_type
+
+    def min_key_type(self, level: int) -> RowType:
+        """The type of the min and max key of a data file of a level."""
+        columns = self.clustering_columns
+        return self.project(columns) if columns and level > 0 else self.key_type
 
     @property
     def bucket_keys(self) -> tuple[str, ...]:

@@ -111,6 +111,8 @@ def _at(place: Place, side: TableChanges, identities: frozenset[str]) -> set[str
 
 def _overlap(theirs: pa.Table, ours: pa.Table, schema: TableSchema) -> bool:
     """Whether any two files of two sides may hold one key, judged by their key ranges."""
+    if not schema.ranged_key_type.fields:
+        return bool(theirs.num_rows and ours.num_rows)
     ranges = sorted(
         (
             *((*each, 0) for each in _ranges(theirs, schema)),

@@ -34,7 +34,8 @@ def rewrite_bucket(
 ) -> pa.Table:
     """Write the rows of a bucket as one run on the top level.
 
-    Files are read by sections of overlapping key ranges, so that memory holds one section.
+    Files are read by sections of overlapping key ranges, so that memory holds one section; all at
+    once if they are sorted by other columns than the key.
 
     Args:
         target: The table.
@@ -58,19 +59,35 @@ def rewrite_bucket(
     gone = key_bytes(changes, schema)
 
     def runs() -> Iterator[pa.Table]:
-        found = list(sections(files, schema))
+        found = [list(files)] if schema.clustering_columns else list(sections(files, schema))
         for section, new in zip(found, _shares(inserts, found, schema), strict=False):
             rows = read(section)
             kept = with_sequences(merge_rows(rows, schema), rows, schema)
             kept = kept.filter(pc.invert(pc.is_in(key_bytes(kept, schema), value_set=gone)))
             run = pa.concat_tables([kept, new.select(kept.column_names).cast(kept.schema)])
             if run.num_rows:
-                yield run.take(row_order(run, schema))
+                yield run.take(run_order(run, schema))
         if not found and inserts.num_rows:
-            yield inserts
+            yield inserts.take(run_order(inserts, schema))
 
+    # Level 1 is where Paimon puts what it has sorted by clustering columns.
+    level = 1 if schema.clustering_columns else top_level(schema)
     file_id = target.new_file_id()
-    return write_run(target, partition, bucket, runs(), level=top_level(schema), file_id=file_id)
+    return write_run(target, partition, bucket, runs(), level=level, file_id=file_id)
+
+
+def run_order(rows: pa.Table, schema: TableSchema) -> pa.Array:
+    """Positions of rows as a run above level 0 holds them: by key, or by clustering columns."""
+    columns = schema.clustering_columns
+    if not columns:
+        return row_order(rows, schema)
+    # Null comes before all values, as in Paimon.
+    by = {
+        key: column
+        for name in columns
+        for key, column in ((f"{name} is set", pc.is_valid(rows[name])), (name, rows[name]))
+    }
+    return pc.sort_indices(pa.table(by), sort_keys=[(name, "ascending") for name in by])
 
 
 def _shares(
@@ -79,7 +96,7 @@ def _shares(
     """Rows by rising keys, cut where the next section begins."""
     types = schema.key_type.types
     keys = [decode_row(each, types) for each in key_bytes(rows, schema).to_pylist()]
-    starts = [min(decode_row(file.min_key, types) for file in each) for each in ranges]
-    cuts = [0, *(bisect_left(keys, start) for start in starts[1:]), len(keys)]
+    starts = (min(decode_row(file.min_key, types) for file in each) for each in ranges[1:])
+    cuts = [0, *(bisect_left(keys, start) for start in starts), len(keys)]
     for start, end in pairwise(cuts):
         yield rows.slice(start, end - start)

@@ -274,7 +274,9 @@ class BucketReader:
         return pa.concat_tables([layout.empty_table(), *(part.cast(layout) for part in parts)])
 
     def _overlaps(self, file: PlacedFile, ends: tuple[_Key, _Key]) -> bool:
-        types = self.scope.schema.key_type.types
+        types = self.scope.schema.ranged_key_type.types
+        if not types:
+            return True
         low, high = (decode_row(each, types) for each in (file.min_key, file.max_key))
         return low <= ends[1] and ends[0] <= high
 

@@ -108,18 +108,21 @@ class WrittenFiles:
     changelog_files: pa.Table
 
 
-def check_writable(schema: TableSchema, *, keeps_index: bool = False) -> None:
+def check_writable(
+    schema: TableSchema, *, keeps_index: bool = False, is_merge: bool = False
+) -> None:
     """Refuse what would need more than data files of rows.
 
     Args:
         schema: The table.
         keeps_index: Whether the caller keeps the index of dynamic buckets.
+        is_merge: Whether branches are merged, which write whole buckets where statements do not.
 
     Raises:
         InvalidInput: Its rows find their bucket in a way that is not served, files of its format
             cannot hold them, or an option is not served.
     """
-    check_rows_written(schema.options)
+    check_rows_written(schema.options, is_merge=is_merge)
     modes = {BucketMode.HASH_FIXED, BucketMode.BUCKET_UNAWARE}
     if keeps_index and not schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR):
         modes.add(BucketMode.HASH_DYNAMIC)
@@ -402,7 +405,7 @@ class _Folder:
             "creation_time": self._target.created,
             "file_source": self._source,
             **(
-                _describe_keys(rows, schema)
+                _describe_keys(rows, schema, self._level)
                 if self._target.has_keys
                 else _describe_rows(rows, next_sequence)
             ),
@@ -410,10 +413,12 @@ class _Folder:
         }
 
 
-def _describe_keys(rows: pa.Table, schema: TableSchema) -> dict[str, Any]:
+def _describe_keys(rows: pa.Table, schema: TableSchema, level: int) -> dict[str, Any]:
     keys = rows.select(list(schema.trimmed_primary_keys))
-    ends = pa.concat_tables([keys.slice(0, 1), keys.slice(rows.num_rows - 1)])
-    first, last = encode_rows(ends, schema.key_type.types).to_pylist()
+    sorted_by = schema.min_key_type(level)
+    ranged = rows.select(list(sorted_by.names))
+    ends = pa.concat_tables([ranged.slice(0, 1), ranged.slice(rows.num_rows - 1)])
+    first, last = encode_rows(ends, sorted_by.types).to_pylist()
     sequence = pc.min_max(rows[SEQUENCE_NUMBER]).as_py()
     return {
         "min_key": first,

@@ -131,7 +131,7 @@ def reconcile(
             not fit it.
     """
     _check(scope.schema)
-    check_writable(scope.schema)
+    check_writable(scope.schema, is_merge=True)
     target = WriteTarget(
         schema=scope.schema,
         paths=table.data_paths(),

@@ -299,19 +299,20 @@ def _file_paths(
 
 
 def _key_texts(files: pa.Table, column: str, schemas: dict[int, TableSchema]) -> pa.Array:
-    keys = files[column].to_pylist()
-    ids = files["schema_id"].to_pylist()
-    known: dict[tuple[bytes, int], str | None] = {}
-    for key, schema_id in zip(keys, ids, strict=True):
-        if (key, schema_id) not in known:
-            known[key, schema_id] = _key_text(key, schemas[schema_id])
-    return pa.array([known[item] for item in zip(keys, ids, strict=True)], pa.string())
+    columns = (files[name].to_pylist() for name in (column, "schema_id", "level"))
+    items: list[tuple[bytes, int, int]] = list(zip(*columns, strict=True))
+    known = {
+        item: _key_text(key, schemas[schema_id], level)
+        for item in set(items)
+        for key, schema_id, level in [item]
+    }
+    return pa.array([known[item] for item in items], pa.string())
 
 
-def _key_text(key: bytes, schema: TableSchema) -> str | None:
+def _key_text(key: bytes, schema: TableSchema, level: int) -> str | None:
     if key == EMPTY_ROW:
         return None
-    row_type = schema.key_type if schema.trimmed_primary_keys else schema.row_type
+    row_type = schema.min_key_type(level) if schema.trimmed_primary_keys else schema.row_type
     return internal_row_text(decode_row(key, row_type.types), row_type)
 
 

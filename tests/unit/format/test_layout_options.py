@@ -15,7 +15,6 @@ from core.format.layout_options import (
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("pk-clustering-override", "true"),
         ("sequence.snapshot-ordering", "TRUE"),
         ("fields.tags.map.storage-layout", "shared-shredding"),
         ("fields.a.b.map.storage-layout", "shared-shredding"),
@@ -79,6 +78,15 @@ def test_rows_that_may_lie_otherwise_are_read_and_not_written(key: str, value: s
 def test_what_says_nothing_of_rows_locks_nobody_out(key: str, value: str) -> None:
     check_rows_read({key: value})
     check_rows_written({key: value})
+
+
+def test_what_stops_statements_stops_neither_reads_nor_merges() -> None:
+    clustered = {"pk-clustering-override": "true"}
+    check_rows_read(clustered)
+    check_rows_written(clustered, is_merge=True)
+    assert list(unserved_in_writes(clustered)) == []
+    with pytest.raises(InvalidInput, match="sorted by other columns than the key"):
+        check_rows_written(clustered)
 
 
 def test_an_option_that_nobody_knows_says_the_way_out() -> None:
