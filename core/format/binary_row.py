@@ -18,7 +18,7 @@ from typing import Any, Final, assert_never
 import numpy as np
 import pyarrow as pa
 
-from core.errors import FormatError, InvalidInput
+from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.binary_row_layout import (
     ARITY_BYTES,
     BIG_DECIMAL_BYTES,
@@ -94,13 +94,20 @@ def decode_row(data: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
 
     Raises:
         FormatError: The bytes are not a row of these types.
+        InvalidInput: A date or time lies outside of what Python's hold.
     """
     try:
         (arity,) = struct.unpack_from(">i", data)
         check_arity(arity, len(types))
-        return _read_row(data[ARITY_BYTES:], types)
+        values = _read_row(data[ARITY_BYTES:], types)
     except (struct.error, ValueError, OverflowError, ArithmeticError) as error:
         raise FormatError(f"A binary row cannot be decoded: {error}.") from error
+    for value, data_type in zip(values, types, strict=True):
+        # Decimals of seconds do not compare with the timestamps of other keys.
+        is_time = isinstance(data_type, AtomicType) and data_type.root in _TIMESTAMP_ROOTS
+        if is_time and isinstance(value, Decimal):
+            raise _far()
+    return values
 
 
 class _Section:
@@ -327,7 +334,10 @@ def _to_number(value: Any, root: TypeRoot) -> Any:
 def _from_number(value: Any, root: TypeRoot) -> Any:
     match root:
         case TypeRoot.DATE:
-            return date.fromordinal(value + _EPOCH_DAY)
+            try:
+                return date.fromordinal(value + _EPOCH_DAY)
+            except (ValueError, OverflowError) as error:
+                raise _far() from error
         case TypeRoot.TIME:
             if not 0 <= value < MILLIS_PER_DAY:
                 raise ValueError(f"{value} milliseconds are no time of the day")
@@ -363,8 +373,19 @@ def _from_epoch_nanos(nanos: int, data_type: AtomicType) -> Any:
         if abs(nanos) > _MOST_NANOS:
             return Decimal(nanos).scaleb(-9, _EXACT)
         return np.datetime64(nanos, "ns")
-    value = _EPOCH + timedelta(microseconds=nanos // 1000)
+    try:
+        value = _EPOCH + timedelta(microseconds=nanos // 1000)
+    except OverflowError as error:
+        raise _far() from error
     return value.replace(tzinfo=UTC) if data_type.root is TypeRoot.TIMESTAMP_LTZ else value
+
+
+def _far() -> InvalidInput:
+    return InvalidInput(
+        "A key, partition or nested value lies outside of the years 1 to 9999, which is not read "
+        "here yet. Nothing was changed. Read the table with Paimon.",
+        kind=ErrorKind.UNSUPPORTED,
+    )
 
 
 def _reserved_bytes(data_type: DataType) -> int:

@@ -29,7 +29,7 @@ from core.format.data_types import (
     to_arrow,
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
-from core.format.fine_times import cast_times, is_fine
+from core.format.fine_times import cast_times
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import read_avro_rows
 from core.spark.int96 import open_parquet, with_times
@@ -209,19 +209,9 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
                 kind=ErrorKind.UNSUPPORTED,
             )
         case _:
-            return _as_typed(array, wanted)
+            # INT96 of Hive is finer than its column: as in Paimon, the rest is left off.
+            return cast_times(array, target)
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
-
-
-def _as_typed(array: pa.Array, wanted: DataType) -> pa.Array:
-    found = cast_times(array, to_arrow(wanted))
-    if is_fine(array.type) and not cast_times(found, array.type).equals(array):
-        raise InvalidInput(
-            f"A column is {wanted} and its files hold times with more digits, as Hive writes them. "
-            "Change its type to TIMESTAMP(9) to read them.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
-    return found
 
 
 def _casts_as_paimon(written: AtomicType, wanted: AtomicType) -> bool:

@@ -14,6 +14,7 @@ from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import hash_row, hash_rows
 from core.format.data_types import DataField, DataType, RowType, parse_data_type, to_arrow
+from core.format.fine_times import fine_times
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOMENT = dt.datetime(2023, 11, 14, 22, 13, 20, 123456)
@@ -329,3 +330,19 @@ def _table(rows: Sequence[Sequence[Any]], types: tuple[DataType, ...]) -> pa.Tab
         pa.array([row[i] for row in rows], to_arrow(data_type)) for i, data_type in enumerate(types)
     ]
     return pa.table(columns, names=[str(i) for i in range(len(types))])
+
+
+@pytest.mark.parametrize(
+    ("written", "far"),
+    [
+        ("DATE", pa.array([4_000_000], pa.int32()).view(pa.date32())),
+        ("TIMESTAMP(3)", pa.array([2**50]).view(pa.timestamp("ms"))),
+        ("TIMESTAMP(9)", fine_times(np.array([2**50]), np.array([1]), None)),
+    ],
+)
+def test_a_key_of_a_far_year_is_refused_as_a_limit_of_ours(written: str, far: pa.Array) -> None:
+    types = _types([written])
+    (data,) = encode_rows(pa.table([far], names=["a"]), types).to_pylist()
+    with pytest.raises(InvalidInput, match="which is not read here yet"):
+        decode_row(data, types)
+    assert decode_rows(pa.array([data]), _row_type(types)).field(0).equals(far)
