@@ -11,6 +11,7 @@ from core.format.binary_row import decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import assign_buckets, hash_row, hash_rows
 from core.format.data_types import RowType, arrow_schema, data_type_to_json
+from core.format.fine_times import cast_times, is_fine
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from tests.support.java_paimon import JavaPaimon
@@ -144,7 +145,13 @@ def _java_bucket_of(
 def _to_arrow(row_type: RowType, rows: list[list[Any]]) -> pa.Table:
     schema = arrow_schema(row_type.fields)
     columns = [
-        pa.array(list(values), field.type)
+        _to_column(values, field.type)
         for values, field in zip(zip(*rows, strict=True), schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _to_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if is_fine(kind):
+        return cast_times(pa.array(values, pa.timestamp("ns")), kind)
+    return pa.array(values, kind)

@@ -19,6 +19,7 @@ from core.procedures.preview_merge import preview_merge
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
+from core.storage.table_paths import FENCE_ID
 from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_rewrites import positions_of, rewrite
@@ -293,7 +294,9 @@ class MergeBench:
         self.check()
 
     def expire(self, branch: str) -> None:
-        """Java expires all but the head of a branch."""
+        """Java expires all but the head of a branch, whose fence somebody has removed."""
+        paths = self.warehouse().table(Identifier.parse(NAME).on_branch(branch)).paths
+        Path(paths.consumer(FENCE_ID)).unlink(missing_ok=True)
         self.table(branch).expire_snapshots(1)
         self.earlier = [each for each in self.earlier if each[0] != branch]
 

@@ -872,6 +872,7 @@ def _compacted_by_ours() -> Iterator[tuple[Pair, CellCase]]:
             ours=_also(_insert(41), _compact, _expire),
             options=COPIED,
             conflicts=_is("A3", ConflictKind.FILE_RULE),
+            settled={Take.OURS: Left(rows=_as_ours)},
         ),
     )
     vectors = {**SHARED, "deletion-vectors.enabled": "true"}
