@@ -44,7 +44,7 @@ def copy_files(
     *,
     only_whole: bool = True,
     together: int = 0,
-    ahead: Sequence[tuple[str, bytes]] = (),
+    beside: Sequence[tuple[str, bytes]] = (),
 ) -> int:
     """Copy metadata files in the order given.
 
@@ -54,7 +54,7 @@ def copy_files(
         progress: Told how many of the pairs are copied.
         only_whole: Stop at a file that is no whole JSON; False where it is known to be broken.
         together: How many at the beginning may come in any order.
-        ahead: Paths and bytes of new files that appear no later than the first copy.
+        beside: Paths and bytes of new files, which appear right after the first copy.
 
     Returns:
         The number of bytes in the copies.
@@ -68,9 +68,10 @@ def copy_files(
         chunk = pairs[start : start + _AT_ONCE]
         contents = read_files(store, [source for source, _ in chunk], only_whole=only_whole)
         targets = [target for _, target in chunk]
-        first = ahead if start == 0 else ()
-        items = [*first, *zip(targets, contents, strict=True)]
-        publish_files(store, items, together=len(first) + max(0, together - start))
+        items = list(zip(targets, contents, strict=True))
+        new = beside if start == 0 else ()
+        items[1:1] = new
+        publish_files(store, items, together=len(new) + max(0, together - start))
         written += sum(len(data) for data in contents)
         if progress is not None:
             progress(start + len(chunk))

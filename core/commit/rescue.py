@@ -50,9 +50,10 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
         *((kept.tag(each), rescue.tag(each)) for each in tags),
         *((kept.snapshot(each), rescue.snapshot(each)) for each in sorted(snapshot_ids)),
     ]
-    # Nobody is shown the rescue branch before all of it is there, the fence included.
+    # Nobody is shown the rescue branch before all of it is there, the fence included. A schema comes
+    # first: other engines take a folder without one for a broken branch.
     fence = (rescue.consumer(FENCE_ID), FENCE)
-    written = copy_files(store, pairs, together=len(pairs), ahead=[fence])
+    written = copy_files(store, pairs, together=len(pairs), beside=[fence])
     if snapshot_ids:
         write_hints(store, rescue, max(snapshot_ids), min(snapshot_ids))
     return written
