@@ -229,7 +229,7 @@ def cut_back(tmp_path: Path) -> BranchBench:
         bench.append(name)
     bench.branch("dev")
     run(bench, "rollback", "cut", snapshot=2, cut=True)
-    assert bench.table().tags.names() == ("branch-base-dev",)
+    assert "branch-base-dev" in bench.table().tags.names()
     return bench
 
 
