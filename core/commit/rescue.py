@@ -50,7 +50,7 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
         *((kept.tag(each), rescue.tag(each)) for each in tags),
         *((kept.snapshot(each), rescue.snapshot(each)) for each in sorted(snapshot_ids)),
     ]
-    # Nobody is shown the rescue branch before all of it is there, the fence included. A schema comes
+    # Nobody is shown the rescue branch before all of it is there, the fence included. A schema is
     # first: other engines take a folder without one for a broken branch.
     fence = (rescue.consumer(FENCE_ID), FENCE)
     written = copy_files(store, pairs, together=len(pairs), beside=[fence])
