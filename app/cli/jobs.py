@@ -168,7 +168,7 @@ def _have_worker(services: Services, job: JobView) -> None:
         StorageError: One runs that takes its jobs from another store, and keeps others away.
     """
     worker = services.worker()
-    if worker is not None and worker.is_alive and worker.other_store:
+    if worker is not None and worker.serves_other_store:
         raise StorageError(job.message, kind=ErrorKind.NO_WORKER, job=job.id)
     services.start_worker()
 

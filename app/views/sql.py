@@ -225,7 +225,7 @@ def _show_live(job_id: str, was_over: bool) -> None:
 
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
-    if worker is not None and worker.is_alive and worker.other_store:
+    if worker is not None and worker.serves_other_store:
         st.warning(f"**The query waits.** {plain(job.message)} {code(job.error or '')}")
     elif worker is not None and worker.is_alive:
         behind = " behind another job" if worker.job else ""

@@ -366,7 +366,7 @@ _WITHOUT_STAGE: Final = frozenset({"DELAYED", "SUCCESS"})
 
 def _is_served(worker: WorkerView | None) -> bool:
     """Whether a worker lives that takes jobs from this store."""
-    return worker is not None and worker.is_alive and worker.other_store is None
+    return worker is not None and worker.is_alive and not worker.serves_other_store
 
 
 def _created_millis(status: Any) -> int:

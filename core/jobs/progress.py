@@ -117,3 +117,8 @@ class WorkerView:
     spark: str
     job: str | None
     other_store: str | None = None
+
+    @property
+    def serves_other_store(self) -> bool:
+        """Whether it lives, and runs none of the jobs of whoever looks."""
+        return self.is_alive and self.other_store is not None
