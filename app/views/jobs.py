@@ -231,7 +231,7 @@ def _show_verdict(job: JobView) -> None:
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
     name = code(job.id[:8])
-    if worker is not None and worker.is_alive and worker.other_store:
+    if worker is not None and worker.serves_other_store:
         st.warning(f"**Job {name} waits.** {plain(job.message)} `{job.error}`")
     elif worker is not None and worker.is_alive:
         st.info(f"**Job {name} is queued.** A worker takes it up next.")
@@ -278,13 +278,14 @@ def _show_commands(job: JobView, place: Location) -> None:
             state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
         home = Location(warehouse=place.warehouse)
         state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
-    offers = {
-        may_not_cancel: job.state.can_cancel and not job.state.is_over,
-        may_not_resume: job.state.can_resume or job.state is JobState.INTERRUPTED,
-        refused: job.state.is_over and why_not is None,
-        why_not: True,
-    }
-    for told in (reason for reason, is_shown in offers.items() if reason and is_shown):
+    offers = (
+        (may_not_cancel, job.state.can_cancel and not job.state.is_over),
+        (may_not_resume, job.state.can_resume or job.state is JobState.INTERRUPTED),
+        (refused, job.state.is_over and why_not is None),
+        (why_not, True),
+    )
+    # Several buttons may ask for the same role, which is told once.
+    for told in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
         st.caption(told)
 
 

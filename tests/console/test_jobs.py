@@ -1,5 +1,6 @@
 """Jobs and receipts: what is said in each state, and the commands that are sent."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_only_what_may_be_done_is_offered(tmp_path: Path, state: JobState) -> No
     assert page.has_button("job-resume") == (state.can_resume or state is JobState.INTERRUPTED)
     labels = [label for label, _ in page.links()]
     assert ("Receipt" in labels) == (state is JobState.DONE)
+
+
+@pytest.mark.parametrize("actor", ["ada", "bob"])
+def test_a_viewer_is_told_why_the_job_of_another_person_cannot_be_cancelled(
+    tmp_path: Path, actor: str
+) -> None:
+    services = air_warehouse(replace(settings(tmp_path), role="viewer", actor=actor))
+    services.known_jobs["9f2a00"] = job("9f2a00", state=JobState.RUNNING)
+    page = Console(services).open("job", id="9f2a00", db="air", table="flights")
+    reason = "This asks for an editor; you are a viewer."
+    assert page.text.count(reason) == (0 if actor == "ada" else 1)
 
 
 def open_ended(services: PretendServices, name: str, **arguments: Argument) -> Page:
