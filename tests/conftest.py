@@ -3,12 +3,11 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import settings
 
 from tests.support import quick_java
 from tests.support.demo_build import built_demo
@@ -17,8 +16,8 @@ from tests.support.postgres_server import running_postgres
 from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
-_DEPTHS = {"quick": 0.1, "ci": 1.0, "long": 100.0}
-_IN_CI = os.environ.get("CI") == "true"
+pytest_plugins = ["tests.support.depths"]
+
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30
 
@@ -28,36 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--update-golden", action="store_true", help="write expected files anew")
     group.addoption("--paimon", choices=VERSIONS, default=VERSIONS[0], help="version of the oracle")
     group.addoption("--seed", type=int, help="seed of the randomised tests")
-    group.addoption(
-        "--depth",
-        choices=list(_DEPTHS),
-        default="ci" if _IN_CI else "quick",
-        help="how many cases the randomised tests try",
-    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(quick_java.OPTIONS))
     _work_in_memory()
-    depth = config.getoption("--depth")
-    if depth == "long" and config.getoption("timeout") is None:
-        # A test of a long run may take hours.
-        config.option.timeout = 0
-    settings.register_profile(
-        "branch console",
-        max_examples=max(10, round(100 * _DEPTHS[depth])),
-        derandomize=depth == "ci",
-        deadline=None,
-        print_blob=True,
-    )
-    settings.load_profile("branch console")
     if config.getoption("--seed") is not None:
         config.option.hypothesis_seed = config.option.seed
     elif worker := getattr(config, "workerinput", None):
         config.option.seed = worker["seed"]
     else:
-        config.option.seed = 0 if depth == "ci" else random.SystemRandom().getrandbits(32)
+        is_fixed = config.getoption("--depth") == "full"
+        config.option.seed = 0 if is_fixed else random.SystemRandom().getrandbits(32)
 
 
 def _work_in_memory() -> None:
@@ -88,13 +70,6 @@ def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
     """Randomness of one test, the same for the same seed and test."""
     print(f"--seed {seed}")
     return random.Random(f"{seed} {request.node.nodeid}")
-
-
-@pytest.fixture(scope="session")
-def examples(pytestconfig: pytest.Config) -> Callable[[int], int]:
-    """From the number of cases that CI tries to that of this run."""
-    share = _DEPTHS[pytestconfig.getoption("--depth")]
-    return lambda in_ci: max(1, round(in_ci * share))
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def _is_of_another_version(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session")
 def examples(examples: Callable[[int], int]) -> Callable[[int], int]:
     """The share of one version: each tries cases of its own."""
-    return lambda in_ci: max(1, examples(in_ci) // len(VERSIONS))
+    return lambda in_full: max(1, examples(in_full) // len(VERSIONS))
 
 
 @pytest.fixture

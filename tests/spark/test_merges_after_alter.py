@@ -35,7 +35,7 @@ def test_a_merge_takes_over_what_an_alter_left_with_or_without_a_commit(
     depth = request.config.getoption("--depth")
     if depth != "long":
         # Each change once, between both kinds of table.
-        shown = list(ALTERINGS)[list(_COMMITS).index(kind_name) :: 2 if depth == "ci" else 10]
+        shown = list(ALTERINGS)[list(_COMMITS).index(kind_name) :: 2 if depth == "full" else 10]
         cases = [(change, rng.choice(_COMMITS[kind_name]), rng.random() < 0.5) for change in shown]
     for number, case in enumerate(cases):
         name = f"t{number}"

@@ -199,4 +199,4 @@ def _cases(kind_name: str, rng: random.Random, depth: str) -> list[_Case]:
     share = pairs[list(KINDS).index(kind_name) :: len(KINDS)]
     # Most often right after the change, where a head was taken for time travel.
     cases = [(*pair, rng.random() < 0.2) for pair in share]
-    return cases if depth == "ci" else cases[:1]
+    return cases if depth == "full" else cases[:1]
