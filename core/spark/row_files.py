@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from core.format import options as table_options
+from core.format.binary_row_layout import TEXT_ROOTS
 from core.format.data_types import (
     ArrayType,
     AtomicType,
@@ -289,10 +290,22 @@ def _unwritable_part(data_type: DataType, file_format: str) -> DataType | None:
             return data_type if file_format == "avro" and (precision or 0) > 3 else None
         case AtomicType():
             return None
+        case MultisetType(element=element) if file_format == "avro" and not _is_text(element):
+            # Paimon takes what Avro has for it, pairs in an array, for an ARRAY and fails.
+            return data_type
+        case VectorType() if file_format == "orc":
+            return data_type
+        case ArrayType(element=VectorType()) | MapType(value=VectorType()):
+            # Paimon's arrays have no vectors.
+            return data_type
     for part in parts_of(data_type):
         if (found := _unwritable_part(part, file_format)) is not None:
             return found
     return None
+
+
+def _is_text(data_type: DataType) -> bool:
+    return isinstance(data_type, AtomicType) and data_type.root in TEXT_ROOTS
 
 
 # --- ORC ----------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ the bits that Paimon holds, not as Python has them.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import jpype
@@ -17,6 +18,7 @@ from tests.support.java_vm import java_class
 Cell: TypeAlias = Any
 
 FORMATS: Final = ("parquet", "orc", "avro")
+ALL_KINDS: Final = slice(None)
 _FAR: Final = (
     "0001-01-01T00:00:00",
     "9999-12-31T23:59:59.999999999",
@@ -30,6 +32,16 @@ _FAR: Final = (
 )
 _WHOLE: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _BOXES: Final = {"TINYINT": "Byte", "SMALLINT": "Short", "INT": "Integer", "BIGINT": "Long"}
+_LENGTH: Final = 3
+_PRIMITIVES: Final = {
+    "BOOLEAN": "JBoolean",
+    "TINYINT": "JByte",
+    "SMALLINT": "JShort",
+    "INT": "JInt",
+    "BIGINT": "JLong",
+    "FLOAT": "JFloat",
+    "DOUBLE": "JDouble",
+}
 _FLOATS: Final = (
     0x7FC00000, 0x7FC12345, 0xFFC00001, 0x80000000, 0x00000000,
     0x7F800000, 0xFF800000, 0x00000001, 0x80000001, 0x7F7FFFFF,
@@ -105,7 +117,7 @@ def _times(file_format: str, precision: int) -> Iterator[Any]:
         yield java_class("data.Timestamp").fromLocalDateTime(moment)
 
 
-def _row(written: str) -> FieldType:
+def _row(written: FieldType) -> FieldType:
     return {
         "type": "ROW",
         "fields": [
@@ -115,46 +127,117 @@ def _row(written: str) -> FieldType:
     }
 
 
-NESTINGS: Final[dict[str, Callable[[str], FieldType]]] = {
+NESTINGS: Final[dict[str, Callable[[FieldType], FieldType]]] = {
     "top": lambda written: written,
     "row": _row,
     "array": lambda written: {"type": "ARRAY", "element": written},
     "map": lambda written: {"type": "MAP", "key": "STRING NOT NULL", "value": written},
     "rows": lambda written: {"type": "ARRAY", "element": _row(written)},
+    "key": lambda written: {"type": "MAP", "key": f"{written} NOT NULL", "value": "INT"},
+    "set": lambda written: {"type": "MULTISET", "element": f"{written} NOT NULL"},
+    "keys": lambda written: _row({"type": "MAP", "key": f"{written} NOT NULL", "value": written}),
 }
 
 
-def columns(kinds: Sequence[str]) -> dict[str, FieldType]:
-    """A column for each type on each level."""
-    return {
-        f"{nesting}_{number}": make(kind)
-        for number, kind in enumerate(kinds)
-        for nesting, make in NESTINGS.items()
+def is_held_in_sets(kind: str, file_format: str, version: str) -> bool:
+    """Whether Java reads what it writes of a MULTISET of such values."""
+    if file_format == "avro":
+        return kind.startswith(("CHAR", "VARCHAR", "STRING"))
+    is_mixed_up = kind.startswith(("DECIMAL", "TIMESTAMP"))
+    return not (file_format == "parquet" and version == "1.4.2" and is_mixed_up)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Columns by name, and rows of Java's values."""
+
+    columns: dict[str, FieldType]
+    rows: list[tuple[Any, ...]]
+
+
+def matrix(
+    file_format: str, version: str, kinds: slice = ALL_KINDS, *, has_key: bool = False
+) -> Matrix:
+    """A column for each type on each level, and rows with nulls and nothing among its extremes.
+
+    Args:
+        file_format: Of the files that are to hold it.
+        version: Of the Paimon that writes and reads it.
+        kinds: Which of the types.
+        has_key: Whether the table has a primary key.
+    """
+    columns: dict[str, FieldType] = {}
+    cells: list[list[Any]] = []
+    extremes = values(file_format)
+    for number, (kind, held) in list(enumerate(extremes.items()))[kinds]:
+        for nesting, make in NESTINGS.items():
+            if nesting == "set" and not _is_held_in_sets(kind, file_format, version):
+                continue
+            columns[f"{nesting}_{number}"] = make(kind)
+            cells.append(_nested(nesting, held))
+    for kind in _vectors(file_format, version)[kinds]:
+        held = _vector_values(kind, extremes[kind])
+        written = {"type": "VECTOR", "element": kind, "length": _LENGTH}
+        # Java sorts no rows by a key that hold vectors on a deeper level.
+        for nesting in ("top",) if has_key else ("top", "row"):
+            columns[f"{nesting}_vector_{kind}"] = NESTINGS[nesting](written)
+            cells.append(_nested(nesting, held))
+    longest = max(map(len, cells))
+    filled = [[each[at % len(each)] for at in range(longest)] for each in cells]
+    return Matrix(columns=columns, rows=list(zip(*filled, strict=True)))
+
+
+def _nested(nesting: str, held: list[Any]) -> list[Any]:
+    one, most = _boxed("Integer", 1), _boxed("Integer", (1 << 31) - 1)
+    found: list[Any] = []
+    for value, other in zip(held, [*held[1:], held[0]], strict=True):
+        match nesting:
+            case "top":
+                found.append(value)
+            case "row":
+                found.append((value, one))
+            case "array":
+                found.append([value, None, other])
+            case "map":
+                found.append([("", value), ("k", None), ("\0", other)])
+            case "rows":
+                found.append([(value, one), None, (None, None), (other, None)])
+            case "key":
+                found.append([(value, one), (other, None)])
+            case "set":
+                found.append([(value, one), (other, most)])
+            case "keys":
+                found.append(([(value, other), (other, None)], one))
+    empty: dict[str, list[Any]] = {
+        "row": [(None, None), (None, one)],
+        "array": [[], [None]],
+        "map": [[], [("k", None)]],
+        "rows": [[], [None]],
+        "key": [[]],
+        "set": [[]],
+        "keys": [(None, None), ([], one)],
     }
+    return [*found, *empty.get(nesting, []), None]
 
 
-def rows(extremes: dict[str, list[Any]]) -> list[tuple[Any, ...]]:
-    """Rows in which each value stands on each level, and nulls and nothing as well."""
-    longest = max(map(len, extremes.values()))
-    one = _boxed("Integer", 1)
-    found: list[tuple[Any, ...]] = []
-    for at in range(longest):
-        row: list[Any] = []
-        for held in extremes.values():
-            value, other = held[at % len(held)], held[(at + 1) % len(held)]
-            row += [
-                value,
-                (value, one),
-                [value, None, other],
-                [("", value), ("k", None), ("\0", other)],
-                [(value, one), None, (None, None), (other, None)],
-            ]
-        found.append(tuple(row))
-    count = len(extremes)
-    found.append((None,) * (5 * count))
-    found.append((None, (None, None), [], [], [None]) * count)
-    found.append((None, (None, one), [None], [("k", None)], []) * count)
-    return found
+def _is_held_in_sets(kind: str, file_format: str, version: str) -> bool:
+    """Whether Java reads what it writes of a MULTISET of such values."""
+    if file_format == "avro":
+        return kind.startswith(("CHAR", "VARCHAR", "STRING"))
+    is_mixed_up = kind.startswith(("DECIMAL", "TIMESTAMP"))
+    return not (file_format == "parquet" and version == "1.4.2" and is_mixed_up)
+
+
+def _vectors(file_format: str, version: str) -> tuple[str, ...]:
+    """The types of the elements of vectors that Java writes, as columns and fields of rows."""
+    return () if file_format == "orc" or version == "1.4.2" else tuple(_PRIMITIVES)
+
+
+def _vector_values(kind: str, held: list[Any]) -> list[Any]:
+    make = java_class("data.BinaryVector").fromPrimitiveArray
+    elements = jpype.JArray(getattr(jpype, _PRIMITIVES[kind]))
+    around = [*held, *held[: _LENGTH - 1]]
+    return [make(elements(around[at : at + _LENGTH])) for at in range(len(held))]
 
 
 def exact_rows(table: JavaTable) -> dict[int, tuple[Cell, ...]]:
@@ -212,6 +295,14 @@ def _exact(kind: Any) -> Callable[[Any], Cell]:
             return lambda value: sorted(
                 zip(keys(value.keyArray()), items(value.valueArray()), strict=True), key=repr
             )
+        case "MULTISET":
+            keys = _exact_elements(kind.getElementType())
+            counts = _exact_elements(java_class("types.DataTypes").INT())
+            return lambda value: sorted(
+                zip(keys(value.keyArray()), counts(value.valueArray()), strict=True)
+            )
+        case "VECTOR":
+            return _exact_elements(kind.getElementType())
         case "ROW":
             return _exact_row(kind)
         case "BOOLEAN":

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput
-from core.format.data_types import arrow_schema, parse_data_type
+from core.format.data_types import INT, arrow_schema, parse_data_type
 from core.spark.readers import plan_table
+from core.spark.row_files import check_format
 from core.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, rows_of
 from tests.support.plain_rows import plain_rows
@@ -123,3 +124,35 @@ def test_a_time_that_paimon_could_not_read_from_orc_is_refused(tmp_path: Path, c
     value = early if column == "t6" else [{"at": early, "sums": []}]
     with pytest.raises(InvalidInput, match=f"'{column}' holds a time before 1970"):
         table.append(pa.Table.from_pylist([{"id": 1, column: value}], schema=rows.schema))
+
+
+@pytest.mark.parametrize(
+    ("file_format", "written", "told"),
+    [
+        ("avro", {"type": "MULTISET", "element": "DATE"}, "MULTISET<DATE>"),
+        ("orc", {"type": "VECTOR", "element": "FLOAT", "length": 2}, "VECTOR<FLOAT, 2>"),
+        *(
+            ("parquet", {"type": kind, **parts}, told)
+            for kind, parts, told in (
+                ("ARRAY", {"element": _COLUMNS["vector"]}, "ARRAY<VECTOR"),
+                ("MAP", {"key": "INT", "value": _COLUMNS["vector"]}, "MAP<INT, VECTOR"),
+            )
+        ),
+    ],
+)
+def test_what_paimon_could_not_read_again_is_refused(
+    file_format: str, written: Any, told: str
+) -> None:
+    nested = {"type": "ROW", "fields": [{"id": 9, "name": "part", "type": written}]}
+    for kind in (written, nested):
+        columns = [("id", INT), ("c", parse_data_type(kind))]
+        schema = a_schema(columns=columns, options={"file.format": file_format})
+        with pytest.raises(InvalidInput, match=f"Column 'c' holds {told}.* to {file_format} files"):
+            check_format(schema)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "avro"])
+def test_sets_of_texts_and_vectors_are_written(file_format: str) -> None:
+    for written in (_COLUMNS["vector"], {"type": "MULTISET", "element": "STRING"}):
+        columns = [("c", parse_data_type(written))]
+        check_format(a_schema(columns=columns, options={"file.format": file_format}))
