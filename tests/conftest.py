@@ -16,7 +16,11 @@ from tests.support.postgres_server import running_postgres
 from tests.support.requirements import need_postgres
 from tests.support.warehouses import VERSIONS, WRITERS, FixtureWarehouse, unpack
 
-pytest_plugins = ["tests.support.depths"]
+pytest_plugins = [
+    "tests.support.depths",
+    "tests.support.durations",
+    "tests.support.longest_first",
+]
 
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30

@@ -1,11 +1,17 @@
 """The suite's own machinery: what a depth runs, and what a run tells of itself."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from xdist.remote import Producer
+
+from tests.support.longest_first import LongestFirst
 
 _ROOT = Path(__file__).parents[2]
 _TESTS_OF_EACH_DEPTH = """
@@ -31,7 +37,7 @@ def test_of_an_old_name(): ...
 def _run(folder: Path, text: str, *options: str) -> str:
     """What pytest prints of a file of tests, with the plugins of the suite that are named."""
     (folder / "test_it.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", "-q", *options]
     environment = {name: os.environ[name] for name in os.environ if name != "CI"}
     run = subprocess.run(
         [*command, "-c", os.devnull, f"--rootdir={folder}", str(folder)],
@@ -74,3 +80,110 @@ def test_a_depth_that_is_not_there_fails_the_test(tmp_path: Path) -> None:
     said = _run(tmp_path, _TEST_OF_NO_DEPTH, "-n", "0", "-p", "tests.support.depths")
     assert "its marker depth has 'ci'. Give it one of quick, full, long." in said
     assert "1 error" in said
+
+
+_TESTS_OF_TWO_FOLDERS = """
+import time
+
+def test_at_once(): ...
+
+def test_slow():
+    time.sleep(0.2)
+
+def test_wrong():
+    raise AssertionError
+"""
+
+
+def test_a_run_tells_where_its_time_went_and_keeps_it(tmp_path: Path) -> None:
+    for folder in ("unit", "golden"):
+        file = tmp_path / "tests" / folder / f"test_{folder}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(_TESTS_OF_TWO_FOLDERS)
+    plugins = [
+        option for name in ("depths", "durations") for option in ("-p", f"tests.support.{name}")
+    ]
+    said = _run(tmp_path, "", "-n", "0", *plugins, "--report", str(tmp_path / "report.json"))
+
+    rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.strip()}
+    assert rows["unit"][0] == rows["golden"][0] == "3"
+    assert (rows["unit"][-1], rows["golden"][-1]) == ("96", "18")
+    assert rows["all"][0] == "6"
+    assert "test_golden.py::test_slow" in said.partition("20 slowest")[2]
+
+    kept = json.loads(next(tmp_path.rglob("durations.json")).read_text())
+    assert list(kept) == ["quick"]
+    slow = {f"tests/{folder}/test_{folder}.py::test_slow" for folder in ("unit", "golden")}
+    assert set(kept["quick"]) == slow
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["depth"] == "quick"
+    assert report["outcomes"] == {"passed": 4, "failed": 2}
+    assert report["failed"] == [
+        f"tests/{name}/test_{name}.py::test_wrong" for name in ("golden", "unit")
+    ]
+
+
+class _Worker:
+    """A worker of xdist that runs what it is sent when it is told to."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.sent: list[int] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def _scheduled(names: list[str], kept: dict[str, float]) -> tuple[LongestFirst, list[_Worker]]:
+    config: Any = SimpleNamespace(
+        getvalue=lambda _: ["popen"] * 2, option=SimpleNamespace(loadscopereorder=True)
+    )
+    scheduler = LongestFirst(config, Producer("test", enabled=False), kept)
+    workers: list[Any] = [_Worker("a"), _Worker("b")]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, names)
+    scheduler.schedule()
+    return scheduler, workers
+
+
+def test_what_takes_longest_begins_first_and_keeps_only_the_shortest_waiting() -> None:
+    # xdist itself would begin with the group of two, and put one test of minutes behind the other.
+    names = ["short", "x@pair", "y@pair", "minute", "shorter", "three minutes@alone", "soon"]
+    kept = {"short": 0.2, "x": 1.0, "y": 1.0, "minute": 60.0, "shorter": 0.1, "soon": 0.3}
+    scheduler, (a, b) = _scheduled(names, {**kept, "three minutes": 180.0})
+    assert [names[index] for index in a.sent] == ["three minutes@alone", "shorter"]
+    assert [names[index] for index in b.sent] == ["minute", "short"]
+    scheduler.mark_test_complete(b, names.index("minute"))
+    assert [names[index] for index in b.sent] == ["minute", "short", "x@pair", "y@pair"]
+
+
+def test_a_worker_that_dies_gives_its_tests_back() -> None:
+    names = [f"test {number}" for number in range(6)]
+    scheduler, (a, b) = _scheduled(names, {"test 0": 9.0, "test 1": 8.0})
+    scheduler.mark_test_complete(a, a.sent[0])
+    assert scheduler.remove_node(a) == names[a.sent[1]]
+    while scheduler.has_pending:
+        scheduler.mark_test_complete(b, b.sent[len(b.sent) - _pending(scheduler, b)])
+    assert sorted({*a.sent, *b.sent}) == list(range(6))
+
+
+def _pending(scheduler: LongestFirst, worker: Any) -> int:
+    return scheduler._pending_of(scheduler.assigned_work[worker])
+
+
+@pytest.mark.parametrize(("took", "said"), [(970, "within"), (975, "3 s over")])
+def test_the_judge_of_a_whole_run_knows_the_machine(took: int, said: str) -> None:
+    program = _ROOT / ".ci" / "calibrate.py"
+    run = subprocess.run(
+        [sys.executable, program, "--judge", str(took), "0.90"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == f"all took {took} s, {said} 18 min x 0.90 = 972 s\n"
