@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from zlib import crc32
 
 import pytest
 
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
 from tests.support.warehouses import VERSIONS, FixtureWarehouse
@@ -37,9 +39,9 @@ def _is_of_another_version(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="session")
-def examples(examples: Callable[[int], int]) -> Callable[[int], int]:
+def examples(examples: Examples) -> Examples:
     """The share of one version: each tries cases of its own."""
-    return lambda in_full: max(1, examples(in_full) // len(VERSIONS))
+    return replace(examples, parts=len(VERSIONS))
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from core.procedures.tags import create_tag
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from tests.support.comparison import COMPARED, differences
+from tests.support.examples import Examples
 from tests.support.java_messages import to_our_messages
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalFiles
@@ -326,7 +327,7 @@ def test_java_and_we_agree_after_every_operation(
     open_java: Callable[[Path], JavaPaimon],
     tmp_path: Path,
     rng: Random,
-    examples: Callable[[int], int],
+    examples: Examples,
 ) -> None:
     operations = examples(25)
     for number in range(max(1, operations // 25)):

@@ -14,6 +14,7 @@ from core.format.data_types import RowType, arrow_schema, data_type_to_json
 from core.format.fine_times import cast_times, is_fine
 from core.format.options import Options
 from core.format.table_schema import TableSchema
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import data_type, to_java_row
 from tests.support.java_vm import java_class
@@ -27,7 +28,7 @@ from tests.support.random_rows import (
 
 @pytest.mark.parametrize("written", [*ATOMIC_TYPES, *NESTED_TYPES], ids=str)
 def test_a_row_of_one_field_is_the_same_bytes_as_in_java(
-    written: Any, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+    written: Any, java: JavaPaimon, rng: Random, examples: Examples
 ) -> None:
     row_type = row_type_of([written])
     to_java_bytes = _java_encoder(row_type)
@@ -41,7 +42,7 @@ def test_a_row_of_one_field_is_the_same_bytes_as_in_java(
 
 
 def test_rows_of_many_fields_are_the_same_bytes_as_in_java(
-    java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+    java: JavaPaimon, rng: Random, examples: Examples
 ) -> None:
     for _ in range(examples(100)):
         row_type = row_type_of(
@@ -55,7 +56,7 @@ def test_rows_of_many_fields_are_the_same_bytes_as_in_java(
 
 
 def test_columns_of_rows_are_the_same_bytes_and_hashes_as_in_java(
-    java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+    java: JavaPaimon, rng: Random, examples: Examples
 ) -> None:
     for _ in range(examples(200)):
         row_type = row_type_of(rng.sample(ATOMIC_TYPES, k=rng.choice((1, 2, 7, len(ATOMIC_TYPES)))))
@@ -73,7 +74,7 @@ def test_columns_of_rows_are_the_same_bytes_and_hashes_as_in_java(
 
 @pytest.mark.parametrize("function", ["default", "mod", "hive"])
 def test_rows_land_in_the_same_buckets_as_in_java(
-    function: str, java: JavaPaimon, rng: Random, examples: Callable[[int], int]
+    function: str, java: JavaPaimon, rng: Random, examples: Examples
 ) -> None:
     types = {
         "default": ATOMIC_TYPES,

@@ -15,6 +15,7 @@ from core.format.identifier import Identifier
 from core.format.options import Options, parse_duration, parse_memory_size
 from core.format.partition_path import partition_path
 from core.format.table_schema import TableSchema
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import data_type, to_java_row
 from tests.support.java_vm import java_class
@@ -110,7 +111,7 @@ def test_a_partition_lies_in_the_same_folder_as_in_java(
     legacy: bool,
     java: JavaPaimon,
     rng: Random,
-    examples: Callable[[int], int],
+    examples: Examples,
 ) -> None:
     row_type = row_type_of([written, "INT"])
     schema = TableSchema(

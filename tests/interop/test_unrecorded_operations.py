@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import Refused
 from core.merge.conflict import Take
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import KEPT, SHARED, MergeBench, Row, Rows
 
@@ -99,7 +100,7 @@ def test_random_commits_lose_no_change(
     open_java: Callable[[Path], JavaPaimon],
     tmp_path: Path,
     rng: Random,
-    examples: Callable[[int], int],
+    examples: Examples,
 ) -> None:
     tries, merged = examples(2), 0
     for number in range(tries):

@@ -14,6 +14,7 @@ from core.format.deletion_vector import (
     write_deletion_vectors,
 )
 from tests.support.build_warehouses import describe
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_vm import java_class, set_java_time_zone
 from tests.support.our_answers import in_micros
@@ -77,7 +78,7 @@ def test_java_reads_the_deletion_vectors_that_we_write(
     java: JavaPaimon,
     tmp_path: Path,
     rng: Random,
-    examples: Callable[[int], int],
+    examples: Examples,
 ) -> None:
     vectors = {f"data-{number}": _positions(rng, bitmap64) for number in range(examples(200))}
     data, ranges = write_deletion_vectors(vectors, bitmap64=bitmap64)
@@ -94,7 +95,7 @@ def test_we_read_the_deletion_vectors_that_java_writes(
     java: JavaPaimon,
     tmp_path: Path,
     rng: Random,
-    examples: Callable[[int], int],
+    examples: Examples,
 ) -> None:
     options = {"deletion-vectors.enabled": "true", "bucket": "-1"}
     options["deletion-vectors.bitmap64"] = str(bitmap64).lower()

@@ -6,10 +6,12 @@ operation id, or the same commit user and identifier.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import pytest
 
 from core.commit.commit_store import CommitStore
 from core.format.receipt import Receipt
@@ -380,3 +382,24 @@ def of_every_kind(*kinds: str) -> tuple[Operation, ...]:
 
 
 EVERYTHING = (*OPERATIONS, *of_every_kind(*KINDS))
+_DONE_MOST = {"append", "fast-forward", "merge", "settle rows"}
+_IN_FULL = {each.name for each in (*OPERATIONS, *of_every_kind("keys"))}
+
+
+def by_depth(operations: Iterable[Operation]) -> list[Any]:
+    """Operations as parameters of a test.
+
+    A quick run does what people do most. What is done to any table is done to one without a key; a
+    full run takes one with a key too, and a long run every kind of table.
+    """
+    return [
+        pytest.param(each, id=each.name, marks=() if least is None else pytest.mark.depth(least))
+        for each in operations
+        for least in [_least_depth(each)]
+    ]
+
+
+def _least_depth(operation: Operation) -> str | None:
+    if operation.name in _DONE_MOST:
+        return None
+    return "full" if operation.name in _IN_FULL else "long"

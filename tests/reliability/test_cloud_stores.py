@@ -21,6 +21,8 @@ from tests.support.publish_race import check_one_wins_each_name
 from tests.support.store_servers import StoreServer
 from tests.support.warehouses import FixtureWarehouse
 
+pytestmark = pytest.mark.depth("full")
+
 
 @pytest.fixture(scope="module", params=["s3", "gcs", "azure", "hdfs"])
 def server(

@@ -18,6 +18,7 @@ from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 from core.table.history_check import find_lost_commits
 from tests.support.commit_tables import COLUMNS
+from tests.support.examples import Examples
 from tests.support.requirements import need_java_paimon, need_pypaimon
 from tests.support.store_servers import StoreServer
 from tests.support.storm import Task, check_history, run_storm
@@ -65,30 +66,35 @@ def storm(task: Task, processes: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("queues", "commits"), [(True, 200), (False, 15)])
-def test_of_eight_processes_no_commit_is_lost_doubled_or_failed(
-    tmp_path: Path, seed: int, examples: Callable[[int], int], queues: bool, commits: int
+@pytest.mark.parametrize(
+    ("queues", "commits"),
+    [(True, {"full": 50, "quick": 10, "long": 20_000}), (False, {"full": 15, "long": 1_500})],
+    ids=["queue", "publish"],
+)
+def test_of_many_processes_no_commit_is_lost_doubled_or_failed(
+    tmp_path: Path, seed: int, examples: Examples, queues: bool, commits: dict[str, int]
 ) -> None:
     # Without the queue only the publish itself keeps them apart.
     task = Task(
         url=str(tmp_path),
         table=_TABLE,
         number=0,
-        commits=examples(commits),
+        commits=examples(**commits),
         seed=seed,
         queues=queues,
     )
-    storm(task, processes=8)
+    storm(task, processes=4 if examples.depth == "quick" else 8)
 
 
+@pytest.mark.depth("full")
 def test_on_a_store_that_overwrites_neither_under_claims(
-    tmp_path: Path, seed: int, examples: Callable[[int], int]
+    tmp_path: Path, seed: int, examples: Examples
 ) -> None:
     task = Task(
         url=f"plain://{tmp_path}/wh",
         table=_TABLE,
         number=0,
-        commits=examples(50),
+        commits=examples(25, long=5_000),
         seed=seed,
         queues=False,
         options={"claims": f"sqlite:///{tmp_path}/claims.sqlite"},
@@ -96,32 +102,35 @@ def test_on_a_store_that_overwrites_neither_under_claims(
     storm(task, processes=4)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(
-    ("kind", "processes", "commits"),
-    [("s3", 8, 200), ("gcs", 4, 15), ("azure", 4, 15), ("hdfs", 3, 5)],
+    ("kind", "processes", "commits", "at_night"),
+    [("s3", 8, 15, 20_000), ("gcs", 3, 10, 1_500), ("azure", 3, 10, 1_500), ("hdfs", 2, 5, 500)],
 )
 def test_on_an_object_store_neither(
     store_server: Callable[[str], StoreServer],
     seed: int,
-    examples: Callable[[int], int],
+    examples: Examples,
     kind: str,
     processes: int,
     commits: int,
+    at_night: int,
 ) -> None:
     server = store_server(kind)
     task = Task(
         url=f"{server.make_bucket('storm')}/wh",
         table=_TABLE,
         number=0,
-        commits=examples(commits),
+        commits=examples(commits, long=at_night),
         seed=seed,
         options=server.options,
     )
     storm(task, processes)
 
 
+@pytest.mark.depth("full")
 def test_beside_writers_that_rename_ours_lose_nothing_and_theirs_are_found(
-    tmp_path: Path, seed: int, examples: Callable[[int], int]
+    tmp_path: Path, seed: int, examples: Examples
 ) -> None:
     # They look whether a name is free and then rename: what came in between is replaced.
     need_java_paimon("1.4.2")
@@ -129,7 +138,7 @@ def test_beside_writers_that_rename_ours_lose_nothing_and_theirs_are_found(
         url=str(tmp_path),
         table=_TABLE,
         number=0,
-        commits=examples(50),
+        commits=examples(8, long=5_000),
         seed=seed,
         partitioned=True,
     )

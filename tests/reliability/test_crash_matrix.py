@@ -2,7 +2,8 @@
 
 Processes are killed by a signal at any moment too, which no store made for tests stands in for.
 
-What the tests leave behind is opened by both Java versions and pypaimon, each distinct state once.
+What the tests leave behind is opened by both Java versions and pypaimon, each distinct state once;
+in a full run the versions of Java share the states.
 """
 
 import contextlib
@@ -14,11 +15,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -31,7 +31,6 @@ from tests.reliability.operations import (
     EVERYTHING,
     MERGE_UNDOS,
     MERGES,
-    OPERATIONS,
     PICKS,
     ROW_MERGES,
     TRIALS,
@@ -39,40 +38,28 @@ from tests.reliability.operations import (
     Operation,
     Run,
     before,
+    by_depth,
     leave_behind,
-    of_every_kind,
     recover,
     recovered_twice,
 )
 from tests.reliability.worlds import TABLE, RowBench, World, copy_world, key_of
 from tests.support.branch_bench import store_of, tree
+from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.java_child import Read, read_with_java
 from tests.support.pypaimon_peer import Pypaimon
 from tests.support.repeatable import Repeatable
 
 T = TypeVar("T")
-Examples: TypeAlias = Callable[[int], int]
 
 pytestmark = pytest.mark.xdist_group("crash matrix")
 
 _ROOT = Path(__file__).resolve().parents[2]
-_KILLS = 5
-_KILLS_OF_ROWS = 2
+_KILLS, _KILLS_AT_NIGHT = 2, 500
+_KILLS_OF_ROWS, _KILLS_OF_ROWS_AT_NIGHT = 1, 200
 
-# What is done to any table is done to one without a key; CI takes one with a key too, and a long
-# run every kind of table.
-_IN_CI = (*OPERATIONS, *of_every_kind("keys"))
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.function in (
-        test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_be_made_new,
-        test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table,
-    ):
-        is_long = metafunc.config.getoption("--depth") == "long"
-        chosen = EVERYTHING if is_long else _IN_CI
-        metafunc.parametrize("operation", chosen, ids=attrgetter("name"))
+on_everything = pytest.mark.parametrize("operation", by_depth(EVERYTHING))
 
 
 @dataclass(kw_only=True)
@@ -96,6 +83,12 @@ class Museum:
         name = f"s{len(self._known)}"
         copy_world(table, self.root / "db.db" / name)
         self.branches[name] = tuple(states.branches_of(table)) if whole else ("main",)
+
+    def share(self, part: int, examples: Examples) -> Mapping[str, tuple[str, ...]]:
+        """The branches of the states that a reader opens: of many, those of a full run, half."""
+        if examples.depth != "full":
+            return self.branches
+        return dict(list(self.branches.items())[part::2])
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +182,7 @@ class Sweep:
         return counter.changes
 
 
+@on_everything
 def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_be_made_new(
     operation: Operation,
     clean: Clean,
@@ -200,9 +194,12 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
     sweep = Sweep(operation=operation, clean=clean, museum=museum, repeatable=repeatable)
     swept: set[tuple[str, ...]] = set()
     points = [(number, when) for number in range(1, len(clean.changes) + 1) for when in When]
-    # Merges of rows take ten times as long: of their recoveries CI kills every fifth.
-    per_mille = 1000 if operation.rows is None else 200
-    for number, when in _some(points, rng, examples):
+    # Merges of rows take ten times as long: of their recoveries a full run kills every tenth.
+    if operation.rows is None:
+        per_mille = examples(500, quick=125, long=1000)
+    else:
+        per_mille = examples(100, quick=25, long=1000)
+    for number, when in points:
         where = f"killed {when} change {number}: {clean.changes[number - 1]}"
         root = sweep.kill(number, when)
         if not sweep.is_new(root):
@@ -211,7 +208,7 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
         cut_off = copy_world(root, root.parent / "cut_off")
         changes = sweep.recover(root, where)
         # What two recoveries have yet to do is swept once where they end with the same changes.
-        for left in _some(list(range(1, len(changes) + 1)), rng, examples, per_mille):
+        for left in _some(range(1, len(changes) + 1), rng, per_mille):
             rest = tuple(_relative(each) for each in changes[left - 1 :])
             if rest in swept:
                 continue
@@ -225,7 +222,7 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
     museum.keep(clean.root, whole=True)
 
 
-@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth([*MERGES, *ROW_MERGES, *PICKS]))
 def test_a_merge_that_was_killed_and_overtaken_is_taken_back_and_leaves_nothing(
     operation: Operation,
     clean: Clean,
@@ -240,8 +237,8 @@ def test_a_merge_that_was_killed_and_overtaken_is_taken_back_and_leaves_nothing(
         _overtake(root)
         legal.append(_left(root))
     points = list(range(1, len(clean.changes) + 1))
-    per_mille = 1000 if operation.rows is None else 500
-    for number in _some(points, rng, examples, per_mille):
+    per_mille = examples(1000 if operation.rows is None else 500, long=1000)
+    for number in _some(points, rng, per_mille):
         where = f"killed before change {number}: {clean.changes[number - 1]}"
         root = copy_world(clean.origin, folder / "killed")
         _kill(operation, root, number, repeatable)
@@ -252,7 +249,7 @@ def test_a_merge_that_was_killed_and_overtaken_is_taken_back_and_leaves_nothing(
         assert states.problems(root / TABLE) == [], where
 
 
-@pytest.mark.parametrize("operation", ROW_MERGES, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(ROW_MERGES))
 def test_a_merge_that_was_killed_twice_leaves_the_rows_of_neither_run(
     operation: Operation,
     clean: Clean,
@@ -266,12 +263,12 @@ def test_a_merge_that_was_killed_twice_leaves_the_rows_of_neither_run(
         number for number, each in enumerate(clean.changes, 1) if each.endswith("/intent-op.json")
     )
     # The first run had all but begun; the second has, with rows of its own.
-    firsts = {begins, *_some(range(1, begins), rng, examples, 100)}
+    firsts = {begins, *_some(range(1, begins), rng, examples(100, long=1000))}
     later = range(begins + 1, len(clean.changes) + 1)
     for first in sorted(firsts):
         once = copy_world(clean.origin, folder / "once")
         _kill(operation, once, first, repeatable)
-        for second in sorted({later[0], *_some(later, rng, examples, 100)}):
+        for second in sorted({later[0], *_some(later, rng, examples(100, long=1000))}):
             where = f"killed before change {first}, then before change {second}"
             root = copy_world(once, folder / "twice")
             _kill(operation, root, second, repeatable)
@@ -343,6 +340,7 @@ def forks() -> Iterator["subprocess.Popen[str]"]:
         child.kill()
 
 
+@on_everything
 def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
     operation: Operation,
     clean: Clean,
@@ -354,7 +352,11 @@ def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
     assert _do_and_kill(forks, operation, clean.origin.parent, None) == 0
     longest = time.monotonic() - started
     ends = []
-    for _ in range(examples(_KILLS if operation.rows is None else _KILLS_OF_ROWS)):
+    if operation.rows is None:
+        kills = examples(_KILLS, long=_KILLS_AT_NIGHT)
+    else:
+        kills = examples(_KILLS_OF_ROWS, long=_KILLS_OF_ROWS_AT_NIGHT)
+    for _ in range(kills):
         after = rng.uniform(0, longest)
         status = _do_and_kill(forks, operation, clean.origin.parent, after)
         assert status in (0, signal.SIGKILL)
@@ -386,7 +388,7 @@ def _do_and_kill(
     return int(forks.stdout.readline())
 
 
-@pytest.mark.parametrize("operation", [*UNDOS, *MERGE_UNDOS], ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth([*UNDOS, *MERGE_UNDOS]))
 def test_undo_brings_back_the_same_bytes(operation: Operation, clean: Clean) -> None:
     old = before(clean.origin) / TABLE
     if operation.is_commit:
@@ -398,18 +400,21 @@ def test_undo_brings_back_the_same_bytes(operation: Operation, clean: Clean) -> 
     assert {name: restored[name] for name in restored.keys() - rescued.keys()} == states.exact(old)
 
 
-@pytest.mark.parametrize("version", ["1.4.2", "2.0.0"])
+@pytest.mark.parametrize(
+    "version", ["1.4.2", pytest.param("2.0.0", marks=pytest.mark.depth("full"))]
+)
 def test_java_opens_every_state_lists_its_branches_and_reads_them(
-    museum: Museum, version: str
+    museum: Museum, version: str, examples: Examples
 ) -> None:
+    kept = museum.share(0 if version == "1.4.2" else 1, examples)
     reads = [
         Read(table=f"db.{name}" if branch == "main" else f"db.{name}$branch_{branch}")
-        for name, branches in museum.branches.items()
+        for name, branches in kept.items()
         for branch in branches
     ]
-    lists = [Read(table=f"db.{name}$branches") for name in museum.branches]
+    lists = [Read(table=f"db.{name}$branches") for name in kept]
     answers = read_with_java(version, museum.root, [*reads, *lists])
-    for name, branches in museum.branches.items():
+    for name, branches in kept.items():
         table = museum.root / "db.db" / name
         listed = sorted(row[0] for row in answers[Read(table=f"db.{name}$branches")])
         assert listed == sorted(set(states.branches_of(table)) - {"main"}), name
@@ -420,9 +425,9 @@ def test_java_opens_every_state_lists_its_branches_and_reads_them(
             assert sorted(row[:3] for row in rows) == states.rows(table, branch), (name, branch)
 
 
-def test_pypaimon_reads_every_state(museum: Museum) -> None:
+def test_pypaimon_reads_every_state(museum: Museum, examples: Examples) -> None:
     with Pypaimon(museum.root) as peer:
-        for name, branches in museum.branches.items():
+        for name, branches in museum.share(0, examples).items():
             for branch in branches:
                 suffix = "" if branch == "main" else f"$branch_{branch}"
                 rows = peer.rows(f"db.{name}{suffix}")
@@ -483,11 +488,8 @@ def _files(root: Path) -> list[str]:
     return states.data_and_index_files(root / TABLE)
 
 
-def _some(
-    points: Iterable[T], rng: random.Random, examples: Examples, per_mille: int = 1000
-) -> list[T]:
-    share = examples(per_mille) / 1000
-    return [each for each in points if rng.random() < share]
+def _some(points: Iterable[T], rng: random.Random, per_mille: int) -> list[T]:
+    return [each for each in points if rng.randrange(1000) < per_mille]
 
 
 def _relative(change: str) -> str:

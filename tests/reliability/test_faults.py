@@ -3,9 +3,8 @@
 import contextlib
 import random
 from collections.abc import Callable, Mapping
-from operator import attrgetter
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import pytest
 
@@ -16,18 +15,21 @@ from tests.reliability.operations import (
     OPERATIONS,
     ROW_MERGES,
     Operation,
+    by_depth,
     leave_behind,
     recovered_twice,
 )
 from tests.reliability.worlds import TABLE, World, copy_world
 from tests.support.branch_bench import store_of
+from tests.support.examples import Examples
 from tests.support.faulty_store import Fault, FaultyStore, Killed, What, When
 from tests.support.repeatable import Repeatable
 
-Examples: TypeAlias = Callable[[int], int]
 T = TypeVar("T")
 
-_SEEDS: Final = 1000
+_PARTS: Final = 4
+_SEEDS: Final = 500
+_SEEDS_AT_NIGHT: Final = 100_000
 _CHANGES: Final = (
     Fault(what=What.FAIL),
     Fault(what=What.FAIL, when=When.AFTER),
@@ -46,7 +48,7 @@ _READS: Final = {
 }
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(_PARTS))
 def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
     part: int,
     built: Callable[[World], Path],
@@ -55,7 +57,8 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
     rng: random.Random,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for seed in (rng.randrange(1 << 30) for _ in range(examples(_SEEDS // 4))):
+    count = examples(_SEEDS // _PARTS, long=_SEEDS_AT_NIGHT // _PARTS)
+    for seed in (rng.randrange(1 << 30) for _ in range(count)):
         chance = random.Random(seed)
         operation = chance.choice(OPERATIONS)
         origin = built(operation.world)
@@ -85,9 +88,14 @@ class _WeakStore(FaultyStore):
 
 
 @pytest.mark.parametrize("lie", [What.FAIL, What.SHORT])
-@pytest.mark.parametrize("operation", ROW_MERGES, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(ROW_MERGES))
 def test_rows_that_are_read_wrong_once_change_nothing_or_come_out_right(
-    operation: Operation, lie: What, built: Callable[[World], Path], repeatable: Repeatable
+    operation: Operation,
+    lie: What,
+    built: Callable[[World], Path],
+    repeatable: Repeatable,
+    rng: random.Random,
+    examples: Examples,
 ) -> None:
     origin = built(operation.world)
     assert operation.rows is not None
@@ -100,7 +108,10 @@ def test_rows_that_are_read_wrong_once_change_nothing_or_come_out_right(
     repeatable.begin(operation.name)
     operation.run(origin.parent / "weak", counted.store)
     assert counted.reads
+    per_mille = examples(500, quick=250, long=1000)
     for number in range(1, counted.reads + 1):
+        if rng.randrange(1000) >= per_mille:
+            continue
         root = copy_world(origin, origin.parent / "weak")
         weak = _WeakStore(inner=store_of(root))
         weak.at, weak.lie = number, lie

@@ -7,10 +7,10 @@ was refused changed nothing; whatever ran left the rows that the model has.
 import itertools
 import random
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,13 +23,12 @@ from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench
+from tests.support.examples import Examples
 from tests.support.history_model import HistoryModel, Rows
 from tests.support.local_row_engine import LocalRows
 from tests.support.our_rows import OurRows
 
-Examples: TypeAlias = Callable[[int], int]
-
-_WALKS, _STEPS = 6, 40
+_WALKS, _WALKS_AT_NIGHT, _STEPS = 3, 600, 40
 _SHARES: Final = {"write-only": "true"}
 _HIDES: Final = {"deletion-vectors.enabled": "true"}
 _KINDS: Final[Mapping[str, tuple[bool, Mapping[str, str]]]] = {
@@ -41,6 +40,7 @@ _KINDS: Final[Mapping[str, tuple[bool, Mapping[str, str]]]] = {
     "keys, shared": (True, _SHARES),
 }
 """Tables: whether they have keys, and their options."""
+_IN_QUICK: Final = {"hidden rows, shared", "keys, copied"}
 _BRANCHES: Final = ("b0", "b1", "b2", "b3")
 # A bare rollback, a revert of what came by a merge, a pick of a revert: what lineage is silent on.
 _WEIGHTS: Final[Mapping[str, float]] = {
@@ -375,13 +375,19 @@ class History:
         return "db.t" if branch == "main" else f"db.t$branch_{branch}"
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind in _IN_QUICK else pytest.mark.depth("full"))
+        for kind in _KINDS
+    ],
+)
 def test_histories_leave_the_rows_that_the_model_has(
     memory_path: Path, examples: Examples, seed: int, kind: str
 ) -> None:
     keyed, options = _KINDS[kind]
     root, merged = memory_path / "history", 0
-    for walk in range(examples(_WALKS)):
+    for walk in range(examples(_WALKS, long=_WALKS_AT_NIGHT)):
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         history = History(root, random.Random(f"{seed} {kind} {walk}"), keyed=keyed, **options)

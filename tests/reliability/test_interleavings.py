@@ -23,14 +23,14 @@ from core.table.file_store_table import FileStoreTable
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench, World, copy_world
 from tests.support.branch_bench import NOW
+from tests.support.examples import Examples
 from tests.support.schedule import Actor, Phase, all_schedules, phased, play
 
-Examples: TypeAlias = Callable[[int], int]
 Run: TypeAlias = Callable[[Path, Actor], object]
 
 _PHASES: Final = len(Phase)
 _ALL: Final = 924
-_SAMPLES: Final = 2_000
+_SAMPLES, _SAMPLES_AT_NIGHT = 500, 200_000
 _FORWARDS: Final = 100
 
 
@@ -145,7 +145,7 @@ def test_three_commits_in_many_orders_end_as_one_after_the_other(
     built: Callable[[World], Path], examples: Examples, rng: random.Random
 ) -> None:
     origin = built(two_files)
-    for _ in range(examples(_SAMPLES)):
+    for _ in range(examples(_SAMPLES, long=_SAMPLES_AT_NIGHT)):
         kinds = sorted(rng.choices(list(ACTS), k=3))
         order = [number for number in range(3) for _ in Phase]
         rng.shuffle(order)

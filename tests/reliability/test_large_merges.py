@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pytest
 
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
@@ -44,6 +45,7 @@ def test_what_is_written_follows_the_settled_rows(tmp_path: Path) -> None:
         assert sum(counts.values()) == _ROWS + 2 * _CHANGED + both
 
 
+@pytest.mark.depth("full")
 def test_half_a_million_conflicts_are_counted_shown_and_settled(tmp_path: Path) -> None:
     count = 500_000
     run = subprocess.run(

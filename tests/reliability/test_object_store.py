@@ -21,6 +21,8 @@ from tests.support.store_servers import S3Server, StoreServer, running_s3_server
 
 _MULTIPART = 101 << 20  # from 100 MiB on s3fs sends a file in parts
 
+pytestmark = pytest.mark.depth("full")
+
 
 @pytest.fixture(scope="module")
 def server(store_server: Callable[[str], StoreServer]) -> S3Server:

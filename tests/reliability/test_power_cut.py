@@ -6,25 +6,23 @@ The images are made from what the real publisher, mover and remover bring down t
 import os
 import random
 import shutil
-from collections.abc import Callable
-from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
 from core.storage import durable, file_system
 from tests.reliability import states
-from tests.reliability.operations import OPERATIONS, Operation, recovered_twice
+from tests.reliability.operations import OPERATIONS, Operation, by_depth, recovered_twice
 from tests.reliability.worlds import TABLE, RowBench, copy_world
 from tests.support.crash_clone import CrashClone, Image, Luck, write_image
+from tests.support.examples import Examples
 from tests.support.repeatable import Repeatable
 
-Examples: TypeAlias = Callable[[int], int]
-_SEEDS = 200
+_SEEDS, _SEEDS_AT_NIGHT = 100, 20_000
 # Merges of rows take ten times as long, and most of what they sync others sync as well.
-_SEEDS_OF_ROWS = 50
-_SEEDS_OF_COPIES = 50
+_SEEDS_OF_ROWS = 25
+_SEEDS_OF_COPIES = 25
+_FEW_AT_NIGHT = 5_000
 _COPIES = {"create from head", "fast-forward", "force", "drop", "replace main", "cut back"}
 
 
@@ -37,7 +35,7 @@ def syncs_file_systems(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("syncs_file_systems")
 @pytest.mark.parametrize(
-    "operation", [each for each in OPERATIONS if each.name in _COPIES], ids=attrgetter("name")
+    "operation", by_depth([each for each in OPERATIONS if each.name in _COPIES])
 )
 def test_what_is_synced_with_its_file_system_outlives_a_power_cut_too(
     operation: Operation,
@@ -46,11 +44,11 @@ def test_what_is_synced_with_its_file_system_outlives_a_power_cut_too(
     examples: Examples,
     rng: random.Random,
 ) -> None:
-    seeds = [rng.randrange(1 << 30) for _ in range(examples(_SEEDS_OF_COPIES))]
+    seeds = [rng.randrange(1 << 30) for _ in range(examples(_SEEDS_OF_COPIES, long=_FEW_AT_NIGHT))]
     _cut_and_recover(operation, memory_path, repeatable, seeds)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(OPERATIONS))
 def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
     operation: Operation,
     memory_path: Path,
@@ -58,8 +56,11 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
     examples: Examples,
     rng: random.Random,
 ) -> None:
-    number = _SEEDS if operation.rows is None else _SEEDS_OF_ROWS
-    seeds = [rng.randrange(1 << 30) for _ in range(examples(number))]
+    if operation.rows is None:
+        number = examples(_SEEDS, long=_SEEDS_AT_NIGHT)
+    else:
+        number = examples(_SEEDS_OF_ROWS, long=_FEW_AT_NIGHT)
+    seeds = [rng.randrange(1 << 30) for _ in range(number)]
     _cut_and_recover(operation, memory_path, repeatable, seeds)
 
 

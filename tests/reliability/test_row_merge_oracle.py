@@ -4,7 +4,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from core.merge.conflict import ConflictKind
 from core.merge.policy import Policy
 from core.merge.row_merge import RowMerge, merge_rows
 from core.merge.row_work import RowVerdict
+from tests.support.examples import Examples
 from tests.support.requirements import need_doltlite
 from tests.unit.merge.merged_rows import TABLE, keyed, rows_of, tuples
 
@@ -81,11 +82,9 @@ def oracle(schedules: list[ThreeWay[Rows]]) -> Iterator[dict[str, Any]]:
     return map(json.loads, said.stdout.splitlines())
 
 
-def test_random_row_merges_agree_with_doltlite(
-    rng: random.Random, examples: Callable[[int], int]
-) -> None:
+def test_random_row_merges_agree_with_doltlite(rng: random.Random, examples: Examples) -> None:
     need_doltlite()
-    batches = max(1, examples(10_000) // _ROWS_AT_ONCE)
+    batches = max(1, examples(5_000, long=1_000_000) // _ROWS_AT_ONCE)
     schedules = [schedule(rng, _ROWS_AT_ONCE) for _ in range(batches)]
     tried = conflicting = 0
     for sides, expected in zip(schedules, oracle(schedules), strict=True):

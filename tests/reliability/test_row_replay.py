@@ -6,7 +6,7 @@ Spark, so that hundreds of histories can be tried.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from core.spark.table_bytes import from_bytes
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 from tests.spark.test_writers import make_table
+from tests.support.examples import Examples
 
 _FIELDS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
 _COLUMNS = pa.schema(
@@ -165,7 +166,7 @@ def merged_row(engine: str, base: Row | None, ours: Row | None, theirs: Row | No
 
 @pytest.mark.parametrize("engine", _ENGINES)
 def test_random_histories_of_a_bucket_merge_by_the_rules(
-    engine: str, memory_path: Path, rng: random.Random, examples: Callable[[int], int]
+    engine: str, memory_path: Path, rng: random.Random, examples: Examples
 ) -> None:
     for number in range(examples(60)):
         history = History(memory_path / f"{engine} {number}", engine, rng)

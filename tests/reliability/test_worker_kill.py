@@ -109,6 +109,7 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
     assert client.get(job).finished_millis == done.finished_millis
 
 
+@pytest.mark.depth("full")
 def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     bench: BranchBench, client: JobClient
 ) -> None:

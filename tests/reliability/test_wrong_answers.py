@@ -2,9 +2,8 @@
 
 import random
 from collections.abc import Callable
-from operator import attrgetter
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -21,21 +20,22 @@ from tests.reliability.operations import (
     PICKS,
     ROW_MERGES,
     Operation,
+    by_depth,
     call,
     recover,
 )
 from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world
 from tests.support.branch_bench import store_of, tree
+from tests.support.examples import Examples
 from tests.support.faulty_store import At, Fault, FaultyStore, Killed, What, When
 
 _VERBS = {str(each) for each in MergeKind}
 
-Examples: TypeAlias = Callable[[int], int]
 T = TypeVar("T")
 
 
 @pytest.mark.parametrize("what", [What.SAY_UNKNOWN, What.SAY_LOST, What.FAIL])
-@pytest.mark.parametrize("operation", OPERATIONS, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(OPERATIONS))
 def test_answers_that_are_lost_or_wrong_are_looked_up(
     built: Callable[[World], Path],
     operation: Operation,
@@ -43,8 +43,11 @@ def test_answers_that_are_lost_or_wrong_are_looked_up(
     rng: random.Random,
     examples: Examples,
 ) -> None:
-    # Merges of rows take ten times as long: of their points some are drawn.
-    share = 1.0 if operation.rows is None else examples(125) / 1000
+    # Merges of rows take ten times as long: of their points fewer are drawn.
+    if operation.rows is None:
+        per_mille = examples(500, quick=500, long=1000)
+    else:
+        per_mille = examples(60, quick=60, long=1000)
     origin = built(operation.world)
     clean = copy_world(origin, origin.parent / "clean")
     counter = FaultyStore(inner=store_of(clean))
@@ -54,7 +57,7 @@ def test_answers_that_are_lost_or_wrong_are_looked_up(
 
     for number, change in enumerate(counter.changes, 1):
         for when in (When.BEFORE, When.AFTER):
-            if rng.random() >= share:
+            if rng.randrange(1000) >= per_mille:
                 continue
             where = f"{what} {when} {number}: {change}"
             root = copy_world(origin, origin.parent / "faulty")
@@ -68,7 +71,7 @@ def test_answers_that_are_lost_or_wrong_are_looked_up(
             assert states.problems(root / TABLE) == [], where
 
 
-@pytest.mark.parametrize("operation", COMMITS, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(COMMITS))
 def test_a_commit_that_landed_unseen_keeps_its_manifests(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
@@ -86,7 +89,7 @@ def test_a_commit_that_landed_unseen_keeps_its_manifests(
     assert states.meaning(root / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
 
 
-@pytest.mark.parametrize("operation", COMMITS, ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth(COMMITS))
 def test_a_commit_that_was_never_sent_leaves_nothing_though_nobody_can_look(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
@@ -112,7 +115,7 @@ class _ShortLists(FaultyStore):
         return super().read(what, path, call)
 
 
-@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth([*MERGES, *ROW_MERGES, *PICKS]))
 def test_what_landed_stays_whole_where_a_listing_leaves_it_out_afterwards(
     built: Callable[[World], Path], operation: Operation
 ) -> None:
@@ -123,7 +126,7 @@ def test_what_landed_stays_whole_where_a_listing_leaves_it_out_afterwards(
     assert states.meaning(landed / TABLE) == states.meaning(origin.parent / "clean" / TABLE)
 
 
-@pytest.mark.parametrize("operation", [*MERGES, *ROW_MERGES, *PICKS], ids=attrgetter("name"))
+@pytest.mark.parametrize("operation", by_depth([*MERGES, *ROW_MERGES, *PICKS]))
 def test_what_landed_is_told_so_though_what_it_was_made_of_has_expired(
     built: Callable[[World], Path], operation: Operation
 ) -> None:

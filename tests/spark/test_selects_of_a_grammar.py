@@ -2,7 +2,7 @@
 
 import datetime as dt
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -11,6 +11,7 @@ import pytest
 
 from core.format.identifier import Identifier
 from core.spark.session import WarmSession
+from tests.support.examples import Examples
 from tests.support.plain_spark import PlainSpark, answer_of
 from tests.support.select_grammar import SelectGrammar, Source
 from tests.support.statements import Statements
@@ -151,7 +152,7 @@ def copied(session: WarmSession, tmp_path_factory: pytest.TempPathFactory, seed:
 
 
 def test_selects_answer_as_plain_spark_on_a_copy_of_the_rows(
-    copied: Copied, rng: random.Random, examples: Callable[[int], int]
+    copied: Copied, rng: random.Random, examples: Examples
 ) -> None:
     count, answered, wrong = examples(5), 0, []
     for number in range(count):

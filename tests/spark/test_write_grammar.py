@@ -1,13 +1,13 @@
 """Statements that write, drawn from a grammar: our SQL against a plain model, read by Java."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from core.errors import InvalidInput, PaimonError
 from core.spark.session import WarmSession
+from tests.support.examples import Examples
 from tests.support.java_child import Read, read_with_java
 from tests.support.sql_expressions import SOURCE, SOURCE_COLUMNS, literal
 from tests.support.statements import Statements
@@ -19,7 +19,7 @@ _IN_PROGRAM = 10
 
 
 def test_written_rows_are_those_of_a_model(
-    session: WarmSession, tmp_path: Path, rng: random.Random, examples: Callable[[int], int]
+    session: WarmSession, tmp_path: Path, rng: random.Random, examples: Examples
 ) -> None:
     statements = Statements(session, tmp_path)
     statements.create("src", SOURCE_COLUMNS)

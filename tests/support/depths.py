@@ -6,11 +6,13 @@ out of the runs below: `@pytest.mark.depth("full")` stays out of quick ones, `"l
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pytest
 from hypothesis import settings
+
+from tests.support.examples import Examples
 
 # A multiple of what CI tries, from the least to the most.
 _SHARES: Final = {"quick": 0.1, "full": 1.0, "long": 100.0}
@@ -45,10 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def examples(pytestconfig: pytest.Config) -> Callable[[int], int]:
+def examples(pytestconfig: pytest.Config) -> Examples:
     """From the number of cases that a full run tries to that of this run."""
-    share = _SHARES[pytestconfig.getoption("--depth")]
-    return lambda in_full: max(1, round(in_full * share))
+    depth = pytestconfig.getoption("--depth")
+    return Examples(depth=depth, share=_SHARES[depth])
 
 
 @pytest.hookimpl(tryfirst=True)
