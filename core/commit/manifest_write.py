@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, NotAllowed
 from core.format import options as table_options
+from core.format.avro_encoding import CODECS
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.data_types import RowType
 from core.format.index_manifest import encode_index_manifest
@@ -18,7 +19,7 @@ from core.format.table_schema import TableSchema
 # What Paimon takes: its own `zstd`, else the names of the Avro library, and of these what we write.
 _CODECS: Final = {
     "zstd": "zstandard",
-    **{name: name for name in ("zstandard", "snappy", "deflate", "null")},
+    **{name: name for name in CODECS},
 }
 _SAMPLE_ROWS: Final = 2_000
 _TEXTS: Final = MANIFEST_ENTRY.field("value_stats_cols").type

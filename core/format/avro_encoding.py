@@ -5,9 +5,11 @@ from Arrow and no block is trusted before its length, checksum and record count 
 field names follow Paimon AvroSchemaConverter; a field is nullable in Avro where it is in Arrow.
 """
 
+import bz2
 import functools
 import hashlib
 import json
+import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
@@ -27,6 +29,9 @@ _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
 NAMESPACE: Final = "org.apache.paimon.avro.generated"
+CODECS: Final = ("zstandard", "snappy", "deflate", "bzip2", "xz", "null")
+"""What the blocks of an Avro file may be packed with."""
+
 RECORDS_PER_BLOCK: Final = 1_000
 # Some lines of a list; what they decode to is kept, a thousand times.
 _SMALL_BLOCK: Final = 512
@@ -68,7 +73,7 @@ def write_avro(
 
     Args:
         table: One row a record.
-        codec: zstandard, snappy, deflate or null.
+        codec: One of CODECS.
         layout: The fields of the file, from which only names may differ, nested ones too; the
             columns of the table by default.
 
@@ -90,7 +95,7 @@ def write_records(
         blocks: The records of each block, with the values of bare types.
         text: Their schema, which the file tells.
         plain: What fastavro parsed of an array of them without logical types.
-        codec: zstandard, snappy, deflate or null.
+        codec: One of CODECS.
 
     Raises:
         InvalidInput: The codec is none of these, or a value is of another type than its field.
@@ -134,21 +139,37 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
         batches = [_to_table(records, layout) for records in _runs(read_blocks(data))]
         table = pa.concat_tables(batches) if batches else layout.empty_table()
         table.validate(full=True)
-        _check_nulls(table)
+        check_nulls(table)
     except FormatError as error:
-        raise _broken(path, error.message) from error
+        if error.kind is ErrorKind.UNSUPPORTED:
+            raise
+        raise broken(path, error.message) from error
     # A broken header can make the decoder stumble in any way; to callers it is one and the same.
     except Exception as error:
-        raise _broken(path, f"{type(error).__name__}: {error}") from error
+        raise broken(path, f"{type(error).__name__}: {error}") from error
+    check_version(table, path, version)
+    return table
+
+
+def check_version(table: pa.Table, path: str, version: int) -> None:
+    """Refuse records of another version than the one that is known.
+
+    Args:
+        table: Records with their column `_VERSION`.
+        path: The file that holds them, for the error.
+        version: The known one.
+
+    Raises:
+        FormatError: One has another version.
+    """
     for found in table[VERSION_FIELD.name].unique().to_pylist():
         if found != version:
             raise FormatError(
-                f"{path or 'The Avro file'} has format version {found}; {version} is the only one "
+                f"{path or 'The file'} has format version {found}; {version} is the only one "
                 "known. Upgrade Branch Console to read it.",
                 kind=ErrorKind.UNKNOWN_VERSION,
                 path=path,
             )
-    return table
 
 
 def check_file_names(names: pa.Array | pa.ChunkedArray, path: str) -> None:
@@ -389,7 +410,8 @@ def _to_table(records: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=layout)
 
 
-def _check_nulls(table: pa.Table) -> None:
+def check_nulls(table: pa.Table) -> None:
+    """Refuse a null where the type of its column has none; raises FormatError."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         for chunk in column.chunks:
             _check_no_null(chunk, table.schema.field(name), name)
@@ -476,9 +498,13 @@ def _compress(content: bytes, codec: str) -> bytes:
             return bytes(pa.Codec("snappy").compress(content)) + checksum
         case "deflate":
             return zlib.compress(content, wbits=-15)
+        case "bzip2":
+            return bz2.compress(content)
+        case "xz":
+            return lzma.compress(content)
         case _:
             raise InvalidInput(
-                f"Avro codec {codec!r} is not known; it can be zstandard, snappy, deflate or null.",
+                f"Avro codec {codec!r} is not known; it can be {', '.join(CODECS)}.",
                 kind=ErrorKind.UNSUPPORTED,
             )
 
@@ -505,8 +531,23 @@ def _decompress(content: bytes, codec: str) -> bytes:
             if not unpacked.eof:
                 raise FormatError("a block does not end where it should")
             return plain
+        case "bzip2":
+            return _unpacked(bz2.BZ2Decompressor(), content)
+        case "xz":
+            return _unpacked(lzma.LZMADecompressor(), content)
         case _:
-            raise FormatError(f"codec {codec!r} is not known", kind=ErrorKind.UNSUPPORTED)
+            raise FormatError(
+                f"it is an Avro file packed with {codec!r}, which is not read here. Read the table "
+                "with Paimon.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _unpacked(packed: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes) -> bytes:
+    plain = _bounded(packed.decompress(content, MOST_BLOCK_BYTES + 1))
+    if not packed.eof or packed.unused_data:
+        raise FormatError("a block does not end where it should")
+    return plain
 
 
 def _bounded(plain: bytes) -> bytes:
@@ -572,9 +613,10 @@ def _other_columns(why: str) -> InvalidInput:
     return InvalidInput(f"A table does not have the columns it needs: {why}.")
 
 
-def _broken(path: str, reason: str) -> FormatError:
+def broken(path: str, reason: str) -> FormatError:
+    """Return the error that a metadata file is damaged."""
     return FormatError(
-        f"{path or 'An Avro file'} cannot be read: {reason}. Restore it from a copy, or leave the "
-        "snapshots that need it.",
+        f"{path or 'A metadata file'} cannot be read: {reason}. Restore it from a copy, or leave "
+        "the snapshots that need it.",
         path=path,
     )

@@ -17,7 +17,6 @@ from core.format.avro_encoding import (
     AvroLayout,
     check_file_names,
     paimon_fields,
-    read_avro,
     relabel,
     required,
     version_column,
@@ -25,6 +24,7 @@ from core.format.avro_encoding import (
     write_avro,
 )
 from core.format.deletion_vector import DeletionVectorRange
+from core.format.manifest_file import read_records
 
 INDEX_MANIFEST_VERSION: Final = 1
 
@@ -147,6 +147,6 @@ def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_avro(data, _LAYOUT, index_manifest, INDEX_MANIFEST_VERSION)
+    table = read_records(data, _LAYOUT, index_manifest, INDEX_MANIFEST_VERSION)
     check_file_names(table["_FILE_NAME"], index_manifest)
     return relabel(table.columns[1:], INDEX_MANIFEST_ENTRY)

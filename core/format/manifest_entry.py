@@ -21,13 +21,13 @@ from core.format.avro_encoding import (
     one_array,
     paimon_fields,
     paimon_name,
-    read_avro,
     relabel,
     required,
     version_column,
     whole,
     write_avro,
 )
+from core.format.manifest_file import read_records
 
 MANIFEST_VERSION: Final = 2
 
@@ -155,7 +155,7 @@ def decode_manifest(data: bytes, manifest: str) -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_avro(data, _LAYOUT, manifest, MANIFEST_VERSION)
+    table = read_records(data, _LAYOUT, manifest, MANIFEST_VERSION)
     file = one_array(table["_FILE"], _FILE_STRUCT)
     columns = [*(table[paimon_name(field.name)] for field in _ENTRY), *file.flatten()]
     entries = relabel(columns, pa.schema([*_ENTRY, *_FILE]))

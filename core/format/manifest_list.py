@@ -12,7 +12,6 @@ from core.format.avro_encoding import (
     AvroLayout,
     check_file_names,
     paimon_fields,
-    read_avro,
     relabel,
     required,
     version_column,
@@ -20,6 +19,7 @@ from core.format.avro_encoding import (
     write_avro,
 )
 from core.format.manifest_entry import STATS
+from core.format.manifest_file import read_records
 
 MANIFEST_LIST_VERSION: Final = 2
 
@@ -76,6 +76,6 @@ def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_avro(data, _LAYOUT, manifest_list, MANIFEST_LIST_VERSION)
+    table = read_records(data, _LAYOUT, manifest_list, MANIFEST_LIST_VERSION)
     check_file_names(table["_FILE_NAME"], manifest_list)
     return relabel(table.columns[1:], MANIFEST_FILE_META)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from core.errors import FormatError, NotFound, PaimonError
+from core.errors import ErrorKind, FormatError, NotFound, PaimonError
 from core.format.bounds import MOST_ID
 from core.storage.file_io import FileStatus
 from core.storage.metadata_cache import MetadataReader
@@ -136,9 +136,14 @@ def values_of(states: tuple[FileState[T], ...]) -> Iterator[T]:
 
 def naming_file(error: FormatError, path: str) -> FormatError:
     """The same error, whose message and facts name the file."""
-    return FormatError(
-        f"{path} is broken: {error.message}", kind=error.kind, **{**error.facts, "path": path}
-    )
+    name = path.rsplit("/", 1)[-1]
+    if error.message.startswith(name):
+        message = path + error.message.removeprefix(name)
+    elif error.kind is ErrorKind.BROKEN_FILE:
+        message = f"{path} is broken: {error.message}"
+    else:
+        message = f"{path} cannot be read: {error.message}"
+    return FormatError(message, kind=error.kind, **{**error.facts, "path": path})
 
 
 def _is_number(text: str) -> bool:

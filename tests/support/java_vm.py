@@ -9,8 +9,13 @@ import jpype
 from tests.support import quick_java
 from tests.support.requirements import find_jar, find_jvm
 
-# Paimon's own jars leave these three to the engine; PySpark brings them.
-_HADOOP_JARS = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
+# Paimon's own jars leave these to the engine; PySpark brings them.
+_ENGINE_JARS = (
+    "hadoop-client-api-*.jar",
+    "hadoop-client-runtime-*.jar",
+    "slf4j-api-*.jar",
+    "xz-*.jar",
+)
 
 _started: dict[str, str] = {}
 
@@ -50,7 +55,7 @@ def hadoop_jars(*others: str) -> list[Path]:
     assert found is not None
     assert found.origin is not None
     folder = Path(found.origin).parent / "jars"
-    return [jar for pattern in (*_HADOOP_JARS, *others) for jar in folder.glob(pattern)]
+    return [jar for pattern in (*_ENGINE_JARS, *others) for jar in folder.glob(pattern)]
 
 
 def set_java_time_zone(name: str) -> None:

@@ -374,7 +374,7 @@ def test_c13_retries_are_counted_and_the_loss_is_told(tmp_path: Path) -> None:
         ("sequence.snapshot-ordering", "true"),
         ("write.sequence-number-init-mode", "snapshot"),
         ("commit.callbacks", "org.example.Callback"),
-        ("manifest.compression", "xz"),
+        ("manifest.compression", "brotli"),
         ("manifest.format", "orc"),
     ],
 )
@@ -410,7 +410,7 @@ def test_a_writer_that_knew_an_older_schema_writes_by_the_newest(tmp_path: Path)
     data = bench.file_io.read(table.paths.manifest(line["file_name"]))
     assert b"avro.codec\x08null" in data
     change_schema(
-        bench.table(), bench.store, [set_options({"manifest.compression": "xz"})], now_millis=6
+        bench.table(), bench.store, [set_options({"manifest.compression": "brotli"})], now_millis=6
     )
     with pytest.raises(NotAllowed, match=r"manifest\.compression"):
         append(2)

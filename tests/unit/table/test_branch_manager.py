@@ -152,7 +152,7 @@ def test_a_broken_schema_spoils_no_other(files: TableFiles) -> None:
     schemas = files.table().schemas
     assert schemas.get(0).id == 0
     assert [each.error is None for each in schemas.states()] == [True, False]
-    with pytest.raises(FormatError, match=r"schema-1 is broken: .*version 99"):
+    with pytest.raises(FormatError, match=r"schema-1 cannot be read: .*version 99"):
         schemas.latest()
 
 
