@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.interop.shards import TABLES, shard_of
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
@@ -24,10 +25,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
-    # A JVM takes seconds to warm up; in one group all its tests share it.
+    # A JVM takes seconds to warm up: the tests of a group share it. In one group they would be
+    # what a run waits for at its end.
     for item in items:
         if _HERE in item.path.parents and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group("java"))
+            group = "java, tables" if shard_of(item.path.name) == TABLES else "java, merges"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _is_of_another_version(item: pytest.Item) -> bool:

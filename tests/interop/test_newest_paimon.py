@@ -1,26 +1,32 @@
-"""The same tests with the newest Paimon, in a process of their own: a JVM holds one version."""
+"""The same tests with the newest Paimon, in processes of their own: a JVM holds one version."""
 
 import subprocess
 import sys
 
 import pytest
 
+from tests.interop.shards import SHARDS, files_of
 from tests.support.warehouses import VERSIONS
 
 _BOUND_SECONDS = 1800
 
 
+@pytest.mark.depth("full")
 @pytest.mark.timeout(_BOUND_SECONDS)
-@pytest.mark.xdist_group("newest java")
+@pytest.mark.parametrize(
+    "shard",
+    [pytest.param(name, marks=pytest.mark.xdist_group(f"newest java, {name}")) for name in SHARDS],
+)
 def test_all_of_it_holds_with_the_newest_paimon_too(
-    paimon_version: str, pytestconfig: pytest.Config
+    shard: str, paimon_version: str, pytestconfig: pytest.Config
 ) -> None:
     if paimon_version == VERSIONS[-1]:
         pytest.skip("this is the run with the newest Paimon")
     run = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"),
-            *("tests/interop", "--paimon", VERSIONS[-1]),
+            *map(str, files_of(shard)),
+            *("--paimon", VERSIONS[-1]),
             *("--seed", str(pytestconfig.getoption("--seed"))),
             *("--depth", pytestconfig.getoption("--depth")),
         ],
