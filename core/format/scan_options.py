@@ -8,6 +8,7 @@ than the one that was asked for look like an answer.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Final
 
 from core.errors import ErrorKind, InvalidInput
@@ -22,22 +23,65 @@ TAG_NAME: Final = "scan.tag-name"
 TIMESTAMP: Final = "scan.timestamp"
 TIMESTAMP_MILLIS: Final = "scan.timestamp-millis"
 VERSION: Final = "scan.version"
+BETWEEN: Final = "incremental-between"
+BETWEEN_TIMESTAMPS: Final = "incremental-between-timestamp"
+BETWEEN_MODE: Final = "incremental-between-scan-mode"
+BETWEEN_TAGS: Final = "incremental-between-tag-to-snapshot"
+TO_AUTO_TAG: Final = "incremental-to-auto-tag"
 
-TRAVEL_OPTIONS: Final = (SNAPSHOT_ID, TAG_NAME, TIMESTAMP_MILLIS, TIMESTAMP, VERSION)
-"""The options that name an earlier state; a read takes one of them at most."""
+BETWEEN_OPTIONS: Final = (BETWEEN, BETWEEN_TIMESTAMPS)
+"""The options that name two states, between which changes are read."""
+
+TRAVEL_OPTIONS: Final = (
+    *(SNAPSHOT_ID, TAG_NAME, TIMESTAMP_MILLIS, TIMESTAMP, VERSION),
+    *BETWEEN_OPTIONS,
+)
+"""The options that name what is read instead of the head; a read takes one of them at most."""
+
+_SCAN_MODE: Final = "scan.mode"
+_HOW: Final = (BETWEEN_MODE, BETWEEN_TAGS)
+"""The options that say how changes are read; they name none."""
 
 FALLBACK_OPTIONS: Final = tuple(map(str, FallbackOrder))
 """The options that name a second branch to read; a read takes one of them at most."""
 
-READ_OPTIONS: Final = (BRANCH, SCAN_BRANCH, *TRAVEL_OPTIONS, *FALLBACK_OPTIONS)
+READ_OPTIONS: Final = (BRANCH, SCAN_BRANCH, *TRAVEL_OPTIONS, *_HOW, *FALLBACK_OPTIONS)
 """The dynamic options that a read honours."""
-
-_UNSERVED_IN_TABLES: Final = (
-    *("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
-)
 
 WRITE_OPTIONS: Final = (BRANCH,)
 """The dynamic options that a write honours."""
+
+
+class ChangeMode(StrEnum):
+    """Where changes are read from [Paimon CoreOptions.IncrementalBetweenScanMode]."""
+
+    AUTO = "auto"
+    DELTA = "delta"
+    CHANGELOG = "changelog"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """Two states, between which changes are read: both tags, both snapshot ids or both times.
+
+    Attributes:
+        start, end: Tags or snapshot ids.
+        millis: Times since the epoch; None where `start` and `end` are names.
+    """
+
+    start: str
+    end: str
+    millis: tuple[int, int] | None = None
+
+    @property
+    def option(self) -> str:
+        """The option that names them."""
+        return BETWEEN if self.millis is None else BETWEEN_TIMESTAMPS
+
+    def __str__(self) -> str:
+        """Both, as they are written."""
+        return f"{self.start},{self.end}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +92,10 @@ class ScanOptions:
         branch: The branch to read; None if the options name none.
         snapshot_id, tag, version, time_millis: The state to read; at most one is given. A version
             is a tag or a snapshot id.
+        between: The states between which changes are read, in place of a state.
+        change_mode: Where changes are read from; None if the options do not say.
+        tags_are_snapshots: Whether tags name what was committed between their snapshots, and not
+            what differs between them; None if the options do not say.
         fallback: The other branch that is read along; None for that of the table's own options.
     """
 
@@ -56,6 +104,9 @@ class ScanOptions:
     tag: str | None = None
     version: str | None = None
     time_millis: int | None = None
+    between: Between | None = None
+    change_mode: ChangeMode | None = None
+    tags_are_snapshots: bool | None = None
     fallback: FallbackRule | None = None
 
     @classmethod
@@ -67,7 +118,7 @@ class ScanOptions:
                 another one.
         """
         _check_honoured(options, READ_OPTIONS, "A read")
-        for keys in (TRAVEL_OPTIONS, FALLBACK_OPTIONS):
+        for keys in (TRAVEL_OPTIONS, FALLBACK_OPTIONS, (*BETWEEN_OPTIONS, *FALLBACK_OPTIONS)):
             given = [key for key in keys if key in options]
             if len(given) > 1:
                 raise _contradiction(given[0], given[1])
@@ -80,18 +131,29 @@ class ScanOptions:
             tag=tag,
             version=_text(options, VERSION),
             time_millis=_time(options),
+            between=_between(options),
+            change_mode=_mode(options),
+            tags_are_snapshots=_flag(options, BETWEEN_TAGS),
             fallback=_fallback(options),
         )
 
     @property
     def travels(self) -> bool:
-        """Whether an earlier state is named."""
-        given = (self.snapshot_id, self.tag, self.version, self.time_millis)
+        """Whether an earlier state is named, or changes between two."""
+        given = (self.snapshot_id, self.tag, self.version, self.time_millis, self.between)
         return any(value is not None for value in given)
 
     @property
+    def how(self) -> str | None:
+        """The first option that says how changes are read."""
+        said = (self.change_mode, self.tags_are_snapshots)
+        return next((key for key, value in zip(_HOW, said, strict=True) if value is not None), None)
+
+    @property
     def asked(self) -> str | None:
-        """The state that is named, as people read it."""
+        """What is named, as people read it."""
+        if self.between is not None:
+            return f"{self.between.option} {self.between}"
         if self.time_millis is not None:
             return datetime.fromtimestamp(self.time_millis / 1000, UTC).isoformat(sep=" ")
         return str(self.snapshot_id) if self.snapshot_id is not None else self.tag or self.version
@@ -103,13 +165,12 @@ def options_of_table(options: Mapping[str, str], branch: str) -> ScanOptions:
     Raises:
         InvalidInput: They name what is not honoured, or contradict each other.
     """
-    for key in _UNSERVED_IN_TABLES:
-        if key in options:
-            raise unfit_option(
-                f"By its option {key!r} readers see changes of this table, not its rows. This is "
-                "not honoured here. Unset the option.",
-                key,
-            )
+    if TO_AUTO_TAG in options:
+        raise unfit_option(
+            f"By its option {TO_AUTO_TAG!r} readers see changes of this table up to a tag that was "
+            f"made automatically. This is not honoured here. Unset it, or set {BETWEEN!r}.",
+            TO_AUTO_TAG,
+        )
     named = _text(options, BRANCH)
     if named is not None and named != branch:
         raise unfit_option(
@@ -117,7 +178,18 @@ def options_of_table(options: Mapping[str, str], branch: str) -> ScanOptions:
             f"honoured here. Name {named!r} in the statement, or unset the option.",
             BRANCH,
         )
-    return ScanOptions.parse({key: options[key] for key in TRAVEL_OPTIONS if key in options})
+    asked = (*TRAVEL_OPTIONS, *_HOW)
+    return ScanOptions.parse({key: options[key] for key in asked if key in options})
+
+
+def check_scan_mode(options: Mapping[str, str], between: Between) -> None:
+    """Refuse to read changes of a table whose options ask for another kind of read.
+
+    Raises:
+        InvalidInput: By the options that contradict each other.
+    """
+    if options.get(_SCAN_MODE, "default").lower() not in ("default", "incremental"):
+        raise _contradiction(between.option, _SCAN_MODE)
 
 
 def written_branch(options: Mapping[str, str]) -> str | None:
@@ -209,6 +281,59 @@ def _time(options: Mapping[str, str]) -> int | None:
         raise unfit_option(
             f"The option {TIMESTAMP!r} is {moment!r}; write it as 2026-01-31 12:00:00.", TIMESTAMP
         ) from error
+
+
+def _between(options: Mapping[str, str]) -> Between | None:
+    key = next((key for key in BETWEEN_OPTIONS if key in options), None)
+    if key is None:
+        return None
+    parts = [part.strip() for part in options[key].split(",")]
+    if len(parts) != 2 or not all(parts):
+        example = "3,7" if key == BETWEEN else "2026-01-31 12:00:00,2026-02-01 12:00:00"
+        raise unfit_option(
+            f"The option {key!r} is {options[key]!r}; it takes two snapshot ids, two tags or, as "
+            f"{BETWEEN_TIMESTAMPS!r}, two times, the earlier first, such as {example}.",
+            key,
+        )
+    start, end = parts
+    if key == BETWEEN:
+        return Between(start=start, end=end)
+    return Between(start=start, end=end, millis=(_moment(key, start), _moment(key, end)))
+
+
+def _moment(key: str, text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return _number(key, text)
+    try:
+        return moment_millis(text)
+    except (ValueError, OverflowError) as error:
+        raise unfit_option(
+            f"The option {key!r} names {text!r}; write times in milliseconds since the epoch or as "
+            "2026-01-31 12:00:00.",
+            key,
+        ) from error
+
+
+def _mode(options: Mapping[str, str]) -> ChangeMode | None:
+    text = _text(options, BETWEEN_MODE)
+    if text is None:
+        return None
+    try:
+        return ChangeMode(text.lower())
+    except ValueError as error:
+        raise unfit_option(
+            f"The option {BETWEEN_MODE!r} is {text!r}. It is one of {', '.join(ChangeMode)}.",
+            BETWEEN_MODE,
+        ) from error
+
+
+def _flag(options: Mapping[str, str], key: str) -> bool | None:
+    text = _text(options, key)
+    if text is None:
+        return None
+    if text.lower() not in ("true", "false"):
+        raise unfit_option(f"The option {key!r} is {text!r}. It is true or false.", key)
+    return text.lower() == "true"
 
 
 def _fallback(options: Mapping[str, str]) -> FallbackRule | None:

@@ -175,9 +175,9 @@ def _system_source(
             f"The system table {name!r} is not read here. There are {', '.join(SYSTEM_TABLES)}.",
             kind=ErrorKind.UNSUPPORTED,
         )
-    if options.travels:
+    if options.travels or options.how is not None or options.fallback is not None:
         raise InvalidInput(
-            "A system table shows the branch as it is now; it does not travel.",
+            "A system table shows one branch as it is now; it does not travel or tell changes.",
             kind=ErrorKind.UNSUPPORTED,
         )
     # Spark's session speaks of times in UTC, and so do they.

@@ -17,13 +17,13 @@ from core.quality.comparison import QualityComparison
 from core.quality.work import QualityWork
 from core.sql.answer import Answer
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState, StagedState
+from core.table.table_state import ChangedState, ReadState, StagedState
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
 
-QuerySource: TypeAlias = tuple[ReadState | StagedState, Condition | None] | pa.Table
-"""What a query reads: a state of a table, of which it may need only some rows; or rows."""
+QuerySource: TypeAlias = tuple[ReadState | ChangedState | StagedState, Condition | None] | pa.Table
+"""What a query reads: a state or changes, of which it may need only some rows; or rows."""
 
 FILES_TO_VERIFY: Final = pa.schema(
     [

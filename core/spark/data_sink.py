@@ -34,7 +34,7 @@ from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
 _READ_OPTIONS: Final = (
-    *("snapshot", "tag", "timestamp", "incremental-between", "columns", "filter", "pushdown"),
+    *("snapshot", "tag", "timestamp", "changes", "columns", "filter", "pushdown"),
     *(option for option in READ_OPTIONS if option not in WRITE_OPTIONS),
 )
 _BYTES_AT_ONCE: Final = 256 << 20

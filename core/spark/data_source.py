@@ -52,7 +52,7 @@ _STORE_PREFIX: Final = "store."
 _OPTIONS: Final = frozenset(
     {
         *("warehouse", "table", "path", "branch", "snapshot", "tag", "timestamp"),
-        *("incremental-between", "columns", "filter", "pushdown"),
+        *("changes", "columns", "filter", "pushdown"),
         *READ_OPTIONS,
     }
 )
@@ -95,8 +95,13 @@ class BranchDataSource(DataSource):
             in milliseconds since the epoch. The head if left out.
         scan.branch, scan.snapshot-id, scan.tag-name, scan.version, scan.timestamp,
             scan.timestamp-millis: The same in the words of Paimon's dynamic options.
-        incremental-between: Two snapshot ids or tags with a comma: the changes after the first one,
-            with a column `rowkind` in front. The first may be 0, the empty table.
+        incremental-between, incremental-between-timestamp, incremental-between-scan-mode,
+            incremental-between-tag-to-snapshot: The changes between two snapshots, tags or times as
+            rows of the table, as Paimon's batch reads tell them: rows that were deleted are not
+            among them.
+        changes: Two snapshot ids or tags with a comma: what became of each key after the first one,
+            with a column `rowkind` in front and the rows that were deleted. The first may be 0, the
+            empty table.
         columns: The wanted columns, with commas; Spark tells a source written in Python not which
             it needs.
         filter: A condition, see `core.merge.predicate`.
@@ -242,8 +247,8 @@ class _Request:
 
     @property
     def reads_changes(self) -> bool:
-        """Whether changes are asked for, not a state."""
-        return "incremental-between" in self._options
+        """Whether changes with their kinds are asked for, not rows."""
+        return "changes" in self._options
 
     def schema(self) -> TableSchema:
         """The schema to read with."""
@@ -292,11 +297,14 @@ class _Request:
     def _scan_options(self) -> ScanOptions:
         """The branch and state that are asked for, in our words or in Paimon's."""
         options = self._options
-        travels = ("snapshot", "tag", "timestamp", "incremental-between", *TRAVEL_OPTIONS)
+        travels = ("snapshot", "tag", "timestamp", "changes", *TRAVEL_OPTIONS)
         given = [name for name in travels if name in options]
         if len(given) > 1:
             raise _unfit(f"Give only one of {' and '.join(map(repr, given))}.", given[0])
         found = ScanOptions.parse({key: options[key] for key in READ_OPTIONS if key in options})
+        besides = found.how or (found.fallback and found.fallback.order)
+        if self.reads_changes and besides:
+            raise _unfit(f"'changes' is not honoured together with {str(besides)!r}.", besides)
         if "timestamp" in options:
             return replace(found, time_millis=_millis(options["timestamp"]))
         if "snapshot" in options:
@@ -304,12 +312,9 @@ class _Request:
         return replace(found, tag=options["tag"]) if "tag" in options else found
 
     def _between(self) -> tuple[Snapshot | None, Snapshot]:
-        names = [name.strip() for name in self._options["incremental-between"].split(",")]
+        names = [name.strip() for name in self._options["changes"].split(",")]
         if len(names) != 2 or not all(names):
-            raise _unfit(
-                "'incremental-between' takes two snapshot ids or tags, such as 3,7.",
-                "incremental-between",
-            )
+            raise _unfit("'changes' takes two snapshot ids or tags, such as 3,7.", "changes")
         start = None if names[0] == "0" else self.table.snapshot_for(names[0])
         return start, self.table.snapshot_for(names[1])
 

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from core.errors import ErrorKind, InvalidInput
-from core.format.binary_rows import encode_rows
 from core.format.data_types import STRING, DataField
 from core.format.manifest_entry import MANIFEST_ENTRY, FileKind
 from core.format.snapshot import CommitKind, Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.row_merge import changed_keys
+from core.spark.changed_rows import row_keys
 from core.spark.read_plan import (
     PlacedFile,
     ReadUnit,
@@ -99,8 +99,8 @@ class ChangesRead:
             return
         schema = self.whole.schema
         before, after = self.whole.read(part.before), self.whole.read(part.after)
-        changed = _keys(changed_keys(before, after, schema), schema)
-        was, is_ = _keys(before, schema), _keys(after, schema)
+        changed = row_keys(changed_keys(before, after, schema), schema)
+        was, is_ = row_keys(before, schema), row_keys(after, schema)
         is_changed = pc.is_in(is_, value_set=changed)
         is_old = pc.is_in(is_, value_set=was)
         is_gone = pc.invert(pc.is_in(was, value_set=is_))
@@ -248,8 +248,3 @@ def _unit(files: Sequence[PlacedFile], schema: TableSchema) -> ReadUnit:
 
 def _units(part: ReadUnit | ChangedSection) -> tuple[ReadUnit, ...]:
     return (part,) if isinstance(part, ReadUnit) else (part.before, part.after)
-
-
-def _keys(rows: pa.Table, schema: TableSchema) -> pa.Array:
-    # A section lies in one partition.
-    return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)

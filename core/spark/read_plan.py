@@ -53,15 +53,21 @@ Part = TypeVar("Part", bound=HasCost)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadUnit:
-    """Files that are read together; `is_merged` where they share keys."""
+    """Files that are read together; `is_merged` where they share keys.
+
+    Attributes:
+        before: Files of an earlier state, with the same keys: a row that is as it was there is left
+            out.
+    """
 
     files: tuple[DataFile, ...]
     is_merged: bool
+    before: tuple[DataFile, ...] = ()
 
     @property
     def cost(self) -> int:
         """Bytes of all files, with what opening them takes."""
-        return sum(max(file.size, _BYTES_TO_OPEN) for file in self.files)
+        return sum(max(file.size, _BYTES_TO_OPEN) for file in (*self.files, *self.before))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Any branch, snapshot or tag of a table as a DataFrame; merged in tasks, without a shuffle.
+"""Any branch, snapshot, tag or range of a table as a DataFrame; merged in tasks, without a shuffle.
 
 The driver plans from metadata which files are read together. A task reads them, brings their rows
 into today's schema and merges those that share keys. Source: Paimon MergeTreeSplitGenerator,
@@ -23,6 +23,8 @@ from core.format.layout_options import check_rows_read
 from core.format.read_branches import ChainRule, rows_elsewhere
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, Name, holds, names_in
+from core.spark.changed_plan import plan_changed
+from core.spark.changed_rows import changed_rows
 from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file, read_pieces
 from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
@@ -30,7 +32,7 @@ from core.spark.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
 from core.storage.file_io import FileIO
 from core.table.fallback_branch import branch_parts
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState, StagedState
+from core.table.table_state import ChangedState, ReadState, StagedState
 
 T = TypeVar("T")
 
@@ -62,8 +64,10 @@ class ReadTask:
     def batches(self, unit: ReadUnit) -> Iterator[pa.RecordBatch]:
         """Read one unit in the columns of `layout`; raises FormatError or InvalidInput."""
         layout = self.layout
-        if unit.is_merged:
-            tables: Iterable[pa.Table] = (self._merged(unit),)
+        if unit.before:
+            tables: Iterable[pa.Table] = (self._changed(unit),)
+        elif unit.is_merged:
+            tables = (self._merged(unit),)
         else:
             tables = chain.from_iterable(map(self._unmerged, unit.files))
         for rows in tables:
@@ -78,6 +82,13 @@ class ReadTask:
         empty = pa.schema([(each.name, to_arrow(each.type)) for each in self.fields]).empty_table()
         tables = chain.from_iterable(map(self._unmerged, unit.files))
         return pa.concat_tables([empty, *(self._filtered(rows).select(names) for rows in tables)])
+
+    def _changed(self, unit: ReadUnit) -> pa.Table:
+        """The rows that an earlier state has not, or has otherwise; in all columns of the table."""
+        whole = replace(self, fields=self.schema.fields, condition=None)
+        after = whole.read(replace(unit, before=()))
+        before = whole.read(ReadUnit(files=unit.before, is_merged=len(unit.before) > 1))
+        return changed_rows(before, after, self.schema)
 
     def _merged(self, unit: ReadUnit) -> pa.Table:
         # What decides between rows of a key is read with them, and left out afterwards.
@@ -151,12 +162,12 @@ def _batches_of(part: tuple[ReadTask, ReadUnit]) -> Iterator[pa.RecordBatch]:
 def read_table(
     spark: SparkSession,
     store: FileIO,
-    state: ReadState,
+    state: ReadState | ChangedState,
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
 ) -> DataFrame:
-    """Read a state of a table; see `plan_table` for the arguments and errors.
+    """Read a state of a table, or changes; see `plan_table` for the arguments and errors.
 
     Returns:
         A frame with the wanted columns. Timestamps have microseconds, as Spark's do.
@@ -166,7 +177,7 @@ def read_table(
 
 def plan_table(
     store: FileIO,
-    state: ReadState,
+    state: ReadState | ChangedState,
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
@@ -175,7 +186,7 @@ def plan_table(
 
     Args:
         store: The store of the table.
-        state: The state, as it is or as it was.
+        state: The state, as it is or as it was; or the changes between two.
         columns: The wanted columns in their order; all if left out. A table with row tracking has
             `_ROW_ID` and `_SEQUENCE_NUMBER` besides.
         filters: Which rows are wanted, see `core.merge.predicate`; names have no side.
@@ -185,6 +196,14 @@ def plan_table(
         FormatError: Metadata is missing or broken.
         InvalidInput: The table needs something that is not served, or the filter does not fit it.
     """
+    if isinstance(state, ChangedState):
+        check_alone(state.table)
+        schemas = {each.id: each for each in state.table.schemas.all()}
+        schema = state.schema
+        task = _read_task(
+            store, schema, schemas, columns, filters, lambda name: wanted_field(schema, name)
+        )
+        return TableRead(task=task, plan=plan_changed(store, state))
     if ChainRule.of(state.table.schema(), state.table.branch) is not None:
         check_alone(state.table)
     parts = branch_parts(state)

@@ -35,9 +35,9 @@ from core.sql.calls import refusal_of
 from core.sql.functions import ACCOUNT_NAMES, REFUSED_FUNCTIONS
 from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
-from core.table.table_state import ReadState, StagedState
+from core.table.table_state import ChangedState, ReadState, StagedState
 
-Source: TypeAlias = tuple[ReadState | StagedState, Condition | None] | pa.Table
+Source: TypeAlias = tuple[ReadState | ChangedState | StagedState, Condition | None] | pa.Table
 Sources: TypeAlias = Mapping[str, Source]
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."

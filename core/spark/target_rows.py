@@ -187,9 +187,10 @@ def check_target(store: FileIO, table: FileStoreTable, schema: TableSchema) -> N
     check_alone(table)
     held = options_of_table(schema.options, table.branch)
     if held.travels:
+        seen = "read as it was at" if held.between is None else "told by its changes,"
         raise unsupported(
-            f"By its options {table.identifier} is read as it was at {held.asked}; its newest rows "
-            "are not changed here meanwhile. Nothing was changed. Unset the option first."
+            f"By its options {table.identifier} is {seen} {held.asked}; its newest rows are not "
+            "changed here meanwhile. Nothing was changed. Unset the option first."
         )
     check_writable(schema, keeps_index=True)
     check_readable(schema)

@@ -10,6 +10,7 @@ from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.manifest_entry import NO_FILES
 from core.format.near_names import did_you_mean, nearest_names
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -182,6 +183,17 @@ class FileStoreTable:
         manifests = self.scan.read_list(self.paths, snapshot.delta_manifest_list)
         needed = prune_manifests(manifests, wanted, self.schema().partition_type)
         return filter_entries(self.read_manifests(needed), wanted)
+
+    def changelog_entries(self, snapshot: Snapshot) -> pa.Table:
+        """The changelog files of a snapshot, with the columns of MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: A manifest is missing or broken.
+        """
+        if snapshot.changelog_manifest_list is None:
+            return NO_FILES
+        manifests = self.scan.read_list(self.paths, snapshot.changelog_manifest_list)
+        return self.read_manifests(manifests)
 
     def index_entries(self, snapshot: Snapshot) -> pa.Table:
         """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY."""

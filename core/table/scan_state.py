@@ -2,35 +2,70 @@
 
 from dataclasses import replace
 
-from core.format.scan_options import ScanOptions, options_of_table
+from core.format.scan_options import (
+    BETWEEN,
+    ScanOptions,
+    check_scan_mode,
+    options_of_table,
+    unfit_option,
+)
+from core.table.changes_between import changes_between
 from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from core.table.table_state import ChangedState, ReadState
 
 
-def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState:
+def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState | ChangedState:
     """Return the state that options of a read or of the table name, or else the head.
 
-    A snapshot is read as it was, the head as it is.
+    A snapshot is read as it was, the head and changes under the newest schema.
 
     Args:
         table: The table on the branch that is read.
         options: The options; their branch has been opened.
 
     Returns:
-        The state, with the other branch that the options read along.
+        The state, with the other branch that the options read along; or the changes between two.
 
     Raises:
         NotFound: There is no such tag or snapshot, or all snapshots are later.
         FormatError: Metadata is missing or broken.
+        InvalidInput: The options cannot be honoured.
     """
-    own = options
-    if not options.travels:
-        # What the table's options name holds for reads that name no state themselves.
-        own = options_of_table(table.schema().options, table.branch)
+    schema = table.schema()
+    of_table = options_of_table(schema.options, table.branch)
+    # What the table's options name holds for reads that name no state themselves.
+    own = options if options.travels else of_table
+    if own.between is not None:
+        if options.fallback is not None:
+            raise unfit_option(
+                f"The option {own.between.option!r} reads changes, which are read of one branch, "
+                f"and {str(options.fallback.order)!r} names another one. Give one of them.",
+                options.fallback.order,
+            )
+        check_scan_mode(schema.options, own.between)
+        return changes_between(
+            table,
+            schema,
+            own.between,
+            options.change_mode or of_table.change_mode,
+            tags_are_snapshots=bool(
+                _first(options.tags_are_snapshots, of_table.tags_are_snapshots)
+            ),
+        )
+    if options.how is not None:
+        raise unfit_option(
+            f"The option {options.how!r} says how changes are read, and no option names any. Add "
+            f"{BETWEEN!r}, or leave it out.",
+            options.how,
+        )
     state = _own_state(table, own)
     if options.fallback is None or options.fallback.branch == state.table.branch:
         return state
     return replace(state, fallback=options.fallback)
+
+
+def _first(own: bool | None, other: bool | None) -> bool | None:
+    return other if own is None else own
 
 
 def _own_state(table: FileStoreTable, options: ScanOptions) -> ReadState:

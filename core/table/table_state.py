@@ -14,6 +14,7 @@ from core.errors import CommitConflict, ErrorKind
 from core.format.index_manifest import NO_INDEX_FILES
 from core.format.manifest_entry import NO_FILES
 from core.format.read_branches import FallbackRule
+from core.format.scan_options import ChangeMode
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
@@ -73,6 +74,29 @@ class ReadState:
                 "was read. Nothing was changed; run the statement again.",
                 kind=ErrorKind.HEAD_MOVED,
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangedState:
+    """What was committed to a branch between two of its states, to be read as rows.
+
+    Attributes:
+        table: The table, on the branch whose changes are read.
+        schema: The newest of the branch; changes are read under it, as a head is.
+        mode: DELTA, CHANGELOG or DIFF.
+        snapshot: The later state; None where there is no change.
+        before: The earlier state of a DIFF.
+        commits: The snapshots whose own files are read, oldest first; none of a DIFF.
+        columns: The wanted columns in their order, where not all are.
+    """
+
+    table: FileStoreTable
+    schema: TableSchema
+    mode: ChangeMode
+    snapshot: Snapshot | None = None
+    before: Snapshot | None = None
+    commits: tuple[Snapshot, ...] = ()
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

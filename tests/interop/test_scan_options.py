@@ -75,8 +75,8 @@ def test_what_one_statement_does_not_honour_it_refuses(java: JavaPaimon, tmp_pat
             acts.append(partial(open_query, warehouse, query, "main", "op"))
         if key not in WRITE_OPTIONS:
             acts.append(partial(parse_write, write))
-        # Two more are our own: the folder of a table, and changes with their kinds.
-        if key not in (*READ_OPTIONS, "path", "incremental-between"):
+        # One more is our own: the folder of a table.
+        if key not in (*READ_OPTIONS, "path"):
             acts.append(BranchReader({**source, key: "1"}).partitions)
         for act in acts:
             # Spark gives the options of a data source in lower case.
@@ -120,8 +120,11 @@ def test_what_the_options_of_a_table_ask_for_and_is_not_honoured_is_refused(
     java: JavaPaimon, tmp_path: Path
 ) -> None:
     table = made(java)
-    for key, value in (("incremental-between", "1,2"), ("branch", "dev")):
-        table.set_options({key: value})
-        assert repr(key) in refusal(lambda: ours(tmp_path, {}))
-        table.remove_options(key)
+    for options in (
+        {"incremental-to-auto-tag": "v1", "scan.mode": "incremental"},
+        {"branch": "dev"},
+    ):
+        table.set_options(options)
+        assert repr(next(iter(options))) in refusal(lambda: ours(tmp_path, {}))
+        table.remove_options(*options)
     assert ours(tmp_path, {}, "dev") == [(1, "a"), (3, "c")]

@@ -122,6 +122,17 @@ def test_options_behind_a_table_choose_what_is_read(sql: Sql) -> None:
     tag = "fixtures.branches_ahead /*+ OPTIONS('scan.tag-name' = 'base') */"
     assert [row[0] for row in sql.rows(f"SELECT id FROM {tag} ORDER BY id")] == [1, 2]
 
+    # Changes are rows as those of any state: for columns, conditions and joins.
+    changed = "fixtures.append /*+ OPTIONS('incremental-between' = '1,2') */"
+    first = "fixtures.append VERSION AS OF 1"
+    expected = sql.rows(
+        f"SELECT id FROM fixtures.append VERSION AS OF 2 EXCEPT SELECT id FROM {first}"
+    )
+    assert sorted(sql.rows(f"SELECT id FROM {changed} WHERE id IS NOT NULL")) == sorted(expected)
+    assert sql.rows(f"SELECT count(*) FROM {changed} c JOIN {first} f USING (id)") == [(0,)]
+    read = sql(f"SELECT id FROM {changed}").reads[0]
+    assert (read.snapshot_id, read.asked) == (2, "incremental-between 1,2")
+
 
 @pytest.mark.parametrize(
     ("table", "named"),
@@ -131,10 +142,21 @@ def test_options_behind_a_table_choose_what_is_read(sql: Sql) -> None:
         ("append VERSION AS OF 1 /*+ OPTIONS('scan.version' = '1') */", "Give one of them"),
         ("append /*+ OPTIONS('branch' = 'a', 'scan.branch' = 'b') */", "'scan.branch'"),
         ("`append$branch_a` /*+ OPTIONS('branch' = 'b') */", "'b'"),
+        (
+            "append VERSION AS OF 1 /*+ OPTIONS('incremental-between' = '1,2') */",
+            "Give one of them",
+        ),
+        ("append /*+ OPTIONS('incremental-between'='1,2', 'scan.version'='1') */", "contradict"),
+        ("append /*+ OPTIONS('incremental-between'='1,2', 'scan.fallback-branch'='b') */", "contr"),
+        ("append /*+ OPTIONS('incremental-between' = '2,1') */", "earlier one first"),
+        ("append /*+ OPTIONS('incremental-between' = '1,99') */", "those from 1 to"),
+        ("append /*+ OPTIONS('incremental-between' = 'v,w') */", "two of one kind"),
+        ("append /*+ OPTIONS('incremental-between-scan-mode' = 'diff') */", "no option names any"),
         ("append /*+ OPTIONS('scan.snapshot-id' = 'first') */", "'first'"),
         ("append /*+ OPTIONS('branch' = 'nobody') */", "nobody"),
         ("append /*+ OPTIONS('scan.tag-name' = '../x') */", "'../x'"),
         ("`append$files` /*+ OPTIONS('scan.snapshot-id' = '1') */", "does not travel"),
+        ("`append$files` /*+ OPTIONS('scan.fallback-branch' = 'b') */", "shows one branch"),
         ("append /*+ OPTIONS('BRANCH' = 'dev') */", "Did you mean 'branch'"),
     ],
 )

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,15 +118,23 @@ def test_rows_on_other_branches_are_not_changed(bench: WriteBench, name: str, ki
 
 
 def test_newer_rows_than_readers_see_are_not_changed(bench: WriteBench) -> None:
-    held = {"bucket": "1", "scan.snapshot-id": "1"}
     keys: dict[str, Any] = {"primary_keys": ("id", "day"), "partition_keys": ("day",)}
-    bench.create("held", _COLUMNS, **keys, options=held)
-    bench.insert("held", [_PLAIN])
-    for write in (
-        lambda: bench.update("held", {"name": "'x'"}, "id = 1"),
-        lambda: bench.delete("held", "id = 1"),
+    for name, key, value, seen in (
+        ("held", "scan.snapshot-id", "1", "is read as it was at 1"),
+        (
+            "telling",
+            "incremental-between",
+            "0,1",
+            "is told by its changes, incremental-between 0,1",
+        ),
     ):
-        assert "is read as it was at 1" in refused(bench, write).message
+        bench.create(name, _COLUMNS, **keys, options={"bucket": "1", key: value})
+        bench.insert(name, [_PLAIN])
+        for write in (
+            partial(bench.update, name, {"name": "'x'"}, "id = 1"),
+            partial(bench.delete, name, "id = 1"),
+        ):
+            assert seen in refused(bench, write).message
 
 
 @pytest.mark.parametrize(

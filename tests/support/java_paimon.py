@@ -402,17 +402,20 @@ class JavaTable:
         tag: str | None = None,
         options: Mapping[str, str] | None = None,
         partition: Mapping[str, str] | None = None,
+        retracts: bool = True,
     ) -> list[tuple[Value, ...]]:
         """What a batch reader returns at the head, a snapshot id or a tag name of main.
 
-        With a partition, by the text of its values, the rows of that one alone.
+        With a partition, by the text of its values, the rows of that one alone. Of changes the
+        reader returns rows that delete, or that an update replaces, by their kind; `retracts` says
+        whether they are wanted.
         """
         wanted = dict(options or {})
         if snapshot is not None:
             wanted["scan.snapshot-id"] = str(snapshot)
         if tag is not None:
             wanted["scan.tag-name"] = tag
-        return _read(self.load(wanted), partition)
+        return _read(self.load(wanted), partition, retracts=retracts)
 
     def row_ids(self) -> dict[int, tuple[Value, ...]]:
         """What a batch reader returns at the head of a table with row tracking, by row id."""
@@ -496,7 +499,11 @@ class JavaTable:
 
 
 def _read(
-    table: Any, partition: Mapping[str, str] | None = None, *, kind: Any = None
+    table: Any,
+    partition: Mapping[str, str] | None = None,
+    *,
+    kind: Any = None,
+    retracts: bool = True,
 ) -> list[tuple[Value, ...]]:
     builder = table.newReadBuilder()
     if kind is not None:
@@ -506,9 +513,12 @@ def _read(
     read_row = row_reader(builder.readType())
     found: list[tuple[Value, ...]] = []
     reader = builder.newRead().createReader(builder.newScan().plan())
-    consumer = jpype.JProxy(
-        "java.util.function.Consumer", dict={"accept": lambda row: found.append(read_row(row))}
-    )
+
+    def accept(row: Any) -> None:
+        if retracts or row.getRowKind().isAdd():
+            found.append(read_row(row))
+
+    consumer = jpype.JProxy("java.util.function.Consumer", dict={"accept": accept})
     reader.forEachRemaining(consumer)
     return found
 

@@ -95,8 +95,12 @@ def test_options_choose_state_columns_and_rows(table: LocalTable) -> None:
     assert read(table, columns="name", filter="id > 1") == [{"name": "n2"}]
     assert read(table, spark.EqualTo(("id",), 1), columns="name") == [{"name": "n1"}]
     assert read(table, spark.EqualTo(("id",), 9)) == []
-    found = read(table, incremental_between="1,2", columns="id")
-    assert found == [{"rowkind": "+I", "id": 1}]
+    assert read(table, changes="1,2", columns="id") == [{"rowkind": "+I", "id": 1}]
+    # In the words of Paimon they are rows of the table, to which filters may be handed.
+    millis = {"incremental_between_timestamp": "90000,150000"}
+    for options in ({"incremental_between": "1,2"}, millis):
+        assert read(table, **options, columns="id") == [{"id": 1}], options
+    assert read(table, spark.EqualTo(("id",), 9), incremental_between="0,3") == []
 
 
 @pytest.mark.parametrize(
@@ -115,8 +119,14 @@ def test_options_choose_state_columns_and_rows(table: LocalTable) -> None:
         ({"columns": "nobody"}, "'nobody'"),
         ({"branch": "nobody"}, "nobody"),
         ({"filter": "nobody = 1"}, "'nobody'"),
+        ({"changes": "3,1"}, "earlier one first"),
+        ({"changes": "3"}, "two snapshot ids"),
+        ({"changes": "1,2", "incremental_between_scan_mode": "diff"}, "scan-mode"),
+        ({"changes": "1,2", "scan.fallback-branch": "dev"}, "fallback-branch"),
         ({"incremental_between": "3,1"}, "earlier one first"),
         ({"incremental_between": "3"}, "two snapshot ids"),
+        ({"incremental_between": "1,2", "snapshot": "1"}, "only one of"),
+        ({"incremental_between": "1,2", "incremental_between_scan_mode": "x"}, "one of auto"),
         ({"warehouse": "x"}, "or 'path'"),
     ],
 )
