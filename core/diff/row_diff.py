@@ -17,8 +17,9 @@ from core.diff.same_values import same_values
 from core.diff.schema_diff import ChangeKind, SchemaDiff, is_widening
 from core.diff.state_diff import StateDiff, TableState
 from core.errors import ErrorKind, InvalidInput
+from core.format.arrow_types import arrow_schema
 from core.format.binary_rows import encode_rows
-from core.format.data_types import AtomicType, DataField, DataType, arrow_schema, with_nullable
+from core.format.data_types import AtomicType, DataField, DataType, with_nullable
 
 KIND: Final = "kind"
 CHANGED: Final = "changed"

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import decode_value, encode_value
 from core.format.binary_row_layout import (
     ARITY_BYTES,
@@ -31,13 +32,7 @@ from core.format.binary_row_layout import (
     null_region,
     round_up,
 )
-from core.format.data_types import (
-    AtomicType,
-    DataType,
-    RowType,
-    TypeRoot,
-    to_arrow,
-)
+from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
 from core.format.fine_times import (
     FINE_TIME,
     cast_times,

@@ -16,18 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, FormatError, InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows, encode_rows
-from core.format.data_types import (
-    BIGINT,
-    AtomicType,
-    DataField,
-    DataType,
-    RowType,
-    TypeRoot,
-    to_arrow,
-)
+from core.format.data_types import BIGINT, AtomicType, DataField, DataType, RowType, TypeRoot
 from core.format.fine_times import cast_times
 from core.format.options import METADATA_STATS_KEEP_FIRST_N, METADATA_STATS_MODE, Options
 from core.format.table_schema import TableSchema

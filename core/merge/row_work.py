@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 import pyarrow as pa
 
 from core.diff.virtual_base import Base
-from core.format.data_types import arrow_schema, nullable_columns
+from core.format.arrow_types import arrow_schema, nullable_columns
 from core.format.table_schema import TableSchema
 
 Message = TypeVar("Message")

@@ -16,8 +16,8 @@ from core.commit.row_write import RowWrite
 from core.diff.lineage import ROW_OPERATION
 from core.errors import CommitConflict, ErrorKind, InvalidInput, StorageError
 from core.format import options as table_options
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import decode_row, encode_row
-from core.format.data_types import to_arrow
 from core.format.fine_times import scalar_of
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core.format.arrow_types import to_arrow
 from core.format.avro_encoding import (
     NAMESPACE,
     RECORDS_PER_BLOCK,
@@ -34,7 +35,6 @@ from core.format.data_types import (
     RowType,
     TypeRoot,
     VectorType,
-    to_arrow,
 )
 
 _EXACT: Final = Context(prec=76)

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from core.diff.three_way import ThreeWay
 from core.diff.virtual_base import Base, each_base, fold_base
 from core.errors import ErrorKind, Refused
+from core.format.arrow_types import nullable_columns
 from core.format.binary_row import decode_row
 from core.format.binary_rows import decode_rows, encode_rows
-from core.format.data_types import nullable_columns
 from core.format.index_manifest import NO_INDEX_FILES
 from core.format.table_schema import TableSchema
 from core.merge import row_merge

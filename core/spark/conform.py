@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.data_types import AtomicType, DataField, TypeRoot, arrow_schema, to_arrow
+from core.format.arrow_types import arrow_schema, to_arrow
+from core.format.data_types import AtomicType, DataField, TypeRoot
 from core.format.fine_times import cast_times, is_fine, scalar_of
 from core.format.table_schema import TableSchema
 from core.spark.merge_on_read import VALUE_KIND

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonError
+from core.format.arrow_types import to_arrow
 from core.format.data_types import (
     BIGINT,
     MAX_LENGTH,
@@ -26,7 +27,6 @@ from core.format.data_types import (
     MultisetType,
     RowType,
     TypeRoot,
-    to_arrow,
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.fine_times import cast_times

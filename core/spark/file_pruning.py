@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
 from core.format.bucket import assign_buckets
-from core.format.data_types import AtomicType, DataType, RowType, TypeRoot, to_arrow
+from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
 from core.format.fine_times import scalar_of
 from core.format.simple_stats import value_stats
 from core.format.table_schema import BucketMode, TableSchema

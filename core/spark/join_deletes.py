@@ -18,7 +18,8 @@ from core.diff.file_masks import HiddenRows
 from core.diff.row_diff import counted_rows
 from core.diff.three_way import ThreeWay, each_side
 from core.format import options as table_options
-from core.format.data_types import DataField, nullable_columns
+from core.format.arrow_types import nullable_columns
+from core.format.data_types import DataField
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from core.diff.logical_log import original_name
 from core.diff.state_diff import TableState
-from core.format.data_types import DataField, to_arrow
+from core.format.arrow_types import to_arrow
+from core.format.data_types import DataField
 from core.format.table_schema import TableSchema
 from core.quality.comparison import VERSION
 from core.quality.profile import Detail, Profile

@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.data_types import DataField, arrow_schema, to_arrow, with_nullable
+from core.format.arrow_types import arrow_schema, to_arrow
+from core.format.data_types import DataField, with_nullable
 from core.format.fine_times import FINE_LOCAL_TIME, cast_times, is_fine
 from core.format.layout_options import check_rows_read
 from core.format.read_branches import ChainRule, rows_elsewhere

@@ -25,8 +25,9 @@ from core.diff.row_diff import (
 )
 from core.diff.state_diff import TableState
 from core.errors import PaimonError
+from core.format.arrow_types import to_arrow
 from core.format.binary_rows import decode_rows
-from core.format.data_types import DataField, RowType, to_arrow
+from core.format.data_types import DataField, RowType
 from core.format.table_schema import TableSchema
 from core.spark.compare_units import CompareUnit, plan_units
 from core.spark.data_reader import DataFile, evolve, read_data_file

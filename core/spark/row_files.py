@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from core.format import options as table_options
+from core.format.arrow_types import to_arrow
 from core.format.binary_row_layout import TEXT_ROOTS
 from core.format.data_types import (
     ArrayType,
@@ -27,7 +28,6 @@ from core.format.data_types import (
     TypeRoot,
     VectorType,
     parts_of,
-    to_arrow,
 )
 from core.format.fine_times import cast_times, has_part, is_fine, map_parts
 from core.format.table_schema import TableSchema

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from core.commit.commit_message import CommitMessage, row_count
 from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.format.data_types import to_arrow
+from core.format.arrow_types import to_arrow
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import NO_SNAPSHOT, Snapshot, SnapshotIdentity

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from core.format.arrow_types import arrow_schema, to_arrow
 from core.format.binary_row import decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import assign_buckets
-from core.format.data_types import AtomicType, RowType, TypeRoot, arrow_schema, to_arrow
+from core.format.data_types import AtomicType, RowType, TypeRoot
 from core.format.deletion_vector import (
     DeletionVectorRange,
     read_deletion_vectors,

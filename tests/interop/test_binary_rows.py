@@ -7,10 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from core.format.arrow_types import arrow_schema
 from core.format.binary_row import decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import assign_buckets, hash_row, hash_rows
-from core.format.data_types import RowType, arrow_schema, data_type_to_json
+from core.format.data_types import RowType, data_type_to_json
 from core.format.fine_times import cast_times, is_fine
 from core.format.options import Options
 from core.format.table_schema import TableSchema

@@ -15,7 +15,8 @@ import pytest
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.format.data_types import DataField, DataType, arrow_schema, parse_data_type
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import DataField, DataType, parse_data_type
 from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
 from core.spark.session import WarmSession

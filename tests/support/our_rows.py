@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from core.commit.file_store_commit import FileStoreCommit
-from core.format.data_types import ArrayType, DataType, MapType, RowType, arrow_schema
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import ArrayType, DataType, MapType, RowType
 from core.procedures.call import ProcedureCall
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_rows import compact_table, insert_rows

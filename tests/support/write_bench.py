@@ -8,7 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from core.commit.schema_commit import create_table, new_schema
-from core.format.data_types import DataField, DataType, arrow_schema, parse_data_type
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import DataField, DataType, parse_data_type
 from core.procedures.call import ProcedureCall
 from core.procedures.warehouse import Warehouse
 from core.procedures.write_rows import (

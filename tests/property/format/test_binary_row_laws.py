@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import FormatError
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import hash_row, hash_rows
-from core.format.data_types import DataField, DataType, RowType, to_arrow
+from core.format.data_types import DataField, DataType, RowType
 from tests.property.format.strategies import broken, data_types, for_arrow, rows, values
 
 

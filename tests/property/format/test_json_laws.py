@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import FormatError, InvalidInput
-from core.format.data_types import DataType, data_type_to_json, parse_data_type, to_arrow
+from core.format.arrow_types import to_arrow
+from core.format.data_types import DataType, data_type_to_json, parse_data_type
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
 from core.format.receipt import Receipt

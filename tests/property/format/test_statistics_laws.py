@@ -4,8 +4,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import decode_row
-from core.format.data_types import DataField, RowType, to_arrow
+from core.format.data_types import DataField, RowType
 from core.format.partition_path import escape_path_name, unescape_path_name
 from core.format.simple_stats import (
     FULL,

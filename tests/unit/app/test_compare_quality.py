@@ -17,7 +17,8 @@ from app.models.compare_quality import (
 )
 from app.models.quality_figures import figure_lines
 from core.diff.row_diff import ComparedColumn
-from core.format.data_types import DataField, arrow_schema, parse_data_type
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import DataField, parse_data_type
 from core.quality.comparison import ColumnComparison, Scope, ScopeComparison, compare_profiles
 from core.quality.profile import EXACT, Detail
 from core.quality.profile_rows import profile_rows

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from core.errors import FormatError, InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.bucket import hash_row, hash_rows
-from core.format.data_types import DataField, DataType, RowType, parse_data_type, to_arrow
+from core.format.data_types import DataField, DataType, RowType, parse_data_type
 from core.format.fine_times import fine_times
 
 _EPOCH = dt.datetime(1970, 1, 1)

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.bucket import assign_buckets, hash_rows
-from core.format.data_types import DataField, parse_data_type, to_arrow
+from core.format.data_types import DataField, parse_data_type
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 

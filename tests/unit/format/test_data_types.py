@@ -4,14 +4,12 @@ import pyarrow as pa
 import pytest
 
 from core.errors import FormatError, InvalidInput
+from core.format.arrow_types import arrow_schema, from_arrow, to_arrow
 from core.format.data_types import (
     DataField,
     TypeRoot,
-    arrow_schema,
     data_type_to_json,
-    from_arrow,
     parse_data_type,
-    to_arrow,
     with_nullable,
 )
 from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME

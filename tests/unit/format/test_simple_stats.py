@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from core.errors import FormatError, InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
-from core.format.data_types import INT, STRING, DataField, RowType, parse_data_type, to_arrow
+from core.format.data_types import INT, STRING, DataField, RowType, parse_data_type
 from core.format.fine_times import cast_times, has_part, is_fine
 from core.format.options import Options
 from core.format.simple_stats import (

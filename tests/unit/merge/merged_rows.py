@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from core.diff.three_way import ThreeWay
-from core.format.data_types import DataField, arrow_schema, parse_data_type
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import DataField, parse_data_type
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.merge.policy import Policy

@@ -11,14 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from core.format.data_types import (
-    ArrayType,
-    AtomicType,
-    DataField,
-    TypeRoot,
-    arrow_schema,
-    parse_data_type,
-)
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import ArrayType, AtomicType, DataField, TypeRoot, parse_data_type
 from core.quality.profile import (
     EXACT,
     SIDE,

@@ -10,14 +10,8 @@ import pytest
 from pyarrow import orc
 
 from core.errors import FormatError, InvalidInput
-from core.format.data_types import (
-    STRING,
-    AtomicType,
-    DataField,
-    TypeRoot,
-    parse_data_type,
-    to_arrow,
-)
+from core.format.arrow_types import to_arrow
+from core.format.data_types import STRING, AtomicType, DataField, TypeRoot, parse_data_type
 from core.format.deletion_vector import write_deletion_vectors
 from core.spark.data_reader import (
     ROW_TRACKING_FIELDS,

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput
-from core.format.data_types import INT, arrow_schema, parse_data_type
+from core.format.arrow_types import arrow_schema
+from core.format.data_types import INT, parse_data_type
 from core.spark.readers import plan_table
 from core.spark.row_files import check_format
 from core.table.table_state import ReadState
