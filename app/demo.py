@@ -8,7 +8,7 @@ from typing import Final
 from app.settings import Settings
 from core.errors import AlreadyExists, ErrorKind, InvalidInput
 from core.procedures.call import Argument
-from core.procedures.demo import is_complete
+from core.procedures.demo_marker import is_complete
 
 PROCEDURE: Final = "build_demo"
 """The procedure that builds the demo in the warehouse of the settings."""

@@ -1,14 +1,18 @@
 """What the commands are told: their shared options, and which table and branch is meant."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.services import Services, services_for
 from app.settings import Settings
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import MAIN_BRANCH, Identifier
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 WarehouseOption = Annotated[
     str | None,
@@ -54,7 +58,16 @@ OverrideGateOption = Annotated[
 
 def open_services(warehouse: str | None) -> Services:
     """Return the door to the core for the warehouse of a command."""
-    return services_for(Settings.from_environment({"warehouse": warehouse}))
+    return services_with(Settings.from_environment({"warehouse": warehouse}))
+
+
+def services_with(settings: Settings) -> Services:
+    """Return the door to the core for the settings of a command."""
+    # Behind it is all that reads and decides, which nobody waits for who asks how to write a
+    # command.
+    from app.services import services_for  # noqa: PLC0415
+
+    return services_for(settings)
 
 
 def named_table(table: str, branch: str | None = None) -> Identifier:

@@ -1,11 +1,13 @@
 """The commands that change branches, and what is known of an operation afterwards."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -42,7 +44,6 @@ from app.cli.output import (
     short_user,
 )
 from app.cli.preview_text import ConfirmOption, DryRunOption, print_preview, refusal_of
-from app.services import Services
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
@@ -51,8 +52,11 @@ from core.format.receipt import Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
-from core.procedures.preview import Preview
-from core.quality.gate import Finding, findings_of
+from core.procedures.consequence import Preview
+from core.quality.findings import Finding, findings_of
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 branches = typer.Typer()
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-import pyarrow.compute as pc
 import typer
 
 from app.cli.arguments import (
@@ -243,6 +242,8 @@ def files(
         count = found.num_rows
         print_json(_of(identifier, count=count, files=first_rows(found, limit, as_json=True)))
         return
+    import pyarrow.compute as pc  # noqa: PLC0415 - only what holds rows needs Arrow
+
     # Partition and bucket say where a file lies; its folder would say so again.
     names = pc.replace_substring_regex(found["file_path"], ".*/", "")
     print_table(found.append_column("file", names), limit, _FILE_COLUMNS)

@@ -20,7 +20,7 @@ from app.cli.jobs import finish_job
 from app.cli.output import print_json, print_line, print_rows
 from core.errors import ErrorKind, InvalidInput
 from core.procedures.call import Argument
-from core.quality.gate import Finding, GateReport, GateVerdict, findings_of
+from core.quality.findings import Finding, GateReport, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
 checks = typer.Typer()
@@ -101,9 +101,7 @@ def check(
 
 def findings_document(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Return findings for a JSON document, with the rows that fail as objects."""
-    document: list[dict[str, Any]] = (
-        GateReport(digest="", findings=tuple(findings)).to_table().to_pylist()
-    )
+    document = GateReport(digest="", findings=tuple(findings)).worst_first()
     return [
         {**each, "examples": [json.loads(text) for text in each["examples"]]} for each in document
     ]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
-import pyarrow as pa
 import typer
 
 from app.cli.arguments import (
@@ -14,51 +13,14 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.compare_quality import (
-    HTML,
-    compared_quality,
-    print_quality,
-    quality_document,
-    write_report,
-)
-from app.cli.compare_rows import (
-    CSV,
-    PARQUET,
-    check_export,
-    check_filter,
-    compared_rows,
-    print_row_lines,
-    rows_document,
-    write_rows,
-)
-from app.cli.output import (
-    print_fields,
-    print_json,
-    print_line,
-    print_rows,
-    size,
-    to_plain,
-)
-from app.models.compare import (
-    bounds_text,
-    label_of,
-    net_words,
-    partition_lines,
-    partitions_of,
-    summary,
-)
-from core.diff.row_bounds import Bounds
-from core.diff.row_diff import RowKind
+from app.cli.output import print_json
 from core.diff.row_diff_index import RowFilter
-from core.diff.state_diff import StateDiff, TableState, Totals
+from core.diff.row_kind import RowKind
 from core.errors import ErrorKind, InvalidInput
 
 compare = typer.Typer()
 
 _LISTED: Final = 20
-_FILE_COLUMNS: Final = (
-    "bucket", "level", "file_name", "file_size", "row_count", "masked", "schema_id",
-)  # fmt: skip
 
 
 @compare.command("compare")
@@ -132,8 +94,13 @@ def compare_states(
     With --rows a worker reads the files that only one side has, and what they overlap. With
     --quality it reads these, and those of both sides where they are few.
     """
+    # Only who compares waits for what holds rows.
+    from app.cli import compare_quality, compare_rows, compare_text  # noqa: PLC0415
+
     identifier, wanted = named_table(table), RowFilter(kind=kind, column=column, where=where)
-    check_export(export, (HTML,) if quality else (CSV, PARQUET))
+    compare_rows.check_export(
+        export, (compare_quality.HTML,) if quality else (compare_rows.CSV, compare_rows.PARQUET)
+    )
     services = open_services(warehouse)
     found = services.compare_states(identifier, before, after)
     if quality and rows:
@@ -142,163 +109,33 @@ def compare_states(
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     if quality:
-        compared = compared_quality(services, identifier, found, reads_all=whole, merges=merged)
+        compared = compare_quality.compared_quality(
+            services, identifier, found, reads_all=whole, merges=merged
+        )
         if export is not None:
-            write_report(identifier, compared, export)
+            compare_quality.write_report(identifier, compared, export)
         if as_json:
-            print_json(quality_document(identifier, compared))
+            print_json(compare_quality.quality_document(identifier, compared))
         else:
-            print_quality(compared)
+            compare_quality.print_quality(compared)
         return
     kept = None
     if rows or export is not None:
-        kept = compared_rows(services, identifier, found)
-        check_filter(kept, wanted)
+        kept = compare_rows.compared_rows(services, identifier, found)
+        compare_rows.check_filter(kept, wanted)
         found = replace(found, rows=kept.index.difference)
     if export is not None and kept is not None:
-        write_rows(kept, wanted, export)
+        compare_rows.write_rows(kept, wanted, export)
     if as_json:
-        document = {"table": identifier.table_name, **_document(found, files=files)}
-        print_json(document if kept is None else {**document, **rows_document(kept, wanted, limit)})
-        return
-    if kept is not None:
-        print_line(summary(found))
-        print_row_lines(kept, wanted, limit)
-        return
-    _print_summary(found)
-    _print_partitions(found, limit)
-    if files:
-        _print_files(found, limit)
-    _print_schema(found)
-
-
-def _document(diff: StateDiff, *, files: bool) -> dict[str, object]:
-    listed = partition_lines(partitions_of(diff.places), diff.after.schema)
-    document: dict[str, object] = {
-        "summary": summary(diff),
-        "a": _state_object(diff.before),
-        "b": _state_object(diff.after),
-        "same": diff.is_empty,
-        "rows": {
-            "added": _bounds_object(diff.rows.added),
-            "removed": _bounds_object(diff.rows.removed),
-            "changed": _bounds_object(diff.rows.changed),
-            "net": diff.rows.net,
-            "exact": diff.rows.is_exact,
-            "why_not_exact": list(diff.rows.reasons),
-        },
-        "files": {
-            "only_a": diff.only_in(after=False),
-            "only_b": diff.only_in(after=True),
-            "shared": diff.shared,
-            "with_other_deletion_vectors": len(diff.masks),
-        },
-        "partitions": [to_plain(line) for line in listed],
-        "schema": {"verdict": str(diff.schema.verdict), "changes": diff.schema.changes},
-        "manifests": {"of_one_side": diff.manifests_read, "of_both": diff.manifests_skipped},
-    }
-    if files:
-        document["only_a"] = _listed_files(diff, after=False)
-        document["only_b"] = _listed_files(diff, after=True)
-    return document
-
-
-def _state_object(state: TableState) -> dict[str, object]:
-    snapshot = state.snapshot
-    return {
-        "name": str(state.name),
-        "pinned": str(state.pinned),
-        "branch": state.branch,
-        "snapshot": None if snapshot is None else snapshot.id,
-        "identity": None if snapshot is None else snapshot.identity.short,
-        "schema": state.schema.id,
-    }
-
-
-def _bounds_object(bounds: Bounds) -> dict[str, object]:
-    return {"at_least": bounds.low, "at_most": bounds.high, "label": label_of(bounds)}
-
-
-def _listed_files(diff: StateDiff, *, after: bool) -> pa.Table:
-    return diff.files_of(after=after).select(list(_FILE_COLUMNS))
-
-
-def _print_summary(diff: StateDiff) -> None:
-    print_line(summary(diff))
-    print_line()
-    rows = {
-        f"rows {what}": f"{bounds_text(bounds)}  ({label_of(bounds)})"
-        for what, bounds in (
-            ("added", diff.rows.added),
-            ("removed", diff.rows.removed),
-            ("changed", diff.rows.changed),
-        )
-        if bounds.high or what != "changed"
-    }
-    print_fields(
-        {
-            **rows,
-            "row count": net_words(diff.rows),
-            "why bounds": list(diff.rows.reasons) or None,
-            "only in A": _totals(diff.only_in(after=False)),
-            "only in B": _totals(diff.only_in(after=True)),
-            "in both": _totals(diff.shared),
-            "deletion vectors": f"differ for {len(diff.masks):,} shared files"
-            if diff.masks
-            else None,
-            "schema": "same" if diff.schema.is_empty else str(diff.schema.verdict),
-            "manifests": f"{diff.manifests_read:,} of one side, {diff.manifests_skipped:,} of both",
+        document = {
+            "table": identifier.table_name,
+            **compare_text.states_document(found, files=files),
         }
-    )
-
-
-def _totals(totals: Totals) -> str:
-    rows = "-" if totals.row_count is None else f"{totals.row_count:,}"
-    return f"{totals.file_count:,} files, {size(totals.byte_count)}, {rows} rows in them"
-
-
-def _print_partitions(diff: StateDiff, limit: int) -> None:
-    partitions = partitions_of(diff.places)
-    if not partitions.num_rows:
-        return
-    print_line()
-    lines = partition_lines(partitions, diff.after.schema, slice(0, limit or None))
-    print_rows(
-        ("partition", ">files A", ">files B", ">bytes A", ">bytes B", ">rows A", ">rows B"),
-        (
-            (
-                line.name,
-                line.files_before,
-                line.files_after,
-                size(line.bytes_before),
-                size(line.bytes_after),
-                line.rows_before,
-                line.rows_after,
-            )
-            for line in lines
-        ),
-        total=partitions.num_rows,
-    )
-
-
-def _print_files(diff: StateDiff, limit: int) -> None:
-    print_line()
-    listed = diff.files.slice(0, limit or None).select(["is_after", *_FILE_COLUMNS])
-    print_rows(
-        ("only in", ">bucket", ">level", "file", ">bytes", ">rows", ">hidden", ">schema"),
-        (("AB"[row.pop("is_after")], *row.values()) for row in listed.to_pylist()),
-        total=diff.files.num_rows,
-    )
-
-
-def _print_schema(diff: StateDiff) -> None:
-    if diff.schema.is_empty:
-        return
-    print_line()
-    print_rows(
-        ("change", "of", "from", "to", "verdict", "why"),
-        (
-            (str(each.kind), each.subject, each.before, each.after, str(each.verdict), each.reason)
-            for each in diff.schema.changes
-        ),
-    )
+        if kept is not None:
+            document |= compare_rows.rows_document(kept, wanted, limit)
+        print_json(document)
+    elif kept is not None:
+        compare_text.print_summary(found)
+        compare_rows.print_row_lines(kept, wanted, limit)
+    else:
+        compare_text.print_states(found, limit, files=files)

@@ -3,25 +3,18 @@
 from pathlib import Path
 from typing import Annotated, Final
 
-import pyarrow as pa
 import typer
 
 from app.cli.arguments import JsonOption, WarehouseOption, open_services
 from app.cli.jobs import finish_job
 from app.cli.merge import arguments_of, one_table
-from app.cli.output import print_json, print_line, print_rows
-from app.models.resolver import groups_of
-from app.models.row_conflicts import conflict_lines
-from core.format.fine_times import readable
+from app.cli.output import print_json
 from core.format.identifier import MAIN_BRANCH
-from core.merge.merge_plan import MergePlan
-from core.merge.row_work import ROWS_OF_SIDES
 
 conflicts = typer.Typer()
 
 _LISTED: Final = 50
 _OPEN: Final = 1
-_NULL: Final = "NULL"
 
 
 @conflicts.command("conflicts")
@@ -55,51 +48,11 @@ def list_conflicts(
     if found is None and plan.cost.buckets_to_compare:
         finish_job(services, "compare_rows", arguments)
         found = services.row_conflicts(identifier, plan.id)
+    # Only who asks for rows waits for what holds them.
+    from app.cli.conflict_text import conflicts_document, print_conflicts  # noqa: PLC0415
+
     if as_json:
-        print_json(_document(plan, found, limit))
+        print_json(conflicts_document(plan, found, limit))
     else:
-        _print(found, limit)
+        print_conflicts(found, limit)
     return _OPEN if found is not None and found["take"].null_count else 0
-
-
-def _document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, object]:
-    return {
-        "plan": plan.id,
-        "verdict": str(plan.verdict),
-        "conflicts": 0 if found is None else found.num_rows,
-        "open": 0 if found is None else found["take"].null_count,
-        "groups": [] if found is None else list(groups_of(found)),
-        "rows": [] if found is None else _rows(found, limit),
-    }
-
-
-def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = readable(
-        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES)
-    ).to_pylist()
-    return rows
-
-
-def _print(found: pa.Table | None, limit: int) -> None:
-    if found is None or not found.num_rows:
-        print_line("No row was changed on both sides.")
-        return
-    print_rows(
-        ("kind", "column", ">conflicts", ">open"),
-        ((each.kind, each.column, each.number, each.open_number) for each in groups_of(found)),
-    )
-    print_line()
-    lines = conflict_lines(found, slice(0, limit or None))
-    print_rows(
-        ("key", "column", "base", "target", "source", "result"),
-        (
-            (
-                each.key,
-                each.column,
-                *(_NULL if side is None else side for side in (each.base, each.ours, each.theirs)),
-                "needs another look" if each.needs_another_look else each.result,
-            )
-            for each in lines
-        ),
-        total=found.num_rows,
-    )

@@ -1,5 +1,7 @@
 """The commands that keep running: the console, its worker, and both on the demo's warehouse."""
 
+from __future__ import annotations
+
 import http.client
 import os
 import signal
@@ -12,21 +14,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 import app
-from app.cli.arguments import JsonOption, WarehouseOption
+from app.cli.arguments import JsonOption, WarehouseOption, services_with
 from app.cli.jobs import follow_job
 from app.cli.output import print_json, print_line, print_note
 from app.demo import PROCEDURE, demo_folder, prepare_demo
-from app.services import Services, services_for
 from app.settings import Settings
 from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
 from core.jobs.kept_files import make_private_file, make_private_folder
 from core.jobs.progress import JobState
 from core.procedures.call import Argument
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 console = typer.Typer()
 
@@ -60,7 +64,7 @@ def open_warehouse(
     as_json: JsonOption = False,
 ) -> None:
     """Open a warehouse in the browser: ./wh, s3://bucket/wh."""
-    serve_console(services_of(path_or_url, host, port), as_json=as_json)
+    serve_console(services_with(settings_of(path_or_url, host, port)), as_json=as_json)
 
 
 @console.command()
@@ -71,7 +75,7 @@ def serve(
     as_json: JsonOption = False,
 ) -> None:
     """Serve the console of a warehouse until Ctrl-C."""
-    serve_console(services_of(warehouse, host, port), as_json=as_json)
+    serve_console(services_with(settings_of(warehouse, host, port)), as_json=as_json)
 
 
 @console.command()
@@ -80,7 +84,7 @@ def worker(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> No
     # The worker brings Spark, which no other command should wait for.
     from core.jobs.worker import run_worker  # noqa: PLC0415
 
-    services = services_of(warehouse)
+    services = services_with(settings_of(warehouse))
     settings = services.job_settings
     services.check_warehouse()
     if as_json:
@@ -105,8 +109,8 @@ def demo(
 
     It is built in the folder that --warehouse names, else in a folder of yours.
     """
-    settings = services_of(warehouse, host, port).settings
-    services = services_for(replace(settings, warehouse=str(demo_folder(settings))))
+    settings = settings_of(warehouse, host, port)
+    services = services_with(replace(settings, warehouse=str(demo_folder(settings))))
     arguments = prepare_demo(Path(services.settings.get_warehouse()))
     if build_only and arguments is None:
         _tell_demo(services, as_json=as_json)
@@ -120,12 +124,12 @@ def demo(
             serve_console(services, as_json=as_json)
 
 
-def services_of(
+def settings_of(
     warehouse: str | None, host: str | None = None, port: int | None = None
-) -> Services:
-    """Return the services of a command's options."""
+) -> Settings:
+    """Return the settings of a command's options."""
     overrides = {"warehouse": warehouse, "host": host, "port": None if port is None else str(port)}
-    return services_for(Settings.from_environment(overrides))
+    return Settings.from_environment(overrides)
 
 
 def serve_console(services: Services, *, as_json: bool) -> None:

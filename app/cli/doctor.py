@@ -1,7 +1,9 @@
 """The command that looks after the health of tables."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,11 +11,14 @@ from app.cli.arguments import JsonOption, WarehouseOption, named_table, open_ser
 from app.cli.exit_codes import DONE, FAILED, REFUSED
 from app.cli.jobs import follow_job
 from app.cli.output import error_object, print_json, print_line, print_note
-from app.services import Services
 from core.diff.hazards import HealthFinding, Remedy, Severity
 from core.errors import PaimonError
 from core.jobs.progress import JobState
-from core.procedures.doctor import TableHealth, remedy_statements
+from core.procedures.remedies import remedy_statements
+
+if TYPE_CHECKING:
+    from app.services import Services
+    from core.procedures.doctor import TableHealth
 
 doctor_commands = typer.Typer()
 

@@ -1,8 +1,10 @@
 """The commands on jobs, and following one until it is over."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,11 +17,13 @@ from app.cli.output import (
     print_rows,
     progress,
 )
-from app.services import Services
 from core.errors import ErrorKind, StorageError
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.store_identity import name_in
 from core.procedures.call import Argument
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 jobs = typer.Typer(invoke_without_command=True, help="List, show, cancel and resume jobs.")
 

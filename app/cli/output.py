@@ -4,6 +4,8 @@ Everything that others wrote (names, comments, messages) passes `visible` before
 terminal: a branch may be named by a control sequence.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import math
@@ -14,9 +16,8 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
-import pyarrow as pa
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
@@ -34,6 +35,9 @@ from core.format.data_types import (
     data_type_to_json,
 )
 from core.format.identifier import Identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Tell: TypeAlias = Callable[[str, int, int | None], None]
 """Told what goes on, how many units of it are done and, once known, of how many."""
@@ -57,7 +61,7 @@ def print_json(value: object) -> None:
 
 def json_chunks(value: object) -> Iterator[str]:
     """Encode a value in pieces: an object's keys and a table's rows stand on lines of their own."""
-    if isinstance(value, pa.Table):
+    if _is_arrow_table(value):
         yield from _row_chunks(value)
     elif isinstance(value, Mapping):
         separator = "{"
@@ -96,8 +100,8 @@ def to_plain(value: object) -> object:
             return error_object(value)
         case Mapping():
             return {str(to_plain(key)): to_plain(part) for key, part in value.items()}
-        case pa.Table():
-            return [to_plain(row) for row in value.to_pylist()]
+    if _is_arrow_table(value):
+        return [to_plain(row) for row in value.to_pylist()]
     if isinstance(value, _TYPES):
         return data_type_to_json(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -310,6 +314,12 @@ def _tell_lines() -> Tell:
     return tell
 
 
+def _is_arrow_table(value: object) -> TypeGuard[pa.Table]:
+    # Whoever made one has loaded Arrow; who prints other values does not wait for it.
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(value, arrow.Table)
+
+
 def _row_chunks(table: pa.Table) -> Iterator[str]:
     separator = "["
     for batch in _batches(table):
@@ -333,10 +343,10 @@ def _batches(table: pa.Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _is_number(data_type: pa.DataType) -> bool:
+    import pyarrow.types as kinds  # noqa: PLC0415 - who has a type has loaded Arrow
+
     return bool(
-        pa.types.is_integer(data_type)
-        or pa.types.is_floating(data_type)
-        or pa.types.is_decimal(data_type)
+        kinds.is_integer(data_type) or kinds.is_floating(data_type) or kinds.is_decimal(data_type)
     )
 
 

@@ -8,7 +8,7 @@ import typer
 
 from app.cli.output import print_line
 from core.errors import ErrorKind, PaimonError, Refused
-from core.procedures.preview import Preview
+from core.procedures.consequence import Preview
 
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Tell the consequences; change nothing.")

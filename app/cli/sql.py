@@ -1,5 +1,7 @@
 """The commands that run statements: about branches, and queries."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -20,15 +22,13 @@ from app.cli.output import (
     print_table,
     progress,
 )
-from app.services import Services
 from core.errors import ErrorKind, InvalidInput
 from core.procedures.call import Argument, argument_text
-from core.procedures.query import answer_query
 from core.sql.answer import Answer
-from core.sql.parser import WRITING, parse_statements
 from core.sql.statement import CONFIRM, QUERY, Statement
 
 if TYPE_CHECKING:
+    from app.services import Services
     from core.jobs.warm_rows import WarmRows
 
 statements = typer.Typer()
@@ -52,6 +52,9 @@ def sql(
     as_json: JsonOption = False,
 ) -> int:
     """Run statements that semicolons divide, up to the first that is refused or fails."""
+    # Only who has statements waits for what reads them.
+    from core.sql.parser import parse_statements  # noqa: PLC0415
+
     found = parse_statements(text)
     if not found:
         raise InvalidInput(
@@ -133,6 +136,8 @@ class _Queries:
             from core.jobs.warm_rows import WarmRows  # noqa: PLC0415
 
             self._rows = WarmRows(self._services.job_settings, self._services.warehouse.file_io)
+        from core.procedures.query import answer_query  # noqa: PLC0415
+
         call = self._services.call(QUERY, arguments)
         with progress() as tell:
             tell("Reading rows.", 0, None)
@@ -157,6 +162,8 @@ def _run(
     background: bool,
     as_json: bool,
 ) -> int:
+    from core.sql.parser import WRITING  # noqa: PLC0415 - as where the statement was read
+
     if statement.procedure in WRITING:
         arguments = statement.arguments
         return run_call(

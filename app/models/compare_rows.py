@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from app.models.sql import to_csv
 from app.models.wording import MINUS, count, visible
-from core.diff.row_diff import AFTER, BEFORE, CHANGED, COPIES_AFTER, COPIES_BEFORE, KIND, RowKind
+from core.diff.row_diff import AFTER, BEFORE, CHANGED, COPIES_AFTER, COPIES_BEFORE, KIND
 from core.diff.row_diff_index import RowDiffIndex, RowFilter
+from core.diff.row_kind import RowKind
 
 NULL: Final = "NULL"
 MARKS: Final = {RowKind.ADDED: "+", RowKind.REMOVED: MINUS, RowKind.CHANGED: "~"}

@@ -21,8 +21,8 @@ from app.models.wording import plain, plural, size
 from app.widgets import rows
 from app.widgets.compare_job import show_running_job, start_job
 from app.widgets.problem import guarded, show_problem
-from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowDiffIndex, RowFilter
+from core.diff.row_kind import RowKind
 from core.diff.state_diff import StateDiff
 from core.errors import InvalidInput
 from core.format.identifier import Identifier

@@ -14,7 +14,7 @@ from core.format.identifier import Identifier
 from core.jobs.progress import JobView
 from core.procedures.permissions import Role
 from core.procedures.quality_gate import STAGE
-from core.quality.gate import Finding, GateVerdict, findings_of
+from core.quality.findings import Finding, GateVerdict, findings_of
 from core.quality.rules import RuleSet
 
 CHECK_RULES = "check_rules"

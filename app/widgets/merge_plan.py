@@ -37,7 +37,7 @@ from app.widgets.schema_diff import show_schema_diff
 from app.widgets.table_picker import here
 from app.widgets.ways_out import show_both_sides
 from core.format.identifier import Identifier
-from core.merge.file_moves import InsertScope, Isolation
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from core.procedures.call import Argument
 from core.procedures.resolve_conflicts import Resolution

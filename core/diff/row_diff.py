@@ -6,13 +6,13 @@ stands on each side, and equal rows cancel.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.row_kind import RowKind
 from core.diff.same_values import same_values
 from core.diff.schema_diff import ChangeKind, SchemaDiff, is_widening
 from core.diff.state_diff import StateDiff, TableState
@@ -27,14 +27,6 @@ COPIES_BEFORE: Final = "copies_before"
 COPIES_AFTER: Final = "copies_after"
 BEFORE: Final = "before:"
 AFTER: Final = "after:"
-
-
-class RowKind(StrEnum):
-    """What became of a row."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

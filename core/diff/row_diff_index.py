@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.diff.row_bounds import Bounds, RowDifference
-from core.diff.row_diff import RowKind
+from core.diff.row_kind import RowKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,9 @@ from core.diff.row_diff import (
     COPIES_BEFORE,
     KIND,
     RowDiffWork,
-    RowKind,
 )
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
+from core.diff.row_kind import RowKind
 from core.errors import ErrorKind, FormatError, InvalidInput
 from core.format.fine_times import readable
 from core.jobs.kept_files import forget_oldest, unfinished

@@ -11,6 +11,7 @@ from core.diff.logical_log import Place
 from core.errors import ErrorKind
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.merge.conflict import Conflict, ConflictKind, Take
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.joined_deletes import JoinedDeletes
 
 
@@ -46,20 +47,6 @@ class Knowledge(StrEnum):
     MANIFESTS = "manifests"
     KEYS = "keys"
     ROWS = "rows"
-
-
-class InsertScope(StrEnum):
-    """Which rows of the target a delete or update of the source could have hit."""
-
-    TABLE = "table"
-    PARTITION = "partition"
-
-
-class Isolation(StrEnum):
-    """Whether a delete or update of the source counts for rows that the target added since."""
-
-    SERIALIZABLE = "serializable"
-    SNAPSHOT = "snapshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,6 @@ from core.merge.file_moves import (
     BucketMove,
     FileMoves,
     Findings,
-    InsertScope,
-    Isolation,
     Knowledge,
     MergeRules,
     Naming,
@@ -41,6 +39,7 @@ from core.merge.file_touches import (
     ways_to_settle,
     winner,
 )
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touched_files
 
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")

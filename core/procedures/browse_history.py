@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,6 @@ from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
 from core.procedures.browse_values import (
-    PARTITION_SUMMARY,
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
@@ -26,6 +25,17 @@ from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
 from core.table.table_state import ReadState
+
+PARTITION_SUMMARY: Final = pa.schema(
+    [
+        pa.field("partition", pa.string(), nullable=False),
+        pa.field("file_count", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("byte_count", pa.int64(), nullable=False),
+        pa.field("bucket_count", pa.int64(), nullable=False),
+    ]
+)
+"""Live files by partition, as `dt=20240101/hh=8`; empty text without partitions."""
 
 
 def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotItem, ...]:

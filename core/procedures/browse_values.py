@@ -3,11 +3,11 @@
 A list keeps going when an item is broken: the item carries its error, the others their values.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from core.diff.hazards import HealthFinding
 from core.errors import PaimonError
@@ -16,6 +16,9 @@ from core.format.lineage_event import LineageEvent
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Health(StrEnum):
@@ -190,7 +193,7 @@ class SnapshotDetail:
     """A snapshot with its files, summed up.
 
     Attributes:
-        partitions: Columns of PARTITION_SUMMARY, largest first.
+        partitions: Columns of PARTITION_SUMMARY of `browse_history`, largest first.
         file_count: Live data files.
         byte_count: Their size.
         row_count: Their rows, before merging on read.
@@ -306,15 +309,3 @@ class FallbackView:
         own = f"{self.own_partitions} from {self.branch!r}"
         noun = "partition" if count == 1 else "partitions"
         return f"Batch reads take {count} {noun} from {self.other!r} and {own}, by {self.option}."
-
-
-PARTITION_SUMMARY: Final = pa.schema(
-    [
-        pa.field("partition", pa.string(), nullable=False),
-        pa.field("file_count", pa.int64(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
-        pa.field("byte_count", pa.int64(), nullable=False),
-        pa.field("bucket_count", pa.int64(), nullable=False),
-    ]
-)
-"""Live files by partition, as `dt=20240101/hh=8`; empty text without partitions."""

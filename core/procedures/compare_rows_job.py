@@ -3,7 +3,8 @@
 import hashlib
 import json
 
-from core.diff.row_diff import RowKind, plan_row_diff
+from core.diff.row_diff import plan_row_diff
+from core.diff.row_kind import RowKind
 from core.diff.state_diff import StateDiff, TableState
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt

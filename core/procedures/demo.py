@@ -35,6 +35,7 @@ from core.format.receipt import Counts, Receipt
 from core.format.snapshot import CommitKind
 from core.procedures.branches import create_branch
 from core.procedures.call import Argument, ProcedureCall
+from core.procedures.demo_marker import MARKER
 from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, InlineStages, Stages
@@ -44,8 +45,6 @@ from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 
 DATABASE: Final = "air"
-MARKER: Final = "branch-console-demo.json"
-"""Stands in the warehouse's root once the demo is complete."""
 
 _DAY_MILLIS: Final = 86_400_000
 # Branches read files of main: a commit by another engine must not expire what they need. Where none
@@ -53,11 +52,6 @@ _DAY_MILLIS: Final = 86_400_000
 _KEPT: Final = {"snapshot.num-retained.min": "1000000000", "snapshot.time-retained": "3650 d"}
 _ANALYST: Final = "ada"
 _PIPELINE: Final = "ingestion"
-
-
-def is_complete(folder: Path) -> bool:
-    """Whether a local folder holds a demo that was built to its end."""
-    return (folder / MARKER).is_file()
 
 
 def build_demo(

@@ -11,8 +11,8 @@ from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.procedures.browse_branches import read_branches
 from core.procedures.browse_tables import list_table_names
-from core.procedures.call import argument_text
 from core.procedures.health_facts import Unchecked
+from core.procedures.remedies import remedy_statements
 from core.procedures.warehouse import Warehouse
 
 HEALTH: Final = pa.schema(
@@ -96,13 +96,3 @@ def health_rows(health: TableHealth) -> pa.Table:
         for each in health.unchecked
     ]
     return pa.Table.from_pylist(rows, schema=HEALTH)
-
-
-def remedy_statements(finding: HealthFinding) -> list[str]:
-    """Return the remedies of a finding as SQL."""
-    return [
-        f"CALL sys.{each.procedure}("
-        + ", ".join(argument_text(name, value) for name, value in each.arguments.items())
-        + ")"
-        for each in finding.remedies
-    ]

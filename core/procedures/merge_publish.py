@@ -39,7 +39,8 @@ from core.format.receipt import Counts, HeadMove, Receipt, identity_from, identi
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
-from core.merge.file_moves import FileMoves, InsertScope, Isolation, MergeRules
+from core.merge.file_moves import FileMoves, MergeRules
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import MergePlan, plan_merge
 from core.procedures.file_sharing import notes_of_sharing, pins_of, put_fences, put_pins
 from core.procedures.merge_messages import copies_of, moved_messages

@@ -9,7 +9,8 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import Snapshot
 from core.merge.conflict import ConflictKind, Take
-from core.merge.file_moves import Block, InsertScope, Isolation, MergeRules
+from core.merge.file_moves import Block, MergeRules
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import (
     MergePlan,
     MergeVerdict,

@@ -21,14 +21,8 @@ from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.rule_evaluation import JudgedState, evaluate, find_rules, keep_report
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
-from core.quality.gate import (
-    Finding,
-    GateReport,
-    GateVerdict,
-    failing_ids,
-    findings_of,
-    judge,
-)
+from core.quality.findings import Finding, GateReport, GateVerdict, findings_of
+from core.quality.gate import failing_ids, judge
 from core.quality.rules import RuleKind, RuleSet
 
 OVERRIDE: Final = "override_gate"

@@ -16,7 +16,8 @@ from core.merge.row_text import row_texts
 from core.procedures.call import ProcedureCall
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.warehouse import Warehouse
-from core.quality.gate import GateReport
+from core.quality.findings import GateReport
+from core.quality.gate import findings_table
 from core.quality.rule_file import parse_rules, rule_path
 from core.quality.rule_sql import (
     COUNTED,
@@ -154,7 +155,7 @@ def keep_report(
 ) -> None:
     """Keep what was found of rules as the answer of a job, with the columns of FINDINGS."""
     answer = Answer(
-        rows=report.to_table(),
+        rows=findings_table(report),
         has_more=False,
         plan="",
         notes=(f"Rules {report.digest}: {report.verdict}.",),

@@ -4,13 +4,12 @@ Source: section 7 of the design of quality. A rule is judged on the staged resul
 fails there does it matter how it stood on the target.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 
+from core.quality.findings import Finding, GateReport, GateVerdict
 from core.quality.rules import (
     Outcome,
     Rule,
@@ -24,26 +23,6 @@ from core.quality.rules import (
 
 SCHEMA_RULE: Final = "schema"
 """What the built-in check of the schema is called."""
-
-
-class GateVerdict(StrEnum):
-    """What the gate says, of one rule or of all; from best to worst.
-
-    Attributes:
-        INFO: A rule fails that is only listed: of all, that is a pass.
-    """
-
-    PASS = "pass"
-    INFO = "info"
-    WARN = "warn"
-    BLOCK = "block"
-    NOT_EVALUATED = "not evaluated"
-
-    @property
-    def blocks(self) -> bool:
-        """Whether nothing may be published: what is not known is not good."""
-        return self in (GateVerdict.BLOCK, GateVerdict.NOT_EVALUATED)
-
 
 FINDINGS: Final = pa.schema(
     [
@@ -62,67 +41,9 @@ FINDINGS: Final = pa.schema(
 """What was found of each rule; numbers are null where nothing was counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found of one rule; see FINDINGS.
-
-    Attributes:
-        rule: Its id.
-        asked: What it asks for.
-        said: What was found, in a sentence.
-        examples: Some rows that fail, each a JSON object of texts by column.
-    """
-
-    rule: str
-    asked: str
-    severity: str
-    verdict: str
-    said: str
-    rows: int | None = None
-    failures: int | None = None
-    rows_before: int | None = None
-    failures_before: int | None = None
-    examples: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateReport:
-    """All findings of one judgement; `digest` is of the rule file."""
-
-    digest: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def verdict(self) -> GateVerdict:
-        """The worst of all findings."""
-        order = list(GateVerdict)
-        found = (GateVerdict(each.verdict) for each in self.findings)
-        worst = max(found, key=order.index, default=GateVerdict.PASS)
-        return GateVerdict.PASS if worst is GateVerdict.INFO else worst
-
-    @property
-    def blocking(self) -> tuple[Finding, ...]:
-        """The findings that let nothing be published."""
-        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values."""
-        return {
-            "digest": self.digest,
-            "verdict": str(self.verdict),
-            "findings": [_object(each) for each in self.findings],
-        }
-
-    def to_table(self) -> pa.Table:
-        """Return the columns of FINDINGS, the worst findings first."""
-        order = list(GateVerdict)
-        rows = sorted(map(_object, self.findings), key=lambda each: -order.index(each["verdict"]))
-        return pa.Table.from_pylist(rows, schema=FINDINGS)
-
-
-def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """Return findings from the rows of `to_table`, or from the JSON values of `to_object`."""
-    return tuple(Finding(**{**row, "examples": tuple(row["examples"])}) for row in rows)
+def findings_table(report: GateReport) -> pa.Table:
+    """Return the columns of FINDINGS, the worst findings first."""
+    return pa.Table.from_pylist(report.worst_first(), schema=FINDINGS)
 
 
 def failing_ids(rules: RuleSet, after: Mapping[str, RuleResult]) -> frozenset[str]:
@@ -206,7 +127,3 @@ def _numbers(rule: Rule, found: RuleResult | None, suffix: str) -> dict[str, int
     if found is None or found.problem is not None or rule.kind is RuleKind.FRESHNESS:
         return {}
     return {f"rows{suffix}": found.rows, f"failures{suffix}": found.failures}
-
-
-def _object(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "examples": list(finding.examples)}

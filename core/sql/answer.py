@@ -1,10 +1,13 @@
 """What a query answers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_ROWS: Final = 1_000_000
 """Rows that one answer may have where no setting says how many."""

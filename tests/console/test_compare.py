@@ -13,7 +13,7 @@ from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
 from core.quality.comparison import Scope
-from core.quality.gate import judge
+from core.quality.gate import findings_table, judge
 from core.quality.rule_file import parse_rules
 from core.quality.rules import RuleResult
 from core.sql.answer import Answer
@@ -250,7 +250,7 @@ def test_rules_are_judged_on_both_sides_by_a_job_that_a_button_starts(
         {"whole": RuleResult(rule_id="whole", rows=4, failures=1)},
         {"whole": RuleResult(rule_id="whole", rows=3, failures=1)},
     )
-    answer = Answer(rows=report.to_table(), has_more=False, plan="")
+    answer = Answer(rows=findings_table(report), has_more=False, plan="")
     monkeypatch.setattr(console.services, "rules", lambda table, text=None: rules)
     monkeypatch.setattr(console.services, "answer", lambda key: answer)
     monkeypatch.setattr(console.services, "start", start)

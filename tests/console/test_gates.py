@@ -7,7 +7,7 @@ from app.models.wording import plain
 from core.errors import ErrorKind
 from core.jobs.progress import JobState, JobStep
 from core.procedures.quality_gate import STAGE
-from core.quality.gate import judge
+from core.quality.gate import findings_table, judge
 from core.quality.rule_file import parse_rules
 from core.quality.rules import RuleResult
 from core.sql.answer import Answer
@@ -85,5 +85,5 @@ def _judged(services: PretendServices) -> PretendServices:
     refused = job("9f2a00", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
     step = JobStep(name=STAGE, started_millis=NOW, finished_millis=NOW, error="GATE_FAILED")
     services.known_jobs["9f2a00"] = replace(refused, steps=(*refused.steps, step))
-    services.answers["9f2a00"] = Answer(rows=report.to_table(), has_more=False, plan="")
+    services.answers["9f2a00"] = Answer(rows=findings_table(report), has_more=False, plan="")
     return services

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from core.diff.row_bounds import Bounds
-from core.diff.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, RowKind, plan_row_diff
+from core.diff.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
+from core.diff.row_kind import RowKind
 from core.diff.state_diff import StateDiff, TableState
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import ErrorKind, Refused
 from core.merge.conflict import Take
-from core.merge.file_moves import InsertScope, Isolation
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from core.errors import Refused
-from core.merge.file_moves import Isolation
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import ErrorKind, Refused
 from core.format.receipt import Receipt
-from core.merge.file_moves import Isolation
+from core.merge.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, put, three_way
 

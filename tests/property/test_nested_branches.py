@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from core.diff.logical_log import original_name
 from core.format.identifier import Identifier
-from core.merge.file_moves import Isolation, MergeRules
+from core.merge.file_moves import MergeRules
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergeVerdict
 from core.procedures.preview_merge import preview_merge
 from tests.support.branch_bench import BranchBench

@@ -18,10 +18,10 @@ from core.diff.row_diff import (
     COPIES_AFTER,
     COPIES_BEFORE,
     KIND,
-    RowKind,
     plan_row_diff,
 )
 from core.diff.row_diff_index import RowFilter
+from core.diff.row_kind import RowKind
 from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
 from core.format.data_types import STRING
 from core.format.identifier import Identifier

@@ -9,13 +9,14 @@ from core.diff.fast_forward import Verdict
 from core.errors import PaimonError
 from core.format.identifier import Identifier
 from core.merge.conflict import Take
-from core.merge.file_moves import Isolation, MergeRules
+from core.merge.file_moves import MergeRules
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergeVerdict
 from core.procedures.browse_branches import list_branches
 from core.procedures.browse_history import read_snapshot
 from core.procedures.browse_values import BranchItem
 from core.procedures.call import ProcedureCall
-from core.procedures.demo import MARKER, is_complete
+from core.procedures.demo_marker import MARKER, is_complete
 from core.procedures.fast_forward import fast_forward, preview_fast_forward
 from core.procedures.preview_merge import preview_merge
 from core.procedures.registry import run_call

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.procedures.demo import is_complete
+from core.procedures.demo_marker import is_complete
 
 _ROOT = Path(__file__).parents[2]
 _BOUND_SECONDS = 900

@@ -12,7 +12,8 @@ from urllib.parse import urlparse
 
 from core.format.identifier import Identifier
 from core.format.receipt import Receipt
-from core.merge.file_moves import InsertScope, Isolation, MergeRules
+from core.merge.file_moves import MergeRules
+from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import MergePlan
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.preview_merge import preview_merge

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from core.merge.conflict import ConflictKind, Take
-from core.merge.file_moves import InsertScope, Isolation
+from core.merge.isolation import InsertScope, Isolation
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Row, Rows, View, three_way
 
 Act: TypeAlias = Callable[[MergeBench, str], None]

@@ -18,7 +18,8 @@ from core.commit.commit_store import CommitStore
 from core.errors import Refused
 from core.format.identifier import Identifier
 from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.file_moves import Isolation, MergeRules
+from core.merge.file_moves import MergeRules
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.preview_merge import preview_merge
 from core.procedures.warehouse import Warehouse

@@ -11,8 +11,8 @@ from app.models.compare import PartitionLine, bounds_text, label_of, net_words, 
 from app.models.compare_map import MOST_CELLS, CellKind, is_within, partition_map
 from app.models.compare_rows import cell_text, row_lines
 from core.diff.row_bounds import NONE, Bounds, RowDifference
-from core.diff.row_diff import RowKind
 from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
+from core.diff.row_kind import RowKind
 
 
 def line(*values: str, before: int = 0, after: int = 10) -> PartitionLine:

@@ -6,7 +6,7 @@ import pytest
 from app.demo import demo_folder, prepare_demo
 from app.settings import Settings
 from core.errors import AlreadyExists, InvalidInput
-from core.procedures.demo import MARKER
+from core.procedures.demo_marker import MARKER
 
 
 def settings_of(folder: Path, warehouse: str | None = None) -> Settings:

@@ -20,7 +20,8 @@ from core.format.binary_row import encode_row
 from core.format.data_types import INT
 from core.format.identifier import Identifier
 from core.merge.conflict import Take
-from core.merge.file_moves import Isolation, MergeRules, Strategy
+from core.merge.file_moves import MergeRules, Strategy
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.consequence import Preview
 from core.procedures.permissions import Role

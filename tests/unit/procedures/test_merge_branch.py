@@ -17,7 +17,8 @@ from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind
-from core.merge.file_moves import Isolation, Knowledge, MergeRules, Strategy
+from core.merge.file_moves import Knowledge, MergeRules, Strategy
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.merge.row_work import JoinedRows
 from core.procedures.consequence import NOTHING_TO_UNDO

@@ -7,7 +7,7 @@ import pytest
 from core.diff.lineage import ROW_OPERATION
 from core.errors import Refused
 from core.merge.conflict import ConflictKind, Take
-from core.merge.file_moves import Isolation
+from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergeVerdict
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from core.quality.gate import GateVerdict, failing_ids, findings_of, judge, judge_state
+from core.quality.findings import GateVerdict, findings_of
+from core.quality.gate import failing_ids, findings_table, judge, judge_state
 from core.quality.rules import (
     Outcome,
     Rule,
@@ -91,7 +92,7 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
     report = judge(rules(RULE), {"r": after}, {"r": found(0, 960)})
     (finding,) = report.findings
     assert finding.said == "Rule 'r' fails: 41 of 1,000 rows, 0 of 960 rows before."
-    assert findings_of(report.to_table().to_pylist()) == report.findings
+    assert findings_of(findings_table(report).to_pylist()) == report.findings
     kept = report.to_object()["findings"]
     assert isinstance(kept, list)
     assert findings_of(kept) == report.findings

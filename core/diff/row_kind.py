@@ -1,0 +1,11 @@
+"""The kinds of a row in which two states differ."""
+
+from enum import StrEnum
+
+
+class RowKind(StrEnum):
+    """What became of a row."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"

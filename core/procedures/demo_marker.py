@@ -1,0 +1,12 @@
+"""What tells the demo from other warehouses; who looks for it need not know how it is built."""
+
+from pathlib import Path
+from typing import Final
+
+MARKER: Final = "branch-console-demo.json"
+"""Stands in the warehouse's root once the demo is complete."""
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a local folder holds a demo that was built to its end."""
+    return (folder / MARKER).is_file()

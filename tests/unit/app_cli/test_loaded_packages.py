@@ -1,0 +1,57 @@
+"""Nobody waits for a package that a command does not use: the heavy ones are loaded late."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+import typer
+
+from app.cli.commands import DONE, WRONG_USAGE, program
+from tests.unit.test_architecture import HOMES
+
+# What parses and prints the command line; all else of other people is for reading and deciding.
+OF_EVERY_COMMAND = frozenset({"typer", "rich"})
+CHILD = """
+import contextlib, io, json, sys
+from app.cli.commands import run
+commands, packages = json.loads(sys.argv[1])
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    codes = [run(command) for command in commands]
+json.dump([codes, [package for package in packages if package in sys.modules]], sys.stdout)
+"""
+
+
+def paths(group: typer.core.TyperGroup, *before: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command below a group."""
+    for name, command in group.commands.items():
+        yield (*before, name)
+        if isinstance(command, typer.core.TyperGroup):
+            yield from paths(command, *before, name)
+
+
+def loaded(
+    commands: Sequence[Sequence[str]], packages: Sequence[str]
+) -> tuple[list[int], list[str]]:
+    """The exit codes of commands in one new process, and which packages they loaded."""
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps([commands, packages])],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes, found = json.loads(child.stdout)
+    return codes, found
+
+
+def test_help_and_wrong_usage_load_nothing_that_reads_or_decides() -> None:
+    group = typer.main.get_command(program)
+    assert isinstance(group, typer.core.TyperGroup)
+    commands = list(paths(group))
+    assert ("jobs", "cancel") in commands
+    helped = [["--help"], ["--version"], *([*command, "--help"] for command in commands)]
+    wrong = [["no-such-command"], ["merge"], ["jobs", "show"]]
+    wrong += ([*command, "--no-such-option"] for command in commands)
+    codes, found = loaded([*helped, *wrong], sorted({*HOMES} - OF_EVERY_COMMAND))
+    assert codes == [DONE] * len(helped) + [WRONG_USAGE] * len(wrong)
+    assert found == []
