@@ -32,8 +32,10 @@ def _seconds_with_descendants(process: int) -> float:
 def _children(process: int) -> list[int]:
     children: list[int] = []
     try:
-        for thread in os.scandir(_PROCESSES / f"{process}/task"):
-            children += map(int, Path(thread.path, "children").read_text().split())
+        # Where a thread ends meanwhile, the listing is closed here, not in whichever test runs.
+        with os.scandir(_PROCESSES / f"{process}/task") as threads:
+            for thread in threads:
+                children += map(int, Path(thread.path, "children").read_text().split())
     except OSError:
         return children  # it ended, or the system tells no children
     return children
