@@ -28,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# Also where this folder is named, and xdist would look at the groups before.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # One process builds one demo and runs one browser.
     for item in items:

@@ -26,6 +26,8 @@ from tests.support.random_rows import (
     row_type_of,
 )
 
+pytestmark = pytest.mark.shared_cells
+
 
 @pytest.mark.parametrize("written", [*ATOMIC_TYPES, *NESTED_TYPES], ids=str)
 def test_a_row_of_one_field_is_the_same_bytes_as_in_java(

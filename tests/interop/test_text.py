@@ -21,6 +21,8 @@ from tests.support.java_values import data_type, to_java_row
 from tests.support.java_vm import java_class
 from tests.support.random_rows import ATOMIC_TYPES, NESTED_TYPES, random_value, row_type_of
 
+pytestmark = pytest.mark.shared_cells
+
 _WRITTEN = [
     *ATOMIC_TYPES,
     *NESTED_TYPES,

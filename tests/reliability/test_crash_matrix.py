@@ -50,6 +50,7 @@ from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.java_child import Read, read_with_java
 from tests.support.pypaimon_peer import Pypaimon
 from tests.support.repeatable import Repeatable
+from tests.support.warehouses import each_version
 
 T = TypeVar("T")
 
@@ -400,9 +401,7 @@ def test_undo_brings_back_the_same_bytes(operation: Operation, clean: Clean) -> 
     assert {name: restored[name] for name in restored.keys() - rescued.keys()} == states.exact(old)
 
 
-@pytest.mark.parametrize(
-    "version", ["1.4.2", pytest.param("2.0.0", marks=pytest.mark.depth("full"))]
-)
+@each_version
 def test_java_opens_every_state_lists_its_branches_and_reads_them(
     museum: Museum, version: str, examples: Examples
 ) -> None:

@@ -1,10 +1,12 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from core.procedures.warehouse import Warehouse
 from core.spark.session import SparkSettings, WarmSession, open_session
+from tests.support.examples import Examples
+from tests.support.warehouses import VERSIONS
 from tests.support.warm_up import warm_up
 
 
@@ -24,6 +26,14 @@ def demo(demo_warehouse: Path) -> Warehouse:
     return Warehouse.open(str(demo_warehouse))
 
 
+@pytest.fixture(scope="session")
+def java_versions(examples: Examples) -> Sequence[str]:
+    """The versions of Java that read what a test wrote: a quick run starts one."""
+    return VERSIONS[:1] if examples.depth == "quick" else VERSIONS
+
+
+# Also where this folder is named, and xdist would look at the groups before.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:

@@ -21,6 +21,8 @@ from core.sql.writes import WriteKind
 from tests.support.branch_bench import tree
 from tests.support.compare_bench import Bench, Row
 
+pytestmark = pytest.mark.depth("full")
+
 TABLE: Final = Identifier.parse("db.t")
 OURS: Final = 'version: 1\ntables: {"*": {take: ours}}\n'
 

@@ -77,7 +77,13 @@ def side(found: SideFigures | None) -> SideFigures:
     return found
 
 
-@pytest.mark.parametrize("shape", ["append by partition", "keyed in two buckets"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param("append by partition", marks=pytest.mark.depth("full")),
+        "keyed in two buckets",
+    ],
+)
 def test_whole_sides_are_what_readers_see(
     shape: str, session: WarmSession, tmp_path: Path, seed: int
 ) -> None:

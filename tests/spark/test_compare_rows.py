@@ -32,6 +32,7 @@ from core.spark.session import WarmSession
 from core.table.table_state import ReadState
 from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
 
+_SHAPES: Final = tuple(SHAPES)
 _VALUES: Final = (
     (0.0, "a", Decimal("1.00"), [1]),
     (-0.0, "a", Decimal("1.00"), [1]),
@@ -42,7 +43,13 @@ _VALUES: Final = (
 )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *_SHAPES[:2],
+        *(pytest.param(each, marks=pytest.mark.depth("full")) for each in _SHAPES[2:]),
+    ],
+)
 def test_the_rows_that_differ_are_those_of_an_independent_comparison(
     shape: str, session: WarmSession, tmp_path: Path, seed: int
 ) -> None:

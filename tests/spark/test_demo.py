@@ -86,6 +86,7 @@ def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> No
     assert settled.verdict is MergeVerdict.CLEAN
 
 
+@pytest.mark.depth("full")
 def test_the_fix_can_be_fast_forwarded_for_real(
     demo: Warehouse, session: WarmSession, tmp_path: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_complete_demo_is_reused(demo: Warehouse) -> None:
     assert json.loads((Path(demo.url) / MARKER).read_text())["database"] == "air"
 
 
+@pytest.mark.depth("full")
 def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
     session: WarmSession, tmp_path: Path
 ) -> None:

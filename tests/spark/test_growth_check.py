@@ -15,6 +15,8 @@ from core.spark.session import WarmSession
 from tests.support.commit_tables import data_files
 from tests.support.statements import Statements
 
+pytestmark = pytest.mark.depth("full")
+
 _STATEMENTS = (
     "DELETE FROM db.{t} WHERE id = 1",
     "UPDATE db.{t} SET name = 'new' WHERE id IN (2, 3)",

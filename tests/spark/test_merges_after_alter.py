@@ -15,6 +15,8 @@ from tests.support.statements import Statements
 from tests.support.table_model import TableModel
 from tests.support.warehouses import VERSIONS
 
+pytestmark = pytest.mark.depth("full")
+
 # Without a key, rows that one side inserts and the other updates are a conflict by rule.
 _COMMITS = {
     "key_whole": ("nobody", "dev", "main", "both"),

@@ -223,6 +223,7 @@ def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_
                 assert sorted(int(each["id"]) for each in shown) == failing, text
 
 
+@pytest.mark.depth("full")
 def test_what_cannot_be_evaluated_says_why_and_holds_no_other_rule_back(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -319,6 +320,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
             assert "Rule 'code'" in properties["branch.gate-findings"], cell
 
 
+@pytest.mark.depth("full")
 def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -349,6 +351,7 @@ def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
     assert refused.value.kind is ErrorKind.GATE_FAILED
 
 
+@pytest.mark.depth("full")
 def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     session: WarmSession, tmp_path: Path
 ) -> None:

@@ -11,13 +11,18 @@ from core.spark.session import WarmSession
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState
 from tests.support.plain_rows import bag, plain_rows
-from tests.support.warehouses import WRITERS, expected_tables
+from tests.support.warehouses import VERSIONS, WRITERS, expected_tables
 
 _UNSERVED = {
     "fixtures.data_evolution": "data evolution",
 }
 PLACES = [
-    pytest.param(version, name, id=f"{version}-{name}")
+    pytest.param(
+        version,
+        name,
+        id=f"{version}-{name}",
+        marks=[pytest.mark.depth("full")] if version == VERSIONS[-1] else [],
+    )
     for version in WRITERS
     for name in sorted(expected_tables(version))
 ]

@@ -66,6 +66,7 @@ def collect(frame: DataFrame) -> list[Any]:
     return sorted(map(repr, map(tuple, frame.collect())))
 
 
+@pytest.mark.depth("full")
 def test_filters_of_spark_give_the_rows_that_spark_itself_keeps(
     reading: WarmSession, table: LocalTable
 ) -> None:
@@ -81,6 +82,7 @@ def test_filters_of_spark_give_the_rows_that_spark_itself_keeps(
         assert found, condition
 
 
+@pytest.mark.depth("full")
 def test_a_frame_is_read_as_often_and_by_as_many_queries_as_one_likes(
     reading: WarmSession, table: LocalTable
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_frame_is_read_as_often_and_by_as_many_queries_as_one_likes(
     assert reading.spark.sql(both).count() == 6
 
 
+@pytest.mark.depth("full")
 def test_a_filter_on_a_partition_opens_its_files_only(
     reading: WarmSession, table: LocalTable
 ) -> None:

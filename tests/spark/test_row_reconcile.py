@@ -32,7 +32,7 @@ from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 from core.table.table_state import ReadState
 from tests.support.java_child import Read, read_with_java
-from tests.support.warehouses import VERSIONS
+from tests.support.warehouses import each_version
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
 Rows = Sequence[tuple[Any, ...]]
@@ -241,6 +241,7 @@ def test_the_target_gets_both_changes(
     assert file["min_sequence_number"] > max(newest)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("ours_gone", [False, True], ids=["ours there", "ours compacted"])
 @pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
 def test_random_histories_give_what_the_cell_rule_says(
@@ -433,7 +434,7 @@ def test_columns_that_one_branch_added_are_found_by_their_id(
     assert bench.rows("main")[0] == (1, 10, "y", "mine", "new")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 def test_paimon_reads_the_same_rows(bench: MergeBench, tmp_path: Path, version: str) -> None:
     bench.merge(SETTLED)
     read = Read(table="db.t")

@@ -16,6 +16,8 @@ from tests.support.plain_spark import PlainSpark, answer_of
 from tests.support.select_grammar import SelectGrammar, Source
 from tests.support.statements import Statements
 
+pytestmark = pytest.mark.depth("full")
+
 Row = tuple[Any, ...]
 
 _Columns: TypeAlias = tuple[tuple[str, str, str], ...]

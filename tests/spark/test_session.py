@@ -42,6 +42,7 @@ def slow_count(session: WarmSession) -> Any:
     return lambda _: frame.count()
 
 
+@pytest.mark.depth("full")
 def test_a_machine_without_java_counts_rows_with_the_packaged_one(tmp_path: Path) -> None:
     shell = tmp_path / "bin"
     shell.mkdir()

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.depth("full")]
 
 # Each query, and the time it may take.
 QUERIES: Final = {

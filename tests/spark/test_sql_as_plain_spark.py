@@ -6,6 +6,8 @@ from core.spark.session import WarmSession
 from tests.support.plain_spark import PlainSpark, answer_of
 from tests.support.statements import Statements
 
+pytestmark = pytest.mark.depth("full")
+
 COLUMNS = {"id": "INT NOT NULL", "g": "INT", "n": "INT", "s": "STRING"}
 ROWS = [(1, 1, 10, "a"), (2, 2, None, "b"), (3, 3, None, None), (4, None, None, "a")]
 

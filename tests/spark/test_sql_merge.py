@@ -1,5 +1,6 @@
 """MERGE INTO: what becomes of rows that meet, in every kind of table that is written here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
 from tests.support.java_child import Read, read_with_java
 from tests.support.statements import Statements
-from tests.support.warehouses import VERSIONS
 
 COLUMNS = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "amount": "INT"}
 KEYED: dict[str, Any] = {"primary_keys": ("id",)}
@@ -48,7 +48,7 @@ def fill(sql: Statements, name: str) -> None:
 
 
 def test_the_first_clause_that_holds_is_carried_out_and_java_reads_the_rows(
-    sql: Statements,
+    sql: Statements, java_versions: Sequence[str]
 ) -> None:
     names = ("parted", "marked", "dynamic", "keyed_marked")
     rows = [(1, "A", 11), (3, "old", 30), (4, None, 40), (7, "g", 7), (8, "H", None)]
@@ -67,13 +67,14 @@ def test_the_first_clause_that_holds_is_carried_out_and_java_reads_the_rows(
         )
         assert said.startswith(f"6 rows merged into db.{name}: 'main' is at snapshot "), name
         assert sql.rows(f"SELECT * FROM db.{name} ORDER BY id") == rows, name
-    for version in VERSIONS:
+    for version in java_versions:
         answers = read_with_java(version, sql.folder, [Read(table=f"db.{name}") for name in names])
         for read, found in answers.items():
             assert isinstance(found, list), (version, read, found)
             assert sorted(found) == rows, (version, read)
 
 
+@pytest.mark.depth("full")
 def test_stars_take_what_the_source_calls_so_and_the_branch_of_the_session_is_written(
     sql: Statements,
 ) -> None:
@@ -109,6 +110,7 @@ def test_stars_take_what_the_source_calls_so_and_the_branch_of_the_session_is_wr
     assert said == "No row of db.plain on 'main' had to change."
 
 
+@pytest.mark.depth("full")
 def test_only_files_whose_rows_can_match_are_read(sql: Statements, tmp_path: Path) -> None:
     for name, settings in {
         "ranged": {},
@@ -229,6 +231,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.depth("full")
 def test_what_is_wrong_is_told_with_its_place_and_nothing_is_written(sql: Statements) -> None:
     sql.create("partial", COLUMNS, **KEYED, options={"bucket": "1", **PARTIAL})
     for name in ("plain", "keyed", "partial"):
@@ -238,6 +241,7 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_written(sql: Statem
         assert wanted in message, (text, message)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("name", ["plain", "keyed"])
 def test_what_somebody_else_changed_or_inserted_meanwhile_is_met_by_a_second_try(
     sql: Statements, monkeypatch: pytest.MonkeyPatch, name: str

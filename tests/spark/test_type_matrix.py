@@ -16,6 +16,8 @@ from tests.support.requirements import need_java_paimon
 from tests.support.type_matrix import ALL_KINDS, FORMATS, exact_rows, matrix
 from tests.support.write_bench import WriteBench
 
+pytestmark = pytest.mark.depth("full")
+
 
 @pytest.fixture
 def bench(session: WarmSession, tmp_path: Path) -> WriteBench:

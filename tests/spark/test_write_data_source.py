@@ -1,5 +1,6 @@
 """`df.write.format("paimon-branch")`: appends and overwrites, and what it leaves where it fails."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from core.procedures.stages import InlineStages
 from core.spark.data_source import FORMAT, register
 from core.spark.session import WarmSession
 from tests.support.java_child import Read, read_with_java
-from tests.support.warehouses import VERSIONS
 from tests.support.write_bench import WriteBench
 
 _COLUMNS = {"id": "INT NOT NULL", "name": "VARCHAR(5)", "day": "STRING NOT NULL"}
@@ -39,7 +39,7 @@ def writing(bench: WriteBench, frame: DataFrame, mode: str, **options: str) -> D
     return frame.write.format(FORMAT).mode(mode).options(**where)
 
 
-def test_java_reads_what_the_format_wrote(bench: WriteBench) -> None:
+def test_java_reads_what_the_format_wrote(bench: WriteBench, java_versions: Sequence[str]) -> None:
     bench.create("t", _COLUMNS, **_KEYED, options={"bucket": "2"})
     writing(bench, rows(bench, 0, 10), "append").save()
     call = ProcedureCall(
@@ -55,7 +55,7 @@ def test_java_reads_what_the_format_wrote(bench: WriteBench) -> None:
     old = [(i, "n", f"d{i % 2}") for i in range(10)]
     new = [(i, "new" if i >= 5 else "n", "d1") for i in range(1, 12, 2)]
     expected = {Read(table="db.t"): old, Read(table="db.t$branch_dev"): [*new, (100, "over", "d0")]}
-    for version in VERSIONS:
+    for version in java_versions:
         answers = read_with_java(version, bench.folder, expected)
         assert {read: sorted(found) for read, found in answers.items()} == {  # type: ignore[arg-type]
             read: sorted(rows) for read, rows in expected.items()
@@ -63,6 +63,7 @@ def test_java_reads_what_the_format_wrote(bench: WriteBench) -> None:
     assert bench.files("t") == bench.named_files("t") | bench.named_files("t", "dev")
 
 
+@pytest.mark.depth("full")
 def test_a_job_that_fails_leaves_nothing(bench: WriteBench) -> None:
     table = bench.create("t", _COLUMNS, **_KEYED, options={"bucket": "2"})
     frame = rows(bench, 0, 10).union(rows(bench, 10, 20, "too long"))

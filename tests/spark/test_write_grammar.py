@@ -15,6 +15,8 @@ from tests.support.table_model import RefusedStatement
 from tests.support.warehouses import VERSIONS
 from tests.support.write_grammar import WRITTEN_KINDS, WriteProgram
 
+pytestmark = pytest.mark.depth("full")
+
 _IN_PROGRAM = 10
 
 

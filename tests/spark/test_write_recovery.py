@@ -25,6 +25,8 @@ from tests.support.write_bench import WriteBench
 from tests.support.write_child import OPERATION, LocalRowWriter
 from tests.support.write_contest import count_up, counted, make_counter
 
+pytestmark = pytest.mark.depth("full")
+
 _COLUMNS = {"id": "INT NOT NULL", "name": "STRING", "day": "STRING NOT NULL"}
 _KEYED = {"primary_keys": ("id", "day"), "options": {"bucket": "2"}}
 _ROWS = [(1, "a", "x"), (2, "b", "y"), (3, "c", "x")]

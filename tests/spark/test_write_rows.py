@@ -11,7 +11,7 @@ from core.errors import PaimonError
 from core.format.data_types import BIGINT, parse_data_type
 from core.spark.session import WarmSession
 from tests.support.java_child import read_with_java
-from tests.support.warehouses import VERSIONS
+from tests.support.warehouses import each_version
 from tests.support.write_bench import WriteBench
 
 _COLUMNS = {"id": "INT", "name": "STRING", "day": "STRING"}
@@ -178,7 +178,8 @@ def written(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> W
     return bench
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.depth("full")
+@each_version
 def test_java_reads_what_statements_wrote(written: WriteBench, version: str) -> None:
     answers = read_with_java(version, written.folder, written.expected)
     wrong = {
@@ -189,6 +190,7 @@ def test_java_reads_what_statements_wrote(written: WriteBench, version: str) -> 
     assert wrong == {}
 
 
+@pytest.mark.depth("full")
 def test_every_file_that_lies_there_is_named(written: WriteBench) -> None:
     for path in sorted((written.folder / "db.db").iterdir()):
         lost = written.files(path.name) - written.named_files(path.name)

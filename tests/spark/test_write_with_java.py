@@ -12,6 +12,8 @@ from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
 from tests.support.write_bench import Row, WriteBench
 
+pytestmark = pytest.mark.depth("full")
+
 _COLUMNS = {"id": "INT", "day": "STRING", "amount": "INT"}
 _COMMON = {"snapshot.num-retained.min": "1000", "write-only": "true"}
 _VECTORS = {"deletion-vectors.enabled": "true", "write-only": "false"}

@@ -20,12 +20,14 @@ from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
 from tests.support.statements import Statements
 from tests.support.table_model import RefusedStatement
-from tests.support.warehouses import VERSIONS
+from tests.support.warehouses import VERSIONS, each_version
+
+pytestmark = pytest.mark.depth("full")
 
 _Case = tuple[str, str, bool]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 def test_a_head_is_changed_as_it_is_and_a_version_read_as_it_was(
     session: WarmSession, tmp_path: Path, version: str
 ) -> None:

@@ -25,7 +25,7 @@ from core.storage.file_io import FileIO
 from core.storage.table_paths import TablePaths
 from core.table.file_store_table import FileStoreTable
 from tests.support.java_child import Read, read_with_java
-from tests.support.warehouses import VERSIONS
+from tests.support.warehouses import each_version
 
 Rows = list[tuple[Any, ...]]
 
@@ -337,7 +337,7 @@ def written(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> B
     return warehouse
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 def test_java_reads_the_rows_that_were_written(written: Bench, version: str) -> None:
     answers = read_with_java(version, written.folder, written.expected)
     wrong = {
@@ -348,7 +348,7 @@ def test_java_reads_the_rows_that_were_written(written: Bench, version: str) -> 
     assert wrong == {}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: str) -> None:
     flights = 336_776
     expected = {
@@ -374,7 +374,7 @@ def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: s
     assert answers == {**reads, tagged: 80_789}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_version
 def test_java_sees_what_a_branch_of_the_demo_changed(demo: Warehouse, version: str) -> None:
     main, branch = Read(table="air.planes"), Read(table="air.planes$branch_fleet-facts")
     merger = Read(table="air.airlines$branch_us-airways-merger")

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from tests.support.build_warehouses import PYPAIMON, WAREHOUSE, archive_path, expected_path
 
 VERSIONS: Final = ("1.4.2", "2.0.0")
+each_version = pytest.mark.parametrize(
+    "version", [VERSIONS[0], pytest.param(VERSIONS[-1], marks=pytest.mark.depth("full"))]
+)
+"""A test of each Java version; quick runs start one."""
 WRITERS: Final = (*VERSIONS, PYPAIMON)
 
 
