@@ -4,9 +4,11 @@ A depth scales what the randomised tests try. The marker `depth` keeps a test, o
 out of the runs below: `@pytest.mark.depth("full")` stays out of quick ones, `"long"` out of CI too.
 """
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -21,11 +23,15 @@ _WAITING: Final = pytest.StashKey[Counter[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("branch console").addoption(
+    group = parser.getgroup("branch console")
+    group.addoption(
         "--depth",
         choices=_DEPTHS,
         default="full" if os.environ.get("CI") == "true" else "quick",
         help="how many cases the randomised tests try, and which tests run",
+    )
+    group.addoption(
+        "--write-depths", type=Path, metavar="FILE", help="write the lowest depth of each test"
     )
 
 
@@ -55,6 +61,8 @@ def examples(pytestconfig: pytest.Config) -> Examples:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if path := config.getoption("--write-depths"):
+        path.write_text(json.dumps(_of_functions(items)))
     depth = _DEPTHS.index(config.getoption("--depth"))
     waiting = [item for item in items if _DEPTHS.index(least_depth(item)) > depth]
     if waiting:
@@ -68,6 +76,15 @@ def least_depth(item: pytest.Item) -> str:
     """Return the lowest depth that runs a test: of several markers the deepest one holds."""
     named = [name for mark in item.iter_markers("depth") for name in mark.args if name in _DEPTHS]
     return max(named, key=_DEPTHS.index, default=_DEPTHS[0])
+
+
+def _of_functions(items: Iterable[pytest.Item]) -> dict[str, str]:
+    """The depth of each test function: the first at which one of its cases runs."""
+    least: dict[str, str] = {}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        least[name] = min(least.get(name, _DEPTHS[-1]), least_depth(item), key=_DEPTHS.index)
+    return least
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
