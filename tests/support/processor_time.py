@@ -30,12 +30,17 @@ def _seconds_with_descendants(process: int) -> float:
 
 
 def _children(process: int) -> list[int]:
-    children: list[int] = []
+    threads = _PROCESSES / f"{process}/task"
     try:
-        # Where a thread ends meanwhile, the listing is closed here, not in whichever test runs.
-        with os.scandir(_PROCESSES / f"{process}/task") as threads:
-            for thread in threads:
-                children += map(int, Path(thread.path, "children").read_text().split())
+        # A list, as an iterator that an error leaves open warns in whichever test comes next.
+        names = os.listdir(threads)  # noqa: PTH208
     except OSError:
-        return children  # it ended, or the system tells no children
-    return children
+        return []  # it ended, or the system tells no children
+    return [child for name in names for child in _children_of_thread(threads / name)]
+
+
+def _children_of_thread(thread: Path) -> list[int]:
+    try:
+        return list(map(int, (thread / "children").read_text().split()))
+    except OSError:
+        return []  # it ended since

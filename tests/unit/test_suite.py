@@ -1,5 +1,6 @@
 """The suite's own machinery: what a depth runs, and what a run tells of itself."""
 
+import gc
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from xdist.remote import Producer
 
+from tests.support import processor_time
 from tests.support.longest_first import LongestFirst
 
 _ROOT = Path(__file__).parents[2]
@@ -187,3 +189,30 @@ def test_the_judge_of_a_whole_run_knows_the_machine(took: int, said: str) -> Non
         check=True,
     )
     assert run.stdout == f"all took {took} s, {said} 18 min x 0.90 = 972 s\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that still run")
+def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
+    before = processor_time.processor_seconds()
+    work = "while time.process_time() < 0.3: pass"
+    busy = f"import sys, time\n{work}\nprint(flush=True)\nsys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        while_it_runs = processor_time.processor_seconds() - before
+    assert 0.2 < while_it_runs <= processor_time.processor_seconds() - before
+
+
+def test_a_thread_that_ends_while_children_are_looked_for_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for thread, children in (("1", "7 8"), ("2", None), ("3", "9")):
+        (tmp_path / "5" / "task" / thread).mkdir(parents=True)
+        if children is not None:
+            (tmp_path / "5" / "task" / thread / "children").write_text(children)
+    monkeypatch.setattr(processor_time, "_PROCESSES", tmp_path)
+    assert sorted(processor_time._children(5)) == [7, 8, 9]
+    assert processor_time._children(6) == []
+    gc.collect()  # what was left open warns, and warnings are errors
