@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -44,16 +44,36 @@ from tests.support.requirements import (
 
 _ROOT = Path(__file__).parents[2]
 
-each_contestant = pytest.mark.parametrize(
-    ("name", "need"),
-    [
-        (OURS, lambda: None),
-        ("java 1.4.2", lambda: need_java_paimon("1.4.2")),
-        ("java 2.0.0", lambda: need_java_paimon("2.0.0")),
-        (live_files.PYPAIMON, need_pypaimon),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+_PEERS: Mapping[str, Callable[[], object]] = {
+    "java 1.4.2": lambda: need_java_paimon("1.4.2"),
+    "java 2.0.0": lambda: need_java_paimon("2.0.0"),
+    live_files.PYPAIMON: need_pypaimon,
+}
+
+
+def beside(
+    peer: str, peers: Mapping[str, Callable[[], object]] = _PEERS, *, ours: str = "quick"
+) -> pytest.MarkDecorator:
+    """A test of ours and of each peer: a full run takes one of them, a long one all.
+
+    Args:
+        peer: The peer that a full run takes; another one for each benchmark.
+        peers: The peers of the benchmark, and what checks that they are installed.
+        ours: The least depth at which ours runs.
+    """
+    least = {OURS: ours, **dict.fromkeys(peers, "long"), peer: "full"}
+    return pytest.mark.parametrize(
+        ("name", "need"),
+        [
+            pytest.param(
+                name,
+                need,
+                id=name,
+                marks=() if least[name] == "quick" else pytest.mark.depth(least[name]),
+            )
+            for name, need in {OURS: lambda: None, **peers}.items()
+        ],
+    )
 
 
 @pytest.fixture(scope="module", params=live_files.CASES["tiny"], ids=str)
@@ -64,7 +84,7 @@ def table(
     return make_table(tmp_path_factory.mktemp("benchmark") / "warehouse", entries, manifests)
 
 
-@each_contestant
+@beside("java 1.4.2")
 def test_all_find_the_same_live_files(
     table: SyntheticTable, name: str, need: Callable[[], object]
 ) -> None:
@@ -85,7 +105,7 @@ def test_all_find_the_same_live_files(
     [case for case in branch_operations.CASES["tiny"] if case.operation != "create"],
     ids=lambda case: case.operation,
 )
-@each_contestant
+@beside(live_files.PYPAIMON, ours="full")
 def test_all_end_with_the_same_branches(
     tmp_path: Path, case: branch_operations.Case, name: str, need: Callable[[], object]
 ) -> None:
@@ -99,13 +119,14 @@ def test_all_end_with_the_same_branches(
     assert len(sample.warm) == branch_operations.CALLS - 1
 
 
-@each_contestant
+@beside("java 2.0.0")
 def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     size, _ = commit_one_row.CASES["tiny"]
     _check_one_row(tmp_path / "warehouse", size, name)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("name", [OURS, commit_figures.PYPAIMON])
 def test_one_row_is_committed_in_a_bucket_at_the_end_of_a_slow_line(
     tmp_path: Path, name: str
@@ -119,6 +140,7 @@ def test_one_row_is_committed_in_a_bucket_at_the_end_of_a_slow_line(
     assert min(sample.warm) > 2 * size.line_millis / 1_000
 
 
+@pytest.mark.depth("full")
 def test_the_disk_alone_makes_its_files_durable(tmp_path: Path) -> None:
     size = commit_one_row.CASES["tiny"][0]
     commit_one_row.make_warehouse(tmp_path / "warehouse", size)
@@ -143,6 +165,7 @@ def _check_one_row(warehouse: Path, size: commit_one_row.Size, name: str) -> Sam
     return sample
 
 
+@pytest.mark.depth("full")
 def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
     (storm,) = commit_storm.CASES["tiny"]
     make_table(tmp_path / "warehouse", 100, 1)
@@ -154,11 +177,7 @@ def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
     assert len(sample.warm) == storm.processes * storm.commits == sample.answer["snapshots"]
 
 
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [(OURS, lambda: None), (read_rows.PYPAIMON, need_pypaimon)],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@beside(read_rows.PYPAIMON, {read_rows.PYPAIMON: need_pypaimon}, ours="full")
 def test_all_read_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     """Of keys; Spark's own reading of Parquet takes too long to be asked here."""
     need()
@@ -221,11 +240,7 @@ def test_a_wrong_answer_is_told_and_fails_the_run(
     assert json.loads(found.read_text())["machine"]["per_second"]["create"] > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [(OURS, lambda: None), (write_rows.PYPAIMON, need_pypaimon)],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@beside(write_rows.PYPAIMON, {write_rows.PYPAIMON: need_pypaimon}, ours="full")
 def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (size,) = write_rows.CASES["tiny"]
@@ -236,6 +251,7 @@ def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], o
     assert wrong == ()
 
 
+@pytest.mark.depth("full")
 def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> None:
     """What plain Spark finds is the same, and takes too long to be asked here."""
     (case,) = compare_quality.CASES["tiny"]
@@ -246,6 +262,7 @@ def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> N
     assert sample.answer["bytes"] == own_bytes
 
 
+@pytest.mark.depth("full")
 def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) -> None:
     need_chromium()
     found = tmp_path / "figures.json"
@@ -256,11 +273,7 @@ def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) ->
     assert len(pages) == 9
 
 
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [(OURS, lambda: None), (merge_keys.DOLTLITE, need_doltlite)],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@beside(merge_keys.DOLTLITE, {merge_keys.DOLTLITE: need_doltlite})
 def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (case,) = merge_keys.CASES["tiny"]
@@ -270,7 +283,7 @@ def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], o
     assert wrong == ()
 
 
-@each_contestant
+@beside(live_files.PYPAIMON)
 def test_all_tell_the_same_files_apart(
     tmp_path: Path, name: str, need: Callable[[], object]
 ) -> None:
@@ -284,11 +297,7 @@ def test_all_tell_the_same_files_apart(
     assert name != OURS or sample.answer["shared_manifests_read"] == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "need"),
-    [(OURS, lambda: None), (merge_append.JAVA, lambda: need_java_paimon("2.0.0"))],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@beside(merge_append.JAVA, {merge_append.JAVA: lambda: need_java_paimon("2.0.0")}, ours="full")
 def test_all_merge_the_same_files(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (case,) = merge_append.CASES["tiny"]

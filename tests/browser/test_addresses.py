@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
+
+pytestmark = pytest.mark.depth("full")
 
 FLIGHTS = {"db": "air", "table": "flights"}
 

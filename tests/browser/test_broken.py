@@ -1,9 +1,12 @@
 """What is broken is said with its file, and everything else stays usable."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
+
+pytestmark = pytest.mark.depth("full")
 
 
 def test_a_broken_table_is_named_with_its_file(

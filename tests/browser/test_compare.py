@@ -1,5 +1,6 @@
 """Comparing a branch: at once by files, then row by row, by addresses that others can open."""
 
+import pytest
 from playwright.sync_api import expect
 from pyarrow import csv
 
@@ -7,6 +8,8 @@ from core.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.kept_quality import keep_quality
+
+pytestmark = pytest.mark.depth("full")
 
 FLIGHTS = {"db": "air", "table": "flights"}
 

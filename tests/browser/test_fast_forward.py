@@ -1,5 +1,6 @@
 """The fast-forward from the button to the receipt, by a worker that the console started."""
 
+import pytest
 from playwright.sync_api import expect
 
 from core.format.identifier import Identifier
@@ -42,6 +43,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.sees("Nothing to do")
 
 
+@pytest.mark.depth("full")
 def test_a_moved_target_is_refused_and_nothing_changes(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
 from core.merge.policy import Policy, Settling
@@ -10,6 +12,8 @@ from core.quality.rule_file import rule_path
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.contested_table import NAME, ContestedTable
+
+pytestmark = pytest.mark.depth("full")
 
 DELAYS = {"db": "air", "table": "delays", "source": "fix-delays"}
 # The branch measured two minutes more than main ever had.

@@ -3,9 +3,13 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
 from tests.support.contested_table import ContestedTable
+
+pytestmark = pytest.mark.depth("full")
 
 HISTORY = {"db": "big", "table": "history"}
 _MARKS = """() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(plot =>

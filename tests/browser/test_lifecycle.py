@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from core.format.identifier import Identifier
@@ -12,6 +13,8 @@ from core.format.snapshot import Snapshot, SnapshotIdentity
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
+
+pytestmark = pytest.mark.depth("full")
 
 FLIGHTS = {"db": "air", "table": "flights"}
 TABLE = Identifier(database="air", table="flights")

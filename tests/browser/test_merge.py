@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from core.format.identifier import Identifier
@@ -13,6 +14,8 @@ from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
 from tests.browser.workers import ask_to_stop, held
 from tests.support.contested_table import NAME, ContestedTable
+
+pytestmark = pytest.mark.depth("full")
 
 WEATHER = {"db": "air", "table": "weather"}
 DELAYS = {"db": "air", "table": "delays"}

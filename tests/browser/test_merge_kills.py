@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import expect
 
 from app.services import Services
@@ -14,6 +15,8 @@ from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 from tests.browser.workers import ask_to_stop, kill_stopped
 from tests.support.contested_table import NAME, ContestedTable
+
+pytestmark = pytest.mark.depth("full")
 
 DELAYS = {"db": "air", "table": "delays", "source": "fix-delays"}
 TABLE = Identifier(database="air", table="delays")

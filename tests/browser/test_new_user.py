@@ -3,11 +3,15 @@
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from core.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 from tests.support.java_child import Read, read_with_java
+
+pytestmark = pytest.mark.depth("full")
 
 MAIN, SOURCE = "air.flights", "air.flights$branch_backfill-2013-12"
 DECEMBER = ("month", "2013-12")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator
 
 from app.services import Services
@@ -19,6 +20,8 @@ from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, end_worker
+
+pytestmark = pytest.mark.depth("full")
 
 FLIGHTS = {"db": "air", "table": "flights"}
 PLANES = {"db": "air", "table": "planes", "branch": "fleet-facts"}

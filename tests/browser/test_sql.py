@@ -3,11 +3,14 @@
 import io
 
 import pyarrow.parquet as pq
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
+
+pytestmark = pytest.mark.depth("full")
 
 QUERY = (
     "SELECT carrier, count(*) AS flights, round(avg(dep_delay), 2) AS delay,\n"

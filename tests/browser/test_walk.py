@@ -9,6 +9,8 @@ from app.models.wording import NOT_READ
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
 
+pytestmark = pytest.mark.depth("full")
+
 FLIGHTS = {"db": "air", "table": "flights"}
 PAGES = {
     "overview": ("", {}),
