@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from app.models.merge_preview import MergeDecision
 from app.settings import Settings
+from app.table_lists import TableLists
 from core.diff.fast_forward import FastForwardPlan
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
@@ -42,15 +43,9 @@ from core.procedures.browse_history import (
     list_tags,
     read_snapshot,
 )
-from core.procedures.browse_tables import (
-    list_databases,
-    list_table_names,
-    list_tables,
-    read_receipt,
-    read_system_table,
-    read_table,
-    read_table_items,
-)
+from core.procedures.browse_receipts import read_receipt
+from core.procedures.browse_system import read_system_table
+from core.procedures.browse_tables import read_table
 from core.procedures.browse_values import (
     BranchGraph,
     BranchItem,
@@ -58,7 +53,6 @@ from core.procedures.browse_values import (
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
-    TableItem,
     TableSummary,
     TagItem,
 )
@@ -78,7 +72,6 @@ from core.procedures.resolve_conflicts import Resolution, find_resolution, save_
 from core.procedures.rule_evaluation import find_rules, read_rules
 from core.procedures.undo import UndoChance, find_undo_chance
 from core.procedures.warehouse import Warehouse
-from core.procedures.warehouse_folder import check_is_warehouse
 from core.quality.comparison import QualityComparison
 from core.quality.rules import RuleSet
 from core.sql.answer import Answer
@@ -89,33 +82,16 @@ if TYPE_CHECKING:
 _LOG_BYTES: Final = 256 * 1024
 
 
-class Services:
+class Services(TableLists):
     """What the console and the command line can ask of one warehouse.
 
     A table is named with its branch. Nothing is opened before it is needed.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-
-    @functools.cached_property
-    def warehouse(self) -> Warehouse:
-        """The warehouse, for reading: opening it writes nothing.
-
-        Raises:
-            InvalidInput: None is named, or the path is something else.
-            NotFound: There is nothing at the path.
-        """
-        return self._open(read_only=True)
-
     @functools.cached_property
     def writable_warehouse(self) -> Warehouse:
         """The warehouse with the verdict of a probe, which makes a file and removes it again."""
-        return self._open(read_only=self.settings.role == Role.VIEWER)
-
-    def check_warehouse(self) -> None:
-        """Open the warehouse, so that a wrong path is told now and not by the first page."""
-        _ = self.warehouse
+        return self.open_as(read_only=self.settings.role == Role.VIEWER)
 
     @property
     def can_write(self) -> bool:
@@ -152,22 +128,6 @@ class Services:
             query_rows=settings.query_rows,
             query_memory=settings.query_memory,
         )
-
-    def databases(self) -> tuple[str, ...]:
-        """Return the databases by name."""
-        return list_databases(self.warehouse)
-
-    def tables(self, database: str | None = None) -> tuple[TableItem, ...]:
-        """Return the tables of one database or of all, broken ones with their error."""
-        return list_tables(self.warehouse, database)
-
-    def table_names(self) -> tuple[Identifier, ...]:
-        """Return the names of all tables; none of them is opened."""
-        return list_table_names(self.warehouse)
-
-    def table_items(self, *tables: Identifier) -> tuple[TableItem, ...]:
-        """Return some tables as a list shows them, broken ones with their error."""
-        return read_table_items(self.warehouse, tables)
 
     def table(self, table: Identifier) -> TableSummary:
         """Return a table on one branch."""
@@ -406,16 +366,6 @@ class Services:
             return unknown
         except PaimonError:
             return None  # the jobs cannot be read either, which is not what was asked for
-
-    def _open(self, *, read_only: bool) -> Warehouse:
-        warehouse = Warehouse.open(
-            self.settings.get_warehouse(),
-            store_options=dict(self.settings.store_options),
-            cache_dir=self.settings.cache_dir,
-            read_only=read_only,
-        )
-        check_is_warehouse(warehouse)
-        return warehouse
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 
 if TYPE_CHECKING:
     from app.services import Services
+    from app.table_lists import TableLists
 
 WarehouseOption = Annotated[
     str | None,
@@ -59,6 +60,13 @@ OverrideGateOption = Annotated[
 def open_services(warehouse: str | None) -> Services:
     """Return the door to the core for the warehouse of a command."""
     return services_with(Settings.from_environment({"warehouse": warehouse}))
+
+
+def open_lists(warehouse: str | None) -> TableLists:
+    """Return the door to the lists alone, for a command that asks for nothing else."""
+    from app.table_lists import TableLists  # noqa: PLC0415 - as in `services_with`
+
+    return TableLists(Settings.from_environment({"warehouse": warehouse}))
 
 
 def services_with(settings: Settings) -> Services:

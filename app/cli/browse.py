@@ -12,6 +12,7 @@ from app.cli.arguments import (
     TableArgument,
     WarehouseOption,
     named_table,
+    open_lists,
     open_services,
 )
 from app.cli.lane_text import draw_lanes
@@ -58,13 +59,13 @@ def tables(
     as_json: JsonOption = False,
 ) -> None:
     """List the tables of the warehouse."""
-    services = open_services(warehouse)
-    items = services.tables(database)
+    lists = open_lists(warehouse)
+    items = lists.tables(database)
     if as_json:
-        print_json({"warehouse": services.settings.warehouse, "tables": items})
+        print_json({"warehouse": lists.settings.warehouse, "tables": items})
         return
     if not items:
-        print_line(f"No tables under {services.settings.warehouse}.")
+        print_line(f"No tables under {lists.settings.warehouse}.")
         return
     print_rows(
         ("table", "kind", ">branches", ">head", ">rows", "changed", "health"),

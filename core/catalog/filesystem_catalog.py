@@ -19,8 +19,8 @@ from core.storage.metadata_cache import MetadataCache, MetadataReader
 from core.storage.side_by_side import aside
 from core.table.branch_manager import name_error
 from core.table.file_store_table import FileStoreTable, check_branch_segment
-from core.table.manifest_scan import ManifestScan
 from core.table.missing_branch import no_branch
+from core.table.shared_scan import SharedScan
 
 _DATABASE_SUFFIX: Final = ".db"
 # A materialized table keeps the same files; the other types are no tables of this format.
@@ -34,7 +34,7 @@ class FilesystemCatalog:
         self, file_io: FileReader, warehouse: str, cache: MetadataCache | None = None
     ) -> None:
         self._reader = MetadataReader(file_io, cache)
-        self._scan = ManifestScan(self._reader)
+        self._scan = SharedScan(self._reader)
         self._warehouse = warehouse.rstrip("/")
 
     def databases(self) -> tuple[str, ...]:

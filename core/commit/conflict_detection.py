@@ -21,7 +21,8 @@ from core.format.data_types import RowType
 from core.format.index_manifest import deletion_vector_entries
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import CommitKind
-from core.table.manifest_scan import ScanFilter, filter_by_key, filter_entries
+from core.table.manifest_scan import filter_by_key, filter_entries
+from core.table.scan_filter import ScanFilter
 
 _RANGED: Final = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
 

@@ -25,7 +25,8 @@ from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
-from core.table.manifest_scan import ScanFilter, prune_manifests
+from core.table.manifest_scan import prune_manifests
+from core.table.scan_filter import ScanFilter
 
 Flags = npt.NDArray[np.bool_]
 _RANGES: Final = ("bucket", "level", "row_id")

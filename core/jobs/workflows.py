@@ -15,7 +15,7 @@ from core.errors import ErrorKind, PaimonError, error_of
 from core.format.receipt import Receipt
 from core.jobs.client import STAGE, WORKFLOW
 from core.jobs.progress import JobState
-from core.procedures.browse_tables import is_recorded
+from core.procedures.browse_receipts import is_recorded
 from core.procedures.call import ProcedureCall
 from core.procedures.registry import run_call
 from core.procedures.row_engine import Progress, RowEngine

@@ -3,28 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pyarrow as pa
-
 from core.catalog.catalog import TableEntry
 from core.commit.journal import Journal
-from core.commit.write_receipt import find_receipt_of_write
-from core.errors import ErrorKind, NotFound, PaimonError
+from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import under_present_names
 from core.format.options import BRANCH_OPTIONS
-from core.format.receipt import Receipt
 from core.format.table_schema import TableSchema
 from core.procedures.browse_values import Health, TableItem, TableKind, TableSummary
-from core.procedures.call import ProcedureCall
-from core.procedures.lifecycle import VERBS
-from core.procedures.operation import find_receipt
-from core.procedures.recover import tables_of
 from core.procedures.warehouse import Warehouse
 from core.storage.side_by_side import each
 from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
 from core.table.lineage_ledger import errors_of, in_order
-from core.table.system_tables import read_system_table as system_table
 
 
 def list_databases(warehouse: Warehouse) -> tuple[str, ...]:
@@ -97,52 +88,6 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         events=under_present_names(in_order(told.result())),
         broken_events=errors_of(told.result()),
     )
-
-
-def read_system_table(warehouse: Warehouse, table: Identifier, name: str) -> pa.Table:
-    """Return a system table of a branch, with Paimon's columns.
-
-    Raises:
-        NotFound: There is no such system table.
-    """
-    return system_table(warehouse.table(table), name)
-
-
-def read_receipt(
-    warehouse: Warehouse, operation_id: str, table: Identifier | None = None
-) -> Receipt:
-    """Return the receipt of a finished operation.
-
-    Args:
-        warehouse: The warehouse.
-        operation_id: The operation, which is also the id of its job.
-        table: Where to look; None looks at all tables.
-
-    Raises:
-        NotFound: No table knows the operation.
-    """
-    for found in tables_of(warehouse, None if table is None else table.full_name):
-        receipt = find_receipt(found, operation_id) or find_receipt_of_write(
-            found, warehouse.store, operation_id
-        )
-        if receipt is not None:
-            return receipt
-    raise NotFound(
-        f"There is no receipt of operation {operation_id!r}: it changed nothing, or has not ended.",
-        kind=ErrorKind.OPERATION_NOT_FOUND,
-        operation_id=operation_id,
-    )
-
-
-def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
-    """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
-    if receipt.moves or call.name not in VERBS:
-        return bool(receipt.moves)
-    try:
-        read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.text("table")))
-    except PaimonError:
-        return False
-    return True
 
 
 def unfinished_branches(warehouse: Warehouse, table: FileStoreTable) -> frozenset[str]:

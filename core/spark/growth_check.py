@@ -22,7 +22,8 @@ from core.format.table_schema import TableSchema
 from core.spark.readers import read_staged
 from core.spark.session import Progress, WarmSession
 from core.storage.file_io import FileIO
-from core.table.manifest_scan import ScanFilter, filter_by_key, filter_entries
+from core.table.manifest_scan import filter_by_key, filter_entries
+from core.table.scan_filter import ScanFilter
 from core.table.table_state import ReadState, StagedState
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.manifest_entry import NO_FILES
 from core.format.near_names import did_you_mean, nearest_names
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -21,17 +19,17 @@ from core.storage.table_paths import TablePaths
 from core.table.branch_manager import BranchManager, is_openable
 from core.table.consumer_manager import ConsumerManager
 from core.table.lineage_ledger import LineageLedger
-from core.table.manifest_scan import (
-    ManifestScan,
-    ScanFilter,
-    Values,
-    filter_entries,
-    missing_file,
-    prune_manifests,
-)
+from core.table.scan_filter import ScanFilter, Values
 from core.table.schema_manager import SchemaManager
+from core.table.shared_scan import SharedScan
 from core.table.snapshot_manager import SnapshotManager
 from core.table.tag_manager import TagManager
+from core.table.versioned_files import missing_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from core.table.manifest_scan import ManifestScan
 
 
 class FileStoreTable:
@@ -39,7 +37,6 @@ class FileStoreTable:
 
     Attributes:
         reader: The metadata of the table's store.
-        scan: The decoded manifests, shared by all handles that come from one.
         identifier: The table and the branch.
         paths: Where the files of this branch lie.
         schemas, snapshots, tags, consumers: What belongs to this branch.
@@ -51,12 +48,12 @@ class FileStoreTable:
         reader: MetadataReader,
         table_path: str,
         identifier: Identifier,
-        scan: ManifestScan | None = None,
+        scan: SharedScan | None = None,
         schema: TableSchema | None = None,
     ) -> None:
         self.reader = reader
         self._schema = schema
-        self.scan = scan or ManifestScan(reader)
+        self._scan = scan or SharedScan(reader)
         self.identifier = identifier
         self.paths = TablePaths(table=table_path, branch=identifier.branch)
         self.schemas = SchemaManager(reader, self.paths)
@@ -77,6 +74,11 @@ class FileStoreTable:
         return FileStoreTable(MetadataReader(reader, cache), table_path, identifier)
 
     @property
+    def scan(self) -> ManifestScan:
+        """The decoded manifests, shared by all handles that come from one."""
+        return self._scan.manifests
+
+    @property
     def branch(self) -> str:
         """The branch this handle looks at."""
         return self.identifier.branch
@@ -92,7 +94,7 @@ class FileStoreTable:
         Whoever looks through all branches must not miss what such a one holds.
         """
         identifier = self.identifier.on_branch(branch)
-        return FileStoreTable(self.reader, self.paths.table, identifier, self.scan)
+        return FileStoreTable(self.reader, self.paths.table, identifier, self._scan)
 
     def with_one_schema(self) -> FileStoreTable:
         """The same branch, whose newest schema stays the one that it is now.
@@ -105,7 +107,7 @@ class FileStoreTable:
             FormatError: The schema cannot be decoded.
         """
         return FileStoreTable(
-            self.reader, self.paths.table, self.identifier, self.scan, self.schema()
+            self.reader, self.paths.table, self.identifier, self._scan, self.schema()
         )
 
     def schema(self) -> TableSchema:
@@ -180,9 +182,7 @@ class FileStoreTable:
             FormatError: A manifest is missing or broken.
         """
         wanted = ScanFilter(partitions=partitions)
-        manifests = self.scan.read_list(self.paths, snapshot.delta_manifest_list)
-        needed = prune_manifests(manifests, wanted, self.schema().partition_type)
-        return filter_entries(self.read_manifests(needed), wanted)
+        return self.scan.delta_entries(self.paths, snapshot, wanted, self.schema().partition_type)
 
     def changelog_entries(self, snapshot: Snapshot) -> pa.Table:
         """The changelog files of a snapshot, with the columns of MANIFEST_ENTRY.
@@ -190,10 +190,7 @@ class FileStoreTable:
         Raises:
             FormatError: A manifest is missing or broken.
         """
-        if snapshot.changelog_manifest_list is None:
-            return NO_FILES
-        manifests = self.scan.read_list(self.paths, snapshot.changelog_manifest_list)
-        return self.read_manifests(manifests)
+        return self.scan.changelog_entries(self.paths, snapshot)
 
     def index_entries(self, snapshot: Snapshot) -> pa.Table:
         """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY."""

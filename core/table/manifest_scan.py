@@ -10,14 +10,13 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ErrorKind, FormatError, NotFound
+from core.errors import FormatError, NotFound
 from core.format.avro_encoding import whole
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
@@ -29,34 +28,16 @@ from core.format.snapshot import Snapshot
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import TablePaths
 from core.table.manifest_query import ManifestSource, query_manifests
+from core.table.scan_filter import ScanFilter, Values
 from core.table.text_prints import recurring, text_prints
-from core.table.versioned_files import naming_file
+from core.table.versioned_files import missing_file, naming_file
 
-Values = tuple[object, ...]
 _Key = tuple[object, ...]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 _MAX_REMEMBERED_BYTES: Final = 1 << 30
 _CHECKED: Final = ["kind", "identity", "file_name", "manifest", "bucket", "level"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScanFilter:
-    """Which live files are wanted; None takes all.
-
-    Attributes:
-        partitions: Encoded BinaryRows, as the column `partition` holds them.
-        buckets: Bucket numbers.
-        levels: Levels of the LSM tree.
-        key_range: First and last trimmed primary key, both included, as values; files whose range
-            overlaps are kept. A table without a primary key keeps all its files.
-    """
-
-    partitions: frozenset[bytes] | None = None
-    buckets: frozenset[int] | None = None
-    levels: frozenset[int] | None = None
-    key_range: tuple[Values, Values] | None = None
 
 
 class ManifestScan:
@@ -150,6 +131,28 @@ class ManifestScan:
             return filter_by_key(live_files(entries), wanted.key_range, key_type)
 
         return self._tables.get(key, fold)
+
+    def delta_entries(
+        self, paths: TablePaths, snapshot: Snapshot, wanted: ScanFilter, partition_type: RowType
+    ) -> pa.Table:
+        """What the commit of a snapshot added and deleted, with the columns of MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: A manifest is missing or broken.
+        """
+        manifests = self.read_list(paths, snapshot.delta_manifest_list)
+        needed = prune_manifests(manifests, wanted, partition_type)
+        return filter_entries(self.read(paths, needed), wanted)
+
+    def changelog_entries(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
+        """The changelog files of a snapshot, with the columns of MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: A manifest is missing or broken.
+        """
+        if snapshot.changelog_manifest_list is None:
+            return NO_FILES
+        return self.read(paths, self.read_list(paths, snapshot.changelog_manifest_list))
 
     def index_entries(self, paths: TablePaths, snapshot: Snapshot) -> pa.Table:
         """The index files of a snapshot, with the columns of INDEX_MANIFEST_ENTRY.
@@ -407,16 +410,6 @@ def _compare(
         tied = pc.equal(column, value).fill_null(False)
         result = pc.or_(decided, pc.and_(tied, result))
     return result
-
-
-def missing_file(path: str) -> FormatError:
-    """The error of a file that a snapshot names and the store does not have."""
-    return FormatError(
-        f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
-        "cleaning may have removed it; restore it or drop what refers to it.",
-        kind=ErrorKind.FILES_MISSING,
-        path=path,
-    )
 
 
 class _RememberedTables:

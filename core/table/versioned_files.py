@@ -150,3 +150,13 @@ def _is_number(text: str) -> bool:
     # `snapshot-07` is not the file of snapshot 7, though it parses, and Paimon's ids are longs.
     is_plain = text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
     return is_plain and len(text) <= _MOST_DIGITS and int(text) <= MOST_ID
+
+
+def missing_file(path: str) -> FormatError:
+    """The error of a file that a snapshot names and the store does not have."""
+    return FormatError(
+        f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
+        "cleaning may have removed it; restore it or drop what refers to it.",
+        kind=ErrorKind.FILES_MISSING,
+        path=path,
+    )

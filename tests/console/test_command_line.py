@@ -354,7 +354,7 @@ def test_a_defect_is_one_line_too(console: CommandLine, monkeypatch: pytest.Monk
     def fail(_warehouse: str | None) -> None:
         raise RuntimeError("no such thing\nas this")
 
-    monkeypatch.setattr("app.cli.browse.open_services", fail)
+    monkeypatch.setattr("app.cli.browse.open_lists", fail)
     answer = console("tables")
     assert (answer.code, answer.out) == (FAILED, "")
     assert answer.error.startswith("error UNEXPECTED: RuntimeError: no such thing⏎as this. ")
@@ -367,7 +367,7 @@ def test_ctrl_c_ends_a_command_without_a_word(
     def interrupt(_warehouse: str | None) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("app.cli.browse.open_services", interrupt)
+    monkeypatch.setattr("app.cli.browse.open_lists", interrupt)
     assert console("tables") == Answer(code=STOPPED, out="", err="")
 
 

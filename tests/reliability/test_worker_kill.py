@@ -19,7 +19,7 @@ from core.jobs.client import JobClient
 from core.jobs.heartbeat import is_locked
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.settings import JobSettings
-from core.procedures.browse_tables import read_receipt
+from core.procedures.browse_receipts import read_receipt
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.permissions import Role
 from tests.support.branch_bench import BranchBench, tree

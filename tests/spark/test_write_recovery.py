@@ -16,7 +16,7 @@ from core.commit.journal import Ending, Journal
 from core.commit.row_commit import PreparedRows
 from core.errors import CommitConflict, ErrorKind, PaimonError, StorageError
 from core.format.snapshot import CommitKind
-from core.procedures.browse_tables import read_receipt
+from core.procedures.browse_receipts import read_receipt
 from core.procedures.recover import recover_table
 from core.procedures.write_rows import Written, delete_rows, insert_rows
 from core.spark.row_writer import SparkRowWriter

@@ -6,7 +6,7 @@ import pytest
 from app.services import Services, new_operation_id
 from core.errors import PaimonError
 from core.jobs.progress import JobState, JobView
-from core.procedures.browse_tables import is_recorded
+from core.procedures.browse_receipts import is_recorded
 from core.procedures.call import Argument
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from app.cli.commands import DONE, WRONG_USAGE, program
+from tests.support.warehouses import FixtureWarehouse
 from tests.unit.test_architecture import HOMES
 
 # What parses and prints the command line; all else of other people is for reading and deciding.
@@ -55,3 +56,12 @@ def test_help_and_wrong_usage_load_nothing_that_reads_or_decides() -> None:
     codes, found = loaded([*helped, *wrong], sorted({*HOMES} - OF_EVERY_COMMAND))
     assert codes == [DONE] * len(helped) + [WRONG_USAGE] * len(wrong)
     assert found == []
+
+
+def test_a_list_of_tables_loads_nothing_but_what_reads_files(
+    fixture_warehouse: FixtureWarehouse,
+) -> None:
+    command = ["tables", "--warehouse", str(fixture_warehouse.path)]
+    codes, found = loaded([command, [*command, "--json"]], sorted({*HOMES} - OF_EVERY_COMMAND))
+    assert codes == [DONE, DONE]
+    assert found == ["fsspec"]

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import InvalidInput, NotAllowed, NotFound, Refused
 from core.format.lineage_event import LineageKind
-from core.procedures.browse_tables import read_receipt
+from core.procedures.browse_receipts import read_receipt
 from core.procedures.fast_forward import preview_fast_forward
 from core.procedures.row_engine import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree

@@ -22,7 +22,8 @@ from core.format.manifest_list import MANIFEST_FILE_META, decode_manifest_list, 
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileIO
 from core.table import manifest_query, manifest_scan
-from core.table.manifest_scan import ScanFilter, live_files, prune_manifests
+from core.table.manifest_scan import live_files, prune_manifests
+from core.table.scan_filter import ScanFilter
 from tests.support.table_files import NO_STATS, TableFiles, a_schema
 from tests.unit.table.manifest_entries import ADD, DELETE, added, entries
 
