@@ -6,7 +6,7 @@ than the one that was asked for look like an answer.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -78,6 +78,11 @@ class Between:
     def option(self) -> str:
         """The option that names them."""
         return BETWEEN if self.millis is None else BETWEEN_TIMESTAMPS
+
+    @property
+    def asked(self) -> str:
+        """The option with both, as people read it."""
+        return f"{self.option} {self}"
 
     def __str__(self) -> str:
         """Both, as they are written."""
@@ -153,7 +158,7 @@ class ScanOptions:
     def asked(self) -> str | None:
         """What is named, as people read it."""
         if self.between is not None:
-            return f"{self.between.option} {self.between}"
+            return self.between.asked
         if self.time_millis is not None:
             return datetime.fromtimestamp(self.time_millis / 1000, UTC).isoformat(sep=" ")
         return str(self.snapshot_id) if self.snapshot_id is not None else self.tag or self.version
@@ -180,6 +185,29 @@ def options_of_table(options: Mapping[str, str], branch: str) -> ScanOptions:
         )
     asked = (*TRAVEL_OPTIONS, *_HOW)
     return ScanOptions.parse({key: options[key] for key in asked if key in options})
+
+
+def with_options_of_table(
+    asked: ScanOptions, options: Mapping[str, str], branch: str
+) -> ScanOptions:
+    """Return what a read asks for, with what the options of the table say where it says nothing.
+
+    Raises:
+        InvalidInput: They name what is not honoured, or contradict each other.
+    """
+    if not asked.travels:
+        # What they name holds for reads that name no state themselves.
+        own = options_of_table(options, branch)
+    elif asked.between is not None:
+        own = ScanOptions.parse({key: options[key] for key in _HOW if key in options})
+    else:
+        return asked
+    tags = asked.tags_are_snapshots
+    return replace(
+        asked if asked.travels else own,
+        change_mode=asked.change_mode or own.change_mode,
+        tags_are_snapshots=own.tags_are_snapshots if tags is None else tags,
+    )
 
 
 def check_scan_mode(options: Mapping[str, str], between: Between) -> None:

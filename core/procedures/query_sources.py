@@ -20,6 +20,7 @@ from core.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
 from core.table.file_store_table import FileStoreTable
 from core.table.scan_state import state_asked
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
+from core.table.table_state import ChangedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -127,7 +128,7 @@ def _source(
             table=reference.identifier.table_name,
             branch=state.table.branch,
             snapshot_id=None if state.snapshot is None else state.snapshot.id,
-            asked=options.asked,
+            asked=state.asked if isinstance(state, ChangedState) else options.asked,
         ),
         note=note,
     )

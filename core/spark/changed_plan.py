@@ -38,27 +38,16 @@ def plan_changed(store: FileIO, state: ChangedState) -> ReadPlan:
     if state.snapshot is None:
         return ReadPlan(units=())
     if state.before is None:
-        entries = pa.concat_tables([NO_FILES, *(_own_files(state, each) for each in state.commits)])
+        found = state.table.reader.each(lambda each: _own_files(state, each), state.commits)
+        entries = pa.concat_tables([NO_FILES, *found])
         placed = place_files(store, state.table, None, _in_buckets(entries, state.schema))
         return _alone(placed)
-    before, after = (
-        _files(state.table, each, state.schema) for each in (state.before, state.snapshot)
-    )
-    known = [set(_identities(files)) for files in (before, after)]
-    left, came = (
-        place_files(
-            store,
-            state.table,
-            snapshot,
-            files.filter(pa.array([each not in others for each in _identities(files)], pa.bool_())),
-        )
-        for files, others, snapshot in (
-            (before, known[1], state.before),
-            (after, known[0], state.snapshot),
-        )
-    )
+    table = state.table
+    before, after = (_files(table, each, state.schema) for each in (state.before, state.snapshot))
+    came = place_files(store, table, state.snapshot, _without(after, before))
     if not state.schema.primary_keys:
         return _alone(came)
+    left = place_files(store, table, state.before, _without(before, after))
     units = tuple(_compared(left, came, state.schema))
     return ReadPlan(units=units, live_files=len(left) + len(came))
 
@@ -93,6 +82,12 @@ def _in_buckets(entries: pa.Table, schema: TableSchema) -> pa.Table:
     if schema.bucket_mode is not BucketMode.POSTPONE_MODE:
         return entries
     return entries.filter(pc.greater_equal(entries["bucket"], 0))
+
+
+def _without(files: pa.Table, others: pa.Table) -> pa.Table:
+    """The files that others are not the same as."""
+    known = set(_identities(others))
+    return files.filter(pa.array([each not in known for each in _identities(files)], pa.bool_()))
 
 
 def _identities(files: pa.Table) -> Iterator[tuple[Any, ...]]:

@@ -4,6 +4,7 @@ Source: Paimon AbstractDataTableScan.createIncrementalStartingScanner, TimeTrave
 IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from core.errors import ErrorKind, InvalidInput
@@ -54,7 +55,7 @@ def changes_between(
     if asked is ChangeMode.AUTO:
         produces = schema.options.read(table_options.CHANGELOG_PRODUCER) != "none"
         asked = ChangeMode.CHANGELOG if produces else ChangeMode.DELTA
-    own = ChangedState(table=table, schema=schema, mode=asked)
+    own = ChangedState(table=table, schema=schema, mode=asked, asked=between.asked)
     if between.millis is not None:
         return _between_times(own, between, between.millis)
     first, last = _tagged(table, between.start), _tagged(table, between.end)
@@ -125,12 +126,10 @@ def _commits(own: ChangedState, start: int, end: int) -> ChangedState:
             f"branch {own.table.branch!r} there are {there}. Choose a range within.",
             BETWEEN,
         )
-    found = [snapshots.get(number) for number in range(start + 1, end + 1)]
+    found = own.table.reader.each(snapshots.get, range(start + 1, end + 1))
     left_out = _LEFT_OUT[own.mode]
-    return ChangedState(
-        table=own.table,
-        schema=own.schema,
-        mode=own.mode,
+    return replace(
+        own,
         snapshot=found[-1] if found else None,
         commits=tuple(each for each in found if each.commit_kind not in left_out),
     )
@@ -152,13 +151,7 @@ def _diff(own: ChangedState, before: Snapshot, after: Snapshot) -> ChangedState:
             kind=ErrorKind.UNSUPPORTED,
             option=BETWEEN,
         )
-    return ChangedState(
-        table=own.table,
-        schema=own.schema,
-        mode=ChangeMode.DIFF,
-        snapshot=after,
-        before=before,
-    )
+    return replace(own, mode=ChangeMode.DIFF, snapshot=after, before=before)
 
 
 def _tagged(table: FileStoreTable, name: str) -> Snapshot | None:

@@ -6,8 +6,8 @@ from core.format.scan_options import (
     BETWEEN,
     ScanOptions,
     check_scan_mode,
-    options_of_table,
     unfit_option,
+    with_options_of_table,
 )
 from core.table.changes_between import changes_between
 from core.table.file_store_table import FileStoreTable
@@ -32,9 +32,7 @@ def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState | Chan
         InvalidInput: The options cannot be honoured.
     """
     schema = table.schema()
-    of_table = options_of_table(schema.options, table.branch)
-    # What the table's options name holds for reads that name no state themselves.
-    own = options if options.travels else of_table
+    own = with_options_of_table(options, schema.options, table.branch)
     if own.between is not None:
         if options.fallback is not None:
             raise unfit_option(
@@ -47,10 +45,8 @@ def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState | Chan
             table,
             schema,
             own.between,
-            options.change_mode or of_table.change_mode,
-            tags_are_snapshots=bool(
-                _first(options.tags_are_snapshots, of_table.tags_are_snapshots)
-            ),
+            own.change_mode,
+            tags_are_snapshots=own.tags_are_snapshots or False,
         )
     if options.how is not None:
         raise unfit_option(
@@ -62,10 +58,6 @@ def state_asked(table: FileStoreTable, options: ScanOptions) -> ReadState | Chan
     if options.fallback is None or options.fallback.branch == state.table.branch:
         return state
     return replace(state, fallback=options.fallback)
-
-
-def _first(own: bool | None, other: bool | None) -> bool | None:
-    return other if own is None else own
 
 
 def _own_state(table: FileStoreTable, options: ScanOptions) -> ReadState:

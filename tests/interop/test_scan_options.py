@@ -126,5 +126,6 @@ def test_what_the_options_of_a_table_ask_for_and_is_not_honoured_is_refused(
     ):
         table.set_options(options)
         assert repr(next(iter(options))) in refusal(lambda: ours(tmp_path, {}))
+        assert ours(tmp_path, {"scan.snapshot-id": "1"}) == [(1, "a")]
         table.remove_options(*options)
     assert ours(tmp_path, {}, "dev") == [(1, "a"), (3, "c")]
