@@ -301,6 +301,32 @@ def pin_branch(
     )
 
 
+@lifecycle.command("repair-branch")
+def repair_branch(
+    table: TableArgument,
+    branch: BranchArgument,
+    reason: ReasonOption = None,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Copy schemas from main that files of a branch need and that the branch lost."""
+    arguments: dict[str, Argument] = {
+        "table": named_table(table).table_name,
+        "branch": branch,
+        "reason": reason,
+    }
+    return run_previewed(
+        warehouse,
+        "repair_branch",
+        arguments,
+        dry_run=dry_run,
+        background=background,
+        as_json=as_json,
+    )
+
+
 @lifecycle.command("fence")
 def fence_branch(
     table: TableArgument,

@@ -27,6 +27,7 @@ class Action(StrEnum):
     REPLACE_MAIN = "replace-main"
     PIN = "pin-branch"
     FENCE = "fence"
+    REPAIR = "repair-branch"
     TAG = "create-tag"
     DELETE_TAG = "delete-tag"
     ROLLBACK = "rollback"

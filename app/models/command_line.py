@@ -15,6 +15,7 @@ _POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "replace_main": ("table", "branch"),
     "pin_branch": ("table", "branch"),
     "fence_branch": ("table", "branch"),
+    "repair_branch": ("table", "branch"),
     "create_tag": ("table", "tag"),
     "delete_tag": ("table", "tag"),
     "rollback": ("table",),

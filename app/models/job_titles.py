@@ -34,6 +34,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         QUERY: ("Query", "of"),
         "recover": ("Recover", ""),
         "rename_branch": ("Rename a branch", "of"),
+        "repair_branch": ("Repair a branch", "of"),
         "replace_main": ("Replace main", "of"),
         "revert": ("Revert a snapshot", "of"),
         "rollback": ("Roll back", ""),

@@ -178,6 +178,8 @@ def _show_commands(item: BranchItem) -> None:
             offer(Action.FENCE, "Fence", icon=":material/fence:", key="do-fence-branch")
         if item.name == MAIN_BRANCH:
             return
+        if item.needs_repair:
+            offer(Action.REPAIR, "Repair", icon=":material/healing:", key="do-repair-branch")
         offer(Action.RENAME, "Rename", icon=":material/edit:", key="do-rename-branch")
         if item.needs_pin:
             offer(Action.PIN, "Pin", icon=":material/keep:", key="do-pin-branch")

@@ -1,4 +1,4 @@
-"""The forms of a branch's life: create, rename, protect, drop, replace main, pin, fence."""
+"""The forms of a branch's life: create, rename, protect, drop, replace main, pin, fence, repair."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -48,6 +48,7 @@ class BranchDialogs:
             Action.REPLACE_MAIN: (f"Replace main by {name}", self.replace_main),
             Action.PIN: (f"Pin {name}", self.pin),
             Action.FENCE: (f"Fence {name}", self.fence),
+            Action.REPAIR: (f"Repair {name}", self.repair),
         }
 
     def create(self, start_at: str | None) -> None:
@@ -148,6 +149,12 @@ class BranchDialogs:
         arguments = {"table": self._table, "branch": self._branch}
         label = f"Fence {plain(self._branch)}"
         self._show("fence_branch", arguments, label, ":material/fence:", self._branch)
+
+    def repair(self, _: str | None) -> None:
+        """Draw which schemas come from main."""
+        arguments = {"table": self._table, "branch": self._branch}
+        label = f"Repair {plain(self._branch)}"
+        self._show("repair_branch", arguments, label, ":material/healing:", self._branch)
 
     def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:
         branch = self._identifier.on_branch(source)

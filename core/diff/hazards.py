@@ -1,6 +1,7 @@
 """What may break a branch, or others by it, without anybody touching it; and what to do.
 
-The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files: other engines expire
+The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files, F25 for a branch that
+was not copied whole: other engines expire
 snapshots by looking at one branch and at the tags of main, which they go through by id. A branch is
 safe from its own expiry by a fence, and main by a fence or by a tag on the files that others need.
 `write-only` and retention options hold until a dedicated job or an argument overrides them.
@@ -24,6 +25,7 @@ from core.format.tag import Tag
 FENCE: Final = "fence_branch"
 PIN: Final = "pin_branch"
 TAG: Final = "create_tag"
+REPAIR: Final = "repair_branch"
 
 
 class Severity(StrEnum):
@@ -76,6 +78,11 @@ class HealthFinding:
         return " ".join(each for each in (self.text, self.breaks, self.advice) if each)
 
     @property
+    def needs_repair(self) -> bool:
+        """Whether a repair of the branch is among the remedies."""
+        return any(each.procedure == REPAIR for each in self.remedies)
+
+    @property
     def needs_pin(self) -> bool:
         """Whether a pin of the branch is among the remedies."""
         return any(each.procedure == PIN for each in self.remedies)
@@ -111,6 +118,7 @@ class BranchFacts:
         tag_option: The option by which its writers make tags, `tag.automatic-creation=…`.
         below_earliest: Ids of its snapshots below the hint EARLIEST, which Paimon does not see.
         began_empty: Whether it was made without a snapshot.
+        missing_schemas: Ids of schemas that its files need and that it does not have.
     """
 
     trace: BranchTrace
@@ -124,6 +132,7 @@ class BranchFacts:
     tag_option: str | None = None
     below_earliest: tuple[int, ...] = ()
     began_empty: bool = False
+    missing_schemas: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -693,6 +702,29 @@ class Hazards:
             remedies=() if facts.fence_obstacles else (self._remedy(FENCE, branch),),
         )
 
+    # ---- what is missing -----------------------------------------------------------------------
+
+    def _lost_schemas(self, facts: BranchFacts) -> Iterator[HealthFinding]:
+        """F25: schemas without which nobody decodes files of a branch."""
+        missing, branch = facts.missing_schemas, facts.trace.branch
+        if not missing:
+            return
+        noun = "schema" if len(missing) == 1 else "schemas"
+        is_main = branch == MAIN_BRANCH
+        yield HealthFinding(
+            rule="F25",
+            severity=Severity.CRITICAL,
+            branch=branch,
+            evidence=tuple(f"schema {each}" for each in missing),
+            text=f"It has files that were written with {noun} {id_range(missing)}, and no such "
+            f"{noun}.",
+            breaks="Nobody can read those files, here or with other engines.",
+            advice=f"Restore the {noun} from a copy of the table."
+            if is_main
+            else f"Copy the {noun} from main, or restore it from a copy of the table.",
+            remedies=() if is_main else (self._remedy(REPAIR, branch),),
+        )
+
     # ---- who expires ---------------------------------------------------------------------------
 
     def _is_safe(self, branch: str) -> bool:
@@ -762,7 +794,11 @@ _BRANCH_RULES: Final[tuple[_Rule, ...]] = (
     Hazards._replaced_main,
     Hazards._merges,
 )
-_ANY_RULES: Final[tuple[_Rule, ...]] = (Hazards._below_earliest, Hazards._lost_fence)
+_ANY_RULES: Final[tuple[_Rule, ...]] = (
+    Hazards._below_earliest,
+    Hazards._lost_fence,
+    Hazards._lost_schemas,
+)
 
 
 def _gone(events: Iterable[LineageEvent]) -> set[str]:

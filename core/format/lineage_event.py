@@ -36,6 +36,7 @@ class LineageKind(StrEnum):
     CHERRY_PICKED = "cherry-picked"
     FENCED = "fenced"
     UNFENCED = "unfenced"
+    REPAIRED = "repaired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

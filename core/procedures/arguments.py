@@ -45,6 +45,7 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "query": _STATEMENT | {"table", "limit"},
         "recover": frozenset({"table"}),
         "rename_branch": _CHANGED | {"branch", "to", "update_options"},
+        "repair_branch": _CHANGED | {"branch"},
         "replace_main": _CHANGED | {"branch"},
         "revert": _MERGED | {"snapshot", "operation"},
         "rollback": _CHANGED | {"snapshot", "tag", "cut"},

@@ -50,6 +50,7 @@ from core.table.branch_manager import BranchState
 from core.table.file_store_table import FileStoreTable
 from core.table.lineage_ledger import errors_of, in_order
 from core.table.missing_branch import no_branch
+from core.table.missing_schemas import missing_schemas
 from core.table.unshared_manifests import unshared_entries
 from core.table.versioned_files import FileState
 
@@ -345,6 +346,7 @@ class BranchReader:
             table = self._table.on_listed(name)
             guards = read_guards(table, ref.schema, trace.snapshots)
             is_empty = not ref.is_main and began_empty(table, trace, self.events)
+            missing = missing_schemas(table, ref.schema.id, trace.snapshots)
         except PaimonError as error:
             self._unchecked.append(Unchecked(branch=name, error=error))
             return None
@@ -363,6 +365,7 @@ class BranchReader:
             tag_option=None if ref.is_main else guards.tag_option,
             below_earliest=guards.below_earliest,
             began_empty=is_empty,
+            missing_schemas=missing,
         )
 
     def _lost_commits(self, snapshot: Snapshot) -> tuple[str, ...]:

@@ -160,6 +160,11 @@ class BranchItem:
         return any(finding.needs_pin for finding in self.findings)
 
     @property
+    def needs_repair(self) -> bool:
+        """Whether it lacks schemas that its files need."""
+        return any(finding.needs_repair for finding in self.findings)
+
+    @property
     def needs_fence(self) -> bool:
         """Whether a fence of this very branch remedies one of the findings."""
         return any(finding.fences(self.name) for finding in self.findings)

@@ -10,6 +10,7 @@ from core.procedures.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from core.procedures.pin_branch import PIN_BRANCH
 from core.procedures.protect_branch import PROTECT_BRANCH
 from core.procedures.rename_branch import RENAME_BRANCH
+from core.procedures.repair_branch import REPAIR_BRANCH
 from core.procedures.replace_main import REPLACE_MAIN
 from core.procedures.rollback import ROLLBACK
 from core.procedures.tags import CREATE_TAG, DELETE_TAG
@@ -26,6 +27,7 @@ _ALL: Final = (
     PIN_BRANCH,
     PROTECT_BRANCH,
     RENAME_BRANCH,
+    REPAIR_BRANCH,
     REPLACE_MAIN,
     REVERT,
     ROLLBACK,

@@ -60,6 +60,7 @@ _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
         LineageKind.PROTECTED: "remove the protection instead.",
         LineageKind.UNPROTECTED: "protect the branch again instead.",
         LineageKind.PINNED: "delete the tag instead.",
+        LineageKind.REPAIRED: "files of the branch need the schemas that it copied.",
     }
 )
 

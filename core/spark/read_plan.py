@@ -28,6 +28,7 @@ from core.spark.merge_on_read import PICKING
 from core.storage.file_io import FileIO
 from core.table.data_file_paths import data_file_paths
 from core.table.file_store_table import FileStoreTable
+from core.table.missing_schemas import check_schemas
 from core.table.table_state import ReadState
 
 _BYTES_PER_TASK: Final = 64 << 20
@@ -128,6 +129,7 @@ def plan_read(
     Raises:
         FormatError: Metadata is missing or broken.
         InvalidInput: A file is of a format, or lies in a store, that is not served.
+        NotFound: The branch has not the schema that a file was written with.
     """
     table, snapshot = state.table, state.snapshot
     if snapshot is None:
@@ -160,8 +162,10 @@ def plan_files(
     Raises:
         FormatError: Metadata is broken.
         InvalidInput: As for `plan_read`.
+        NotFound: The branch has not the schema that a file was written with.
     """
     files = _seen_by_readers(files, schema)
+    check_schemas(table, files, schemas.keys())
     live = files.num_rows
     if condition is not None:
         files = prune_files(files, condition, schema)

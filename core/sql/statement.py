@@ -105,6 +105,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         # It answers with rows, as SHOW HEALTH does.
         "doctor": _same(QUERY, "table"),
         "fence_branch": _same("fence_branch", "table", "branch", "fenced", "reason"),
+        "repair_branch": _same("repair_branch", "table", "branch", "reason"),
         "replace_main": _taking(_same("replace_main", "table", "branch", "reason")),
         "fast_forward": _in_order(
             "table branch",

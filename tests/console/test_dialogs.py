@@ -92,6 +92,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
     "replace-main": ("replace_main", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
     "pin-branch": ("pin_branch", {}, fill_nothing, BRANCH),
     "fence": ("fence_branch", {}, fill_nothing, BRANCH),
+    "repair-branch": ("repair_branch", {}, fill_nothing, BRANCH),
     "create-tag": (
         "create_tag",
         {"what": "9"},

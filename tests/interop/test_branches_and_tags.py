@@ -22,6 +22,7 @@ from core.storage.local_publisher import LocalPublisher
 from tests.support.comparison import differences
 from tests.support.faulty_store import Killed
 from tests.support.java_paimon import JavaPaimon, JavaTable
+from tests.support.merge_bench import MergeBench
 from tests.support.pypaimon_peer import Pypaimon
 from tests.support.warehouses import FixtureWarehouse
 
@@ -159,3 +160,28 @@ def _call_of(name: str, **arguments: str | int | bool | None) -> ProcedureCall:
 def _differences(warehouse: FixtureWarehouse, theirs: JavaTable) -> dict[str, Any]:
     ours = Warehouse.open(str(warehouse.path), read_only=True).table(theirs.name)
     return differences(ours, theirs)
+
+
+def test_java_reads_a_branch_again_whose_schema_main_still_has(
+    tmp_path: Path, open_java: Callable[[Path], JavaPaimon]
+) -> None:
+    """Releases before 1.0 copied only the newest schema to a branch."""
+    bench = MergeBench(open_java(tmp_path), tmp_path, keyed=True)
+    bench.insert("main", 1, 2)
+    bench.table().add_column("more", "INT")
+    bench.table().write([(3, "d2", 1, 7)])
+    bench.java_branch("dev")
+    rows = bench.table("dev").rows()
+    (tmp_path / "db.db/t/branch/branch-dev/schema/schema-0").unlink()
+    with pytest.raises(Exception, match="schema-0"):
+        bench.table("dev").rows()
+    bench.call("repair_branch", branch="dev")
+    assert (
+        bench.table("dev").rows()
+        == rows
+        == [
+            (1, "d1", 1, None),
+            (2, "d1", 1, None),
+            (3, "d2", 1, 7),
+        ]
+    )
