@@ -5,7 +5,7 @@ as the bytes their writer wrote; the others are encoded anew.
 Source: Paimon ManifestFileMerger, ManifestFileLegacyMerger.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -320,24 +320,35 @@ def _joined_line(
         "file_size": size,
         "num_added_files": sum(line["num_added_files"] for line in lines),
         "num_deleted_files": sum(line["num_deleted_files"] for line in lines),
-        "partition_stats": _joined_stats([line["partition_stats"] for line in lines], schema),
+        "partition_stats": _joined_stats(lines, schema),
         "schema_id": schema.id,
         **ranges,
     }
 
 
-def _joined_stats(stats: Sequence[dict[str, Any]], schema: TableSchema) -> dict[str, Any]:
+def _joined_stats(lines: Sequence[dict[str, Any]], schema: TableSchema) -> dict[str, Any]:
+    """What bounds the partitions of several manifests; nothing where one is without bounds."""
     types = schema.partition_type.types
+    stats = [line["partition_stats"] for line in lines]
+    sizes = [line["num_added_files"] + line["num_deleted_files"] for line in lines]
     lows = [decode_row(each["min_values"], types) for each in stats]
     highs = [decode_row(each["max_values"], types) for each in stats]
     low, high, nulls = [], [], []
     for index in range(len(types)):
-        low.append(min((row[index] for row in lows if row[index] is not None), default=None))
-        high.append(max((row[index] for row in highs if row[index] is not None), default=None))
         counts = [each["null_counts"][index] for each in stats]
         nulls.append(None if None in counts else sum(counts))
+        # Where all are null there is nothing to bound.
+        bounded = [at for at, size in enumerate(sizes) if counts[at] != size]
+        low.append(_end([lows[at][index] for at in bounded], min))
+        high.append(_end([highs[at][index] for at in bounded], max))
     return {
         "min_values": encode_row(low, types),
         "max_values": encode_row(high, types),
         "null_counts": nulls,
     }
+
+
+def _end(bounds: list[Any], end: Callable[[list[Any]], Any]) -> Any:
+    """The least or greatest bound, None where one is unknown: NaN has no place in the order."""
+    is_known = all(each is not None and each == each for each in bounds)  # noqa: PLR0124
+    return end(bounds) if bounds and is_known else None

@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 from core.errors import ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.avro_encoding import CODECS
-from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
+from core.format.binary_row import EMPTY_ROW
 from core.format.data_types import RowType
 from core.format.index_manifest import encode_index_manifest
 from core.format.manifest_entry import MANIFEST_ENTRY, STATS, FileKind, encode_manifest
 from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
+from core.format.simple_stats import collect_partition_stats
 from core.format.table_schema import TableSchema
 
 # What Paimon takes: its own `zstd`, else the names of the Avro library, and of these what we write.
@@ -180,20 +181,9 @@ def partition_stats(partitions: pa.ChunkedArray, partition_type: RowType) -> dic
     Returns:
         A value of STATS.
     """
-    types = partition_type.types
-    counted = pc.value_counts(partitions.combine_chunks())
-    rows = [
-        (decode_row(value.as_py(), types), count.as_py())
-        for value, count in zip(counted.field(0), counted.field(1), strict=True)
-    ]
-    low, high, nulls = [], [], []
-    for index in range(len(types)):
-        values = [row[index] for row, _ in rows if row[index] is not None]
-        low.append(min(values, default=None))
-        high.append(max(values, default=None))
-        nulls.append(sum(count for row, count in rows if row[index] is None))
+    stats = collect_partition_stats(partitions, partition_type)
     return {
-        "min_values": encode_row(low, types),
-        "max_values": encode_row(high, types),
-        "null_counts": nulls,
+        "min_values": stats.min_values,
+        "max_values": stats.max_values,
+        "null_counts": list(stats.null_counts),
     }

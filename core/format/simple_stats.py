@@ -33,6 +33,16 @@ _KEY_FIELD_PREFIX: Final = "_KEY_"
 _PER_LEVEL: Final = "metadata.stats-mode.per.level"
 # Files with row ids have statistics of system columns, whose ids no schema knows.
 _NO_FIELD: Final = -1
+# Paimon 1.4 compares bytes as signed numbers where it prunes, 2.0 as unsigned ones.
+_UNORDERED: Final = frozenset(
+    {
+        TypeRoot.BINARY,
+        TypeRoot.VARBINARY,
+        TypeRoot.BLOB,
+        TypeRoot.GEOMETRY,
+        TypeRoot.GEOGRAPHY,
+    }
+)
 _SURROGATES: Final = range(0xD800, 0xE000)
 _MAX_CODE_POINT: Final = 0x10FFFF
 
@@ -239,7 +249,7 @@ def _has_bounds(data_type: DataType) -> bool:
     if data_type.root in {TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ}:
         # Paimon keeps finer ones as INT96 in Parquet, which has no order.
         return (data_type.precision or 0) <= 6
-    return data_type.root not in {TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.GEOGRAPHY}
+    return data_type.root not in _UNORDERED
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:

@@ -225,7 +225,7 @@ def _partition_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]
     rows = one_array(files["row_count"], pa.int64())
     return {
         name: Bounds(
-            least=column,
+            least=_unless_nan(column),
             greatest=_unless_float(column),
             null_count=pc.if_else(column.is_null(), rows, 0),
             row_count=rows,
@@ -244,7 +244,10 @@ def _key_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]:
     unknown = pa.nulls(len(rows), pa.int64())
     return {
         name: Bounds(
-            least=least, greatest=_unless_float(greatest), null_count=unknown, row_count=rows
+            least=_unless_nan(least),
+            greatest=_unless_float(greatest),
+            null_count=unknown,
+            row_count=rows,
         )
         for name, least, greatest in zip(names, low, high, strict=True)
     }
@@ -272,7 +275,7 @@ def _value_bounds(
             pc.if_else(comparable, pc.struct_field(part, field.name), None) for part in (low, high)
         )
         bounds[field.name] = Bounds(
-            least=least,
+            least=_unless_nan(least),
             greatest=_unless_float(greatest),
             null_count=pc.struct_field(nulls, field.name),
             row_count=rows,
@@ -299,6 +302,13 @@ def _keeps_order(written: DataType, wanted: DataType) -> bool:
     # A shorter text is cut, and what is cut sorts before what it was cut from.
     is_long_enough = (wanted.length or 0) >= (written.length or 0)
     return family is not None and family == _FAMILIES.get(wanted.root) and is_long_enough
+
+
+def _unless_nan(least: pa.Array) -> pa.Array:
+    # Some writers take NaN for the least of a file in which there is one.
+    if not pa.types.is_floating(least.type):
+        return least
+    return pc.if_else(pc.is_nan(least), pa.scalar(None, least.type), least)
 
 
 def _unless_float(greatest: pa.Array) -> pa.Array:

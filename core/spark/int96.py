@@ -35,10 +35,15 @@ _DAYS: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """A column of a Parquet file without parts: its path, and whether it is kept as INT96."""
+    """A column of a Parquet file without parts: its path, and the type of its values."""
 
     path: str
-    is_int96: bool
+    kind: pa.DataType
+
+    @property
+    def is_int96(self) -> bool:
+        """Whether its values are kept as INT96."""
+        return is_fine(self.kind)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -108,7 +113,7 @@ def _leaves(field: pa.Field, path: str) -> Iterator[Leaf]:
     elif pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(kind.value_field, f"{path}.list.element")
     else:
-        yield Leaf(path=path, is_int96=is_fine(kind))
+        yield Leaf(path=path, kind=kind)
 
 
 # --- values -------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from core.format import options as table_options
 from core.format.arrow_types import to_arrow
 from core.format.binary_row_layout import TEXT_ROOTS
 from core.format.data_types import (
+    COMPACT_DECIMAL_PRECISION,
     ArrayType,
     AtomicType,
     DataField,
@@ -173,10 +174,8 @@ class _ParquetFile(RowFile):
             compression_level=level if codec == "zstd" else None,
             store_decimal_as_integer=True,
             store_schema=False,
-            # INT96 has no order, so that bounds of its bytes would mislead.
-            write_statistics=[leaf.path for leaf in leaves if not leaf.is_int96]
-            if any(leaf.is_int96 for leaf in leaves)
-            else True,
+            write_statistics=[leaf.path for leaf in leaves if _is_ordered(leaf.kind)],
+            use_dictionary=[leaf.path for leaf in leaves if not _is_wide_decimal(leaf.kind)],
         )
         self._layout = layout
         self._leaves = leaves
@@ -379,6 +378,22 @@ def _is_torn(array: pa.TimestampArray) -> bool:
 
 
 # --- Parquet ------------------------------------------------------------------------------------
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    """Whether bounds of its values rule out only what readers do not look for.
+
+    INT96 has no order. Arrow leaves NaN out of bounds, and Paimon looks for it above all numbers.
+    """
+    return not is_fine(kind) and not pa.types.is_floating(kind)
+
+
+def _is_wide_decimal(kind: pa.DataType) -> bool:
+    """Whether a decimal is kept as 16 bytes.
+
+    Paimon asks a dictionary for as many as the number needs, and would not find it there.
+    """
+    return bool(pa.types.is_decimal128(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 
 
 def _parquet_field(name: str, data_type: DataType, field_id: int, depth: int) -> pa.Field:

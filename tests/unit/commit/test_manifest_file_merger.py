@@ -9,14 +9,18 @@ import pyarrow as pa
 import pytest
 
 from core.commit.commit_queue import NoQueue
+from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
 from core.commit.manifest_file_merger import MergePolicy, is_full_due, minor_runs
+from core.commit.schema_commit import create_table, new_schema
 from core.errors import FormatError
 from core.format.binary_row import encode_row
-from core.format.data_types import INT
+from core.format.data_types import INT, parse_data_type
 from core.format.manifest_list import MANIFEST_FILE_META
 from core.format.snapshot import Snapshot
+from core.storage.file_io import FileIO
 from core.storage.file_publisher import in_order
+from core.storage.table_paths import TablePaths
 from core.table.manifest_scan import live_files
 from tests.support.commit_tables import UNPARTITIONED, CommitBench, data_files, message
 
@@ -165,6 +169,37 @@ def test_partitions_and_ranges_of_joined_manifests_cover_all(tmp_path: Path) -> 
     assert (line["min_bucket"], line["max_bucket"]) == (0, 2)
     for number, value in enumerate((7, None, 3, 5)):
         found = table.live_files(head, partitions=[encode_row([value], [INT])])
+        assert found["file_name"].to_pylist() == [f"data-f{number}.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [("BYTES", (b"\xff", b"a", b"\0")), ("DOUBLE", (1.0, float("nan"), -1.0))],
+)
+def test_a_manifest_without_bounds_leaves_the_joined_one_without(
+    tmp_path: Path, written: str, values: tuple[object, ...]
+) -> None:
+    kind = parse_data_type(written)
+    paths = TablePaths(table=f"{tmp_path}/db.db/t")
+    schema = new_schema([("id", INT), ("pt", kind)], partition_keys=["pt"])
+    schema = schema.with_options({"manifest.merge-min-count": "3"})
+    create_table(CommitStore.of(FileIO.for_url(str(tmp_path))), paths, schema)
+    bench = CommitBench(tmp_path)
+    partitions = [encode_row([value], [kind]) for value in (*values, values[0])]
+    for number, partition in enumerate(partitions):
+        new = data_files([f"f{number}"], partition=partition, total_buckets=-1)
+        bench.committer().commit([message(partition, 0, -1, new_files=new)], user="x")
+    table = bench.table()
+    head = table.snapshots.get(len(partitions))
+    (line,) = table.scan.read_list(table.paths, head.base_manifest_list).to_pylist()
+    unknown = encode_row([None], [kind])
+    assert line["partition_stats"] == {
+        "min_values": unknown,
+        "max_values": unknown,
+        "null_counts": [0],
+    }
+    for number, partition in enumerate(partitions[1:-1], 1):
+        found = table.live_files(head, partitions=[partition])
         assert found["file_name"].to_pylist() == [f"data-f{number}.parquet"]
 
 

@@ -121,7 +121,9 @@ BOUNDS: list[tuple[str, list[Any], Any, Any]] = [
     ("DOUBLE", [1.0, float("nan")], None, None),
     ("DECIMAL(30, 2)", [Decimal("1.10"), Decimal("-7.00")], Decimal("-7.00"), Decimal("1.10")),
     ("STRING", ["b", "a", None], "a", "b"),
-    ("BYTES", [b"\xff", b"\x00"], b"\x00", b"\xff"),
+    # Versions of Paimon differ on the order of bytes.
+    ("BYTES", [b"\xff", b"\x00"], None, None),
+    ("BINARY(1)", [b"\xff", None], None, None),
     ("DATE", [dt.date(2024, 1, 2), dt.date(1960, 1, 1)], dt.date(1960, 1, 1), dt.date(2024, 1, 2)),
     ("TIME(3)", [dt.time(1), dt.time(2)], dt.time(1), dt.time(2)),
     ("TIMESTAMP(6)", [dt.datetime(2024, 1, 1)], dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1)),

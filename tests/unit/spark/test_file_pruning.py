@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInput
+from core.format.binary_row import encode_row
 from core.format.data_types import BIGINT, INT, STRING, AtomicType, DataField, TypeRoot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, holds, parse_condition
+from core.spark.file_pruning import may_hold_rows
 from core.spark.readers import TableRead, plan_table
 from core.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, as_bag, rows_of
 from tests.support.table_files import a_schema
+from tests.unit.format.entries import entries
 
 COLUMNS = (
     ("part", STRING),
@@ -100,6 +103,20 @@ def test_files_of_an_append_table_are_left_out(tmp_path: Path, text: str, opened
     )
     plan = pruned(table, text).plan
     assert (plan.read_files, plan.live_files) == (opened, 3)
+
+
+def test_a_least_value_that_is_no_number_rules_nothing_out() -> None:
+    # As Paimon writes it for ORC files with NaN in them.
+    schema = a_schema(0, [("ratio", AtomicType(root=TypeRoot.DOUBLE))])
+    bounds = [encode_row((least,), schema.row_type.types) for least in (math.nan, 5.0, None)]
+    files = entries(
+        *(
+            {"value_stats": {"min_values": least, "max_values": least, "null_counts": [0]}}
+            for least in bounds
+        )
+    )
+    kept = may_hold_rows(files, parse_condition("ratio < 1"), schema, {0: schema})
+    assert kept.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput
@@ -157,3 +158,26 @@ def test_sets_of_texts_and_vectors_are_written(file_format: str) -> None:
     for written in (_COLUMNS["vector"], {"type": "MULTISET", "element": "STRING"}):
         columns = [("c", parse_data_type(written))]
         check_format(a_schema(columns=columns, options={"file.format": file_format}))
+
+
+def test_parquet_files_keep_no_bounds_and_dictionaries_that_mislead_paimon(tmp_path: Path) -> None:
+    written = {
+        "f": "FLOAT", "d": {"type": "ARRAY", "element": "DOUBLE"}, "fine": "TIMESTAMP(9)",
+        "wide": "DECIMAL(38, 0)", "small": "DECIMAL(18, 0)", "text": "STRING",
+    }  # fmt: skip
+    schema = a_schema(columns=[(name, parse_data_type(kind)) for name, kind in written.items()])
+    table = LocalTable(tmp_path, schema)
+    row = {"f": 1.0, "d": [1.0], "fine": 1, "wide": 0, "small": 0, "text": "a"}
+    table.append(pa.Table.from_pylist([row] * 9, schema=arrow_schema(schema.fields)))
+    (path,) = tmp_path.rglob("data-*.parquet")
+    group = pq.read_metadata(path).row_group(0)
+    leaves = [group.column(at) for at in range(group.num_columns)]
+    names = list(written)
+    assert [name for name, leaf in zip(names, leaves, strict=True) if leaf.is_stats_set] == [
+        "wide",
+        "small",
+        "text",
+    ]
+    assert [
+        name for name, leaf in zip(names, leaves, strict=True) if not leaf.has_dictionary_page
+    ] == ["wide"]
