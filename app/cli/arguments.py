@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from app.settings import Settings
 from core.errors import ErrorKind, InvalidInput
@@ -55,6 +56,27 @@ OverrideGateOption = Annotated[
         help="Publish, as an operator, what the rules of the table block, for this reason.",
     ),
 ]
+
+
+def hand_down(context: typer.Context, *, warehouse: str | None, as_json: bool) -> None:
+    """Let options that were given before a command count for it, unless it is told others.
+
+    Raises:
+        InvalidInput: The command does not take one of them.
+    """
+    name = context.invoked_subcommand
+    if name is None:
+        return
+    assert isinstance(context.command, TyperGroup)
+    taken = {each.name for each in context.command.commands[name].params}
+    if warehouse is not None and "warehouse" not in taken:
+        raise InvalidInput(
+            f"{name} names its warehouse itself: leave out --warehouse {warehouse}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    # What is left out before a command takes no default of its own away.
+    said = {"warehouse": warehouse, "as_json": as_json or None}
+    context.default_map = {name: {key: value for key, value in said.items() if value is not None}}
 
 
 def open_services(warehouse: str | None) -> Services:

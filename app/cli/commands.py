@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from app.cli.arguments import JsonOption, WarehouseOption, hand_down
 from app.cli.branches import branches
 from app.cli.browse import browse
 from app.cli.check import checks
@@ -37,7 +38,6 @@ _log = logging.getLogger(__name__)
 
 program = typer.Typer(
     name="branch-console",
-    help="See, compare and move the branches of Apache Paimon tables.",
     rich_markup_mode=None,
 )
 for commands in (
@@ -66,6 +66,9 @@ def _tell_version(is_wanted: bool) -> None:
 
 @program.callback()
 def _branch_console(
+    context: typer.Context,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
     _version: Annotated[
         bool,
         typer.Option(
@@ -73,7 +76,11 @@ def _branch_console(
         ),
     ] = False,
 ) -> None:
-    """See, compare and move the branches of Apache Paimon tables."""
+    """See, compare and move the branches of Apache Paimon tables.
+
+    --warehouse and --json stand before the command or behind it.
+    """
+    hand_down(context, warehouse=warehouse, as_json=as_json)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from app.cli.arguments import JsonOption, WarehouseOption, open_services
+from app.cli.arguments import JsonOption, WarehouseOption, hand_down, open_services
 from app.cli.output import (
     local_time,
     print_fields,
@@ -39,6 +39,7 @@ def _jobs(
     context: typer.Context, warehouse: WarehouseOption = None, as_json: JsonOption = False
 ) -> None:
     """List, show, cancel and resume jobs."""
+    hand_down(context, warehouse=warehouse, as_json=as_json)
     if context.invoked_subcommand is None:
         list_jobs(warehouse=warehouse, as_json=as_json)
 

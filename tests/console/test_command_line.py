@@ -371,6 +371,48 @@ def test_ctrl_c_ends_a_command_without_a_word(
     assert console("tables") == Answer(code=STOPPED, out="", err="")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-w", "{}", "tables"),
+        ("--warehouse", "{}", "show", "fixtures.key_levels"),
+        ("-w", "{}", "--json", "tables"),
+        ("--json", "snapshots", "fixtures.key_levels", "-w", "{}"),
+        ("-w", "{}", "jobs"),
+        ("-w", "{}", "jobs", "list"),
+        ("jobs", "-w", "{}", "--json", "list"),
+        ("--json", "-w", "{}", "jobs", "list", "--limit", "1"),
+    ],
+    ids=" ".join,
+)
+def test_options_of_every_command_stand_before_it_too(
+    console: CommandLine, words: tuple[str, ...]
+) -> None:
+    named = [word.format(console.warehouse) for word in words]
+    # The same words with the options behind.
+    options = [at for at, word in enumerate(words) if word in {"-w", "--warehouse", "{}", "--json"}]
+    rest = [word for at, word in enumerate(named) if at not in options]
+    assert done(console.bare(*named)) == console.bare(*rest, *(named[at] for at in options))
+
+
+def test_an_option_behind_a_command_goes_before_one_in_front_of_it(
+    console: CommandLine, tmp_path: Path
+) -> None:
+    assert done(console.bare("-w", str(tmp_path), "tables", "-w", str(console.warehouse))).out
+    assert done(console.bare("-w", str(tmp_path), "tables")).out.startswith("No tables under ")
+
+
+def test_a_warehouse_in_front_of_open_is_refused(console: CommandLine) -> None:
+    answer = console.bare("-w", "here", "open", "there")
+    assert (answer.code, answer.out) == (WRONG_USAGE, "")
+    assert answer.error == (
+        "error INVALID_ARGUMENT: open names its warehouse itself: leave out --warehouse here."
+    )
+    assert console.bare("--json", "-w", "here", "open", "there").document["error"]["code"] == (
+        "INVALID_ARGUMENT"
+    )
+
+
 def test_a_setting_that_cannot_be_is_wrong_usage(
     console: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

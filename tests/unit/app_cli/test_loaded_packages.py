@@ -51,7 +51,7 @@ def test_help_and_wrong_usage_load_nothing_that_reads_or_decides() -> None:
     commands = list(paths(group))
     assert ("jobs", "cancel") in commands
     helped = [["--help"], ["--version"], *([*command, "--help"] for command in commands)]
-    wrong = [["no-such-command"], ["merge"], ["jobs", "show"]]
+    wrong = [["no-such-command"], ["merge"], ["jobs", "show"], ["-w"]]
     wrong += ([*command, "--no-such-option"] for command in commands)
     codes, found = loaded([*helped, *wrong], sorted({*HOMES} - OF_EVERY_COMMAND))
     assert codes == [DONE] * len(helped) + [WRONG_USAGE] * len(wrong)
