@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import pytest
+
 from core.diff.row_bounds import Bounds
 from core.diff.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
 from core.diff.row_kind import RowKind
@@ -27,6 +29,7 @@ _ELSEWHERE: Final = {"branches_fallback"}
 """Rows of this table are read from two branches; a comparison is of one."""
 
 
+@pytest.mark.depth("full")
 def test_rows_that_differ_lie_within_what_the_manifests_tell(
     same_version: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]
 ) -> None:

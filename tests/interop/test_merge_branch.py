@@ -40,6 +40,7 @@ def diverging(
     return bench
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("ours", OURS)
 @pytest.mark.parametrize("theirs", THEIRS)
 def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(

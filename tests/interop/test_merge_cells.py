@@ -18,7 +18,7 @@ from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, Rows
 from tests.support.merge_cells import CELLS, CellCase, Left, Pair, replayed, set_nullable
 
-pytestmark = pytest.mark.shared_cells
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 _CASES: Final = [(pair, case) for pair, cases in CELLS.items() for case in cases]
 _BY_SIDE: Final = frozenset({Take.OURS, Take.THEIRS})

@@ -11,7 +11,7 @@ from core.errors import ErrorKind, Refused
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import KEPT, MergeBench, Rows, three_way
 
-pytestmark = pytest.mark.shared_cells
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 _ENGINES: Final[Mapping[str, Mapping[str, str]]] = {
     "deduplicate": {},

@@ -16,7 +16,7 @@ from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, row_of
 
-pytestmark = pytest.mark.shared_cells
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 _IDS: Final = {"row-tracking.enabled": "true"}
 _VECTORS: Final = {"deletion-vectors.enabled": "true"}

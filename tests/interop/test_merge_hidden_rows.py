@@ -12,7 +12,7 @@ from core.merge.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, put, three_way
 
-pytestmark = pytest.mark.shared_cells
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 Act: TypeAlias = Callable[[MergeBench], None]
 

@@ -19,7 +19,7 @@ from core.procedures.browse_conflicts import read_row_conflicts
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, NAME, SHARED, MergeBench, Row
 
-pytestmark = pytest.mark.shared_cells
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 Values: TypeAlias = tuple[str | None, int | None]
 Found: TypeAlias = tuple[int, str | None, ConflictKind]

@@ -125,6 +125,7 @@ def test_partitions_that_only_the_source_changed_are_adopted(
     _check_all_that_follows(bench)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("engine", _SKIP_LEVEL_0)
 def test_adopted_files_and_what_masks_them_outlive_the_expiry_of_the_source(
     engine: str, open_bench: Open
