@@ -22,6 +22,7 @@ from core.format.options import BUCKET_FUNCTION_TYPE
 from core.format.table_schema import TableSchema
 
 _SEED: Final = 42
+_NUMBERED: Final = (pa.date32(), pa.time32("ms"))
 _C1: Final = 0xCC9E2D51
 _C2: Final = 0x1B873593
 _MASK: Final = 0xFFFFFFFF
@@ -167,7 +168,9 @@ def _mod_keys(keys: pa.Table, key_type: RowType) -> npt.NDArray[np.int64]:
 def _hive_hashes(keys: pa.Table, key_type: RowType) -> Int32s:
     hashes = np.zeros(keys.num_rows, dtype=np.int32)
     for column, data_type in zip(keys.columns, key_type.types, strict=True):
-        distinct = column.combine_chunks().dictionary_encode()
+        # Python's calendar ends before Paimon's does.
+        numbered = column.cast(pa.int32()) if column.type in _NUMBERED else column
+        distinct = numbered.combine_chunks().dictionary_encode()
         values = [_hive_hash(value, data_type) for value in distinct.dictionary.to_pylist()]
         table = np.array([*values, 0], dtype=np.int32)
         indices = distinct.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
@@ -179,15 +182,16 @@ def _hive_hash(value: Any, data_type: DataType) -> int:
     """Hash one value that is not null; dates and times count as the integers they are kept as."""
     match data_type:
         case AtomicType(
-            root=TypeRoot.BOOLEAN | TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT
+            root=TypeRoot.BOOLEAN
+            | TypeRoot.TINYINT
+            | TypeRoot.SMALLINT
+            | TypeRoot.INT
+            | TypeRoot.DATE
+            | TypeRoot.TIME
         ):
             return int(value)
         case AtomicType(root=TypeRoot.BIGINT):
             return _hash_long(int(value))
-        case AtomicType(root=TypeRoot.DATE):
-            return int(pa.scalar(value, pa.date32()).value)
-        case AtomicType(root=TypeRoot.TIME):
-            return int(pa.scalar(value, pa.time32("ms")).value)
         case AtomicType(root=TypeRoot.FLOAT):
             # Adding zero turns -0.0 into 0.0; all NaNs have the bits of Java's one.
             bits = np.float32(value + 0.0).view(np.int32)
