@@ -16,7 +16,7 @@ _SETTLE_MILLIS = 90_000
 _SCREENSHOTS = Path(__file__).resolve().parents[2] / "assets" / "screenshots"
 # Whatever is expected of a page is waited for, on a busy machine too.
 expect.set_options(timeout=_SETTLE_MILLIS)
-_POLL_MILLIS = 20
+_POLL_MILLIS = 50
 _LONGEST_FRAME_MILLIS = 1_000
 # Streamlit asks at the path of the page first and finds its server one level up.
 _PROBES = ("_stcore/health", "_stcore/host-config")
@@ -50,7 +50,7 @@ class Visit:
         end = time.monotonic() + _SETTLE_MILLIS / 1_000
         while not self._runs.are_done:
             assert time.monotonic() < end, "the script does not end"
-            self.page.wait_for_timeout(10)
+            self.page.wait_for_timeout(_POLL_MILLIS / 2)
         self.page.wait_for_selector(
             '[data-testid="stApp"][data-test-script-state="notRunning"]', state="attached"
         )

@@ -11,6 +11,9 @@ from tests.support.merge_walk import BRANCHES, Steps, Walk
 Walks: TypeAlias = Callable[[type[Walk]], Any]
 """Begins a walk of a kind, in a folder of its own."""
 
+_OF_A_FULL_RUN: Final = 100
+# Each of a law's kinds of tables tries as many in a quick run.
+_LEAST: Final = 4
 _USUAL: Final = ("write", "write", "change", "hide", "compact", "merge", "merge")
 
 
@@ -22,17 +25,19 @@ def steps_with(*more: str) -> st.SearchStrategy[Steps]:
     return st.lists(each, min_size=4, max_size=10)
 
 
-def _tries(in_ci: int) -> settings:
+def _tries(full: int, long: int) -> settings:
     """How many examples are tried; each commits, merges and reads a dozen times over."""
+    usual = settings.default.max_examples
+    scaled = long if usual > _OF_A_FULL_RUN else max(_LEAST, full * usual // _OF_A_FULL_RUN)
     return settings(
-        max_examples=max(10, settings.default.max_examples * in_ci // 100),
+        max_examples=scaled,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
 
 
 # Every walk asserts I1 to I3 and I9 to I12; the others have laws of their own.
-walking = _tries(30)
-law = _tries(60)
-law_of_four = _tries(25)
-law_of_undo = _tries(30)
+walking = _tries(20, 3_000)
+law = _tries(30, 6_000)
+law_of_four = _tries(15, 2_500)
+law_of_undo = _tries(20, 3_000)
