@@ -7,7 +7,7 @@ than the one that was asked for look like an answer.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -39,6 +39,7 @@ TRAVEL_OPTIONS: Final = (
 """The options that name what is read instead of the head; a read takes one of them at most."""
 
 _SCAN_MODE: Final = "scan.mode"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HOW: Final = (BETWEEN_MODE, BETWEEN_TAGS)
 """The options that say how changes are read; they name none."""
 
@@ -83,6 +84,13 @@ class Between:
     def asked(self) -> str:
         """The option with both, as people read it."""
         return f"{self.option} {self}"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Each, as a sentence tells it."""
+        if self.millis is None:
+            return self.start, self.end
+        return moment_text(self.millis[0]), moment_text(self.millis[1])
 
     def __str__(self) -> str:
         """Both, as they are written."""
@@ -160,7 +168,7 @@ class ScanOptions:
         if self.between is not None:
             return self.between.asked
         if self.time_millis is not None:
-            return datetime.fromtimestamp(self.time_millis / 1000, UTC).isoformat(sep=" ")
+            return moment_text(self.time_millis)
         return str(self.snapshot_id) if self.snapshot_id is not None else self.tag or self.version
 
 
@@ -253,6 +261,15 @@ def moment_millis(text: str) -> int:
     moment = datetime.fromisoformat(text.strip())
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(zoned.timestamp() * 1000)
+
+
+def moment_text(millis: int) -> str:
+    """Write a time for people, in UTC, as `moment_millis` reads it."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError:
+        return f"{millis} ms"  # no year that a calendar has; anybody may ask for it
+    return moment.isoformat(sep=" ", timespec="milliseconds" if millis % 1000 else "seconds")
 
 
 def unfit_option(message: str, option: str) -> InvalidInput:

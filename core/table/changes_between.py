@@ -161,9 +161,10 @@ def _tagged(table: FileStoreTable, name: str) -> Snapshot | None:
 
 def _check_order(between: Between, start: int, end: int) -> None:
     if start > end:
+        first, last = between.names
         raise unfit_option(
-            f"The option {between.option!r} is '{between}': {between.start} comes after "
-            f"{between.end}. Name the earlier one first.",
+            f"The option {between.option!r} is '{between}': {first} comes after {last}. Name the "
+            "earlier one first.",
             between.option,
         )
 

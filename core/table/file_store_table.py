@@ -10,6 +10,7 @@ from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.near_names import did_you_mean, nearest_names
+from core.format.scan_options import moment_text
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.storage.file_io import FileReader
@@ -274,7 +275,7 @@ class FileStoreTable:
         found = self.snapshots.at_time(time_millis)
         if found is None:
             raise NotFound(
-                f"{self.identifier} has no snapshot at or before {time_millis}. "
+                f"{self.identifier} has no snapshot at or before {moment_text(time_millis)}. "
                 "Choose a later time.",
                 kind=ErrorKind.SNAPSHOT_NOT_FOUND,
                 time_millis=time_millis,

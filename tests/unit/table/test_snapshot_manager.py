@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
+from core.format.scan_options import ScanOptions
 from core.format.tag import Tag
 from core.storage.file_io import FileIO
 from core.storage.file_remover import FileRemover
+from core.table.scan_state import state_asked
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 MINUTE = 60_000
@@ -200,6 +202,30 @@ def test_versions_are_tags_ids_or_either_of_a_branch(files: TableFiles) -> None:
 def test_a_version_that_is_not_there_says_so(files: TableFiles, version: str) -> None:
     with pytest.raises(NotFound):
         files.table().snapshot_for(version)
+
+
+@pytest.mark.parametrize(
+    ("millis", "told"), [(1, "1970-01-01 00:00:00.001+00:00"), (-(10**17), f"-{10**17} ms")]
+)
+def test_a_time_before_all_snapshots_is_told_as_a_date(
+    files: TableFiles, millis: int, told: str
+) -> None:
+    with pytest.raises(NotFound) as refused:
+        files.table().snapshot_for(timestamp_millis=millis)
+    assert refused.value.message == (
+        f"db.t has no snapshot at or before {told}. Choose a later time."
+    )
+    assert refused.value.facts["time_millis"] == millis
+
+
+def test_times_in_the_wrong_order_are_told_as_dates(files: TableFiles) -> None:
+    options = ScanOptions.parse({"incremental-between-timestamp": "1577836800000,0"})
+    with pytest.raises(InvalidInput) as refused:
+        state_asked(files.table(), options)
+    assert refused.value.message == (
+        "The option 'incremental-between-timestamp' is '1577836800000,0': 2020-01-01 "
+        "00:00:00+00:00 comes after 1970-01-01 00:00:00+00:00. Name the earlier one first."
+    )
 
 
 def test_travel_needs_one_destination(files: TableFiles) -> None:
