@@ -397,6 +397,7 @@ _CELLS: Final[Mapping[str, Cell]] = {
 }
 
 
+@pytest.mark.depth("full")
 def test_upstream_tests_of_the_branch_merge(
     open_java: _OpenJava, paimon_version: str, tmp_path: Path
 ) -> None:

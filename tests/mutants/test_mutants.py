@@ -67,7 +67,7 @@ def _failed(project: Path, mutant: Mutant) -> set[str]:
     environment |= {"PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--depth", "full")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--report", str(report), *mutant.tests],
+        [sys.executable, "-m", "pytest", *options, f"--report={report}", *mutant.tests],
         cwd=project,
         env=environment,
         capture_output=True,

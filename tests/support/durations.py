@@ -107,7 +107,7 @@ class _Listener:
         if report.failed:
             self._run.failed.append(name)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         depth = self._config.getoption("--depth")
         if len({row_of(name) for name in self._run.tests}) > 1:
             terminalreporter.section(f"where the time of this run went, depth {depth}")

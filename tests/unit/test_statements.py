@@ -88,7 +88,7 @@ def depths(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> dict[st
     files = sorted({test.partition("::")[0] for row in rows for test in row.tests})
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--collect-only", "--depth", "long")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--write-depths", str(written), *files],
+        [sys.executable, "-m", "pytest", *options, f"--write-depths={written}", *files],
         cwd=_ROOT,
         # The workers of xdist say here who they are; the child is none.
         env={name: os.environ[name] for name in os.environ if "XDIST" not in name},

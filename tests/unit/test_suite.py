@@ -105,7 +105,7 @@ def test_a_run_tells_where_its_time_went_and_keeps_it(tmp_path: Path) -> None:
     plugins = [
         option for name in ("depths", "durations") for option in ("-p", f"tests.support.{name}")
     ]
-    said = _run(tmp_path, "", "-n", "0", *plugins, "--report", str(tmp_path / "report.json"))
+    said = _run(tmp_path, "", "-n", "0", *plugins, f"--report={tmp_path / 'report.json'}")
 
     rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.strip()}
     assert rows["unit"][0] == rows["golden"][0] == "3"
