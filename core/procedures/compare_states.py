@@ -33,6 +33,7 @@ from core.format.table_schema import TableSchema
 from core.procedures.browse_history import shared_schema
 from core.procedures.warehouse import Warehouse
 from core.storage.side_by_side import aside
+from core.table.data_file_paths import index_file_path
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
 from core.table.missing_branch import no_branch
@@ -246,7 +247,7 @@ def _keys(files: pa.Table) -> list[tuple[MaskKey, bool]]:
 
 
 def _load(table: FileStoreTable, mask: Mask) -> Positions:
-    path = table.paths.index(mask.index_file, mask.external_path)
+    path = index_file_path(table, mask.index_file, mask.external_path)
     data = table.reader.read_immutable(path)
     return read_deletion_vectors(data, [mask.range], path)[mask.range.data_file]
 

@@ -14,6 +14,7 @@ from core.diff.logical_log import copy_name, original_name
 from core.format.index_manifest import INDEX_MANIFEST_ENTRY, NO_INDEX_FILES
 from core.format.snapshot import Snapshot
 from core.merge.file_moves import FileMoves
+from core.table.data_file_paths import index_file_path
 from core.table.file_store_table import FileStoreTable
 
 
@@ -59,7 +60,8 @@ def index_moves(
         held = {original_name(each): each for each in live}
     held |= {original_name(each): each for each in incoming["file_name"].to_pylist()}
     paths = [
-        source.paths.index(entry["file_name"], entry["external_path"]) for entry in come.to_pylist()
+        index_file_path(source, entry["file_name"], entry["external_path"])
+        for entry in come.to_pylist()
     ]
     adopted = _as_target_index(come, held, operation_id)
     copies = zip(paths, map(target.paths.index, adopted["file_name"].to_pylist()), strict=True)

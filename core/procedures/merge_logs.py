@@ -21,6 +21,7 @@ from core.format.deletion_vector import read_deletion_vectors
 from core.format.manifest_entry import FileKind, rows_without
 from core.format.options import Options
 from core.format.snapshot import CommitKind, Snapshot
+from core.table.data_file_paths import index_file_path
 from core.table.file_store_table import FileStoreTable
 from core.table.manifest_scan import entry_counts
 from core.table.unshared_manifests import unshared_entries
@@ -91,7 +92,7 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
     """Read deletion vectors, each index file once."""
     in_file: dict[str, list[MaskKey]] = {}
     for key, mask in masks.items():
-        path = table.paths.index(mask.index_file, mask.external_path)
+        path = index_file_path(table, mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
     found: dict[MaskKey, HiddenRows] = {}
     contents = table.reader.each(table.reader.read_immutable, tuple(in_file))

@@ -27,6 +27,7 @@ from core.format.index_manifest import (
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode
 from core.spark.data_files import WriteTarget
+from core.table.data_file_paths import index_file_path
 from core.table.file_store_table import FileStoreTable
 
 Positions = npt.NDArray[np.int64]
@@ -101,7 +102,7 @@ def _changed(
         ]
     vectors: dict[str, BitMap64] = defaultdict(BitMap64)
     for entry in entries:
-        path = table.paths.index(entry["file_name"], entry["external_path"])
+        path = index_file_path(table, entry["file_name"], entry["external_path"])
         ranges = [DeletionVectorRange(**part) for part in entry["dv_ranges"] or ()]
         for name, positions in read_deletion_vectors(target.store.read(path), ranges, path).items():
             vectors[name] |= BitMap64(positions)

@@ -19,6 +19,7 @@ from core.spark.hash_index import (
     read_hashes,
     write_hashes,
 )
+from core.table.data_file_paths import index_file_path
 from core.table.file_store_table import FileStoreTable
 
 
@@ -39,7 +40,7 @@ class DynamicBuckets:
             entries = table.index_entries(head)
             entries = entries.filter(pc.equal(entries["index_type"], str(IndexType.HASH)))
             for entry in entries.to_pylist():
-                path = table.paths.index(entry["file_name"], entry["external_path"])
+                path = index_file_path(table, entry["file_name"], entry["external_path"])
                 paths[entry["partition"]][entry["bucket"]] = path
         return cls(target=target, paths=dict(paths))
 

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.data_types import DataType
@@ -26,7 +25,7 @@ from core.spark.data_reader import DataFile, DeletedRows, check_formats
 from core.spark.file_pruning import may_hold_rows, prune_files
 from core.spark.merge_on_read import PICKING
 from core.storage.file_io import FileIO
-from core.table.data_file_paths import data_file_paths
+from core.table.data_file_paths import data_file_paths, index_file_path
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_schemas import check_schemas
 from core.table.table_state import ReadState
@@ -265,7 +264,7 @@ def place_marked(
     return [
         PlacedFile(
             data=DataFile(
-                path=path if row["external_path"] is None else _inside(store, path),
+                path=path,
                 size=row["file_size"],
                 schema_id=row["schema_id"],
                 deleted=vectors.get((row["partition"], row["bucket"], row["file_name"])),
@@ -279,19 +278,6 @@ def place_marked(
         )
         for row, path in zip(files.select(_READ).to_pylist(), paths, strict=True)
     ]
-
-
-def _inside(store: FileIO, location: str) -> str:
-    """The path of a file outside the table, which the table's store must be able to open."""
-    scheme = location.partition(":")[0] if ":" in location.partition("/")[0] else store.scheme
-    if scheme != store.scheme:
-        raise InvalidInput(
-            f"{location} lies in another store than the table ({store.scheme}), which cannot be "
-            "read here yet. Read the table with Paimon.",
-            kind=ErrorKind.UNSUPPORTED,
-            path=location,
-        )
-    return store.path_of(location)
 
 
 def by_bucket(files: Iterable[PlacedFile]) -> Iterator[list[PlacedFile]]:
@@ -331,13 +317,9 @@ def _deletion_vectors(
 ) -> dict[tuple[bytes, int, str], DeletedRows]:
     return {
         (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
-            index_path=_index_path(store, table, entry["file_name"], entry["external_path"]),
+            index_path=index_file_path(table, entry["file_name"], entry["external_path"]),
             range=DeletionVectorRange(**part),
         )
         for entry in deletion_vector_entries(marks).to_pylist()
         for part in entry["dv_ranges"] or ()
     }
-
-
-def _index_path(store: FileIO, table: FileStoreTable, name: str, external: str | None) -> str:
-    return table.paths.index(name) if external is None else _inside(store, external)

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import fsspec
 
-from core.errors import InvalidInput, NotFound, PaimonError
+from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
 from core.storage.durable import make_directory, sync_path, write_synced
 from core.storage.regular_files import check_regular, open_regular, read_regular
 from core.storage.side_by_side import each
@@ -33,7 +33,13 @@ from core.storage.store_answers import (
     says_refused,
     says_taken,
 )
-from core.storage.store_urls import checked_path, host_of, local_root, open_filesystem
+from core.storage.store_urls import (
+    checked_path,
+    host_of,
+    is_of_store,
+    local_root,
+    open_filesystem,
+)
 
 _T = TypeVar("_T")
 
@@ -77,6 +83,13 @@ class FileReader(Protocol):
 
     def url(self, path: str) -> str:
         """The path with its scheme, as Spark and Arrow take it."""
+
+    def path_of(self, location: str) -> str:
+        """The path of a URL that metadata holds, such as that of an external data file.
+
+        Raises:
+            InvalidInput: It lies in another store.
+        """
 
     def read(self, path: str) -> bytes:
         """The whole file.
@@ -179,7 +192,14 @@ class FileIO:
         return f"{self._scheme}://{self._host}{path}"
 
     def path_of(self, location: str) -> str:
-        """The path of a URL that a table's metadata holds, such as an external data file."""
+        """The path of a URL that metadata holds; raises InvalidInput where another store has it."""
+        if not is_of_store(location, self._scheme):
+            raise InvalidInput(
+                f"{location} lies in another store than the table ({self._scheme}), which cannot "
+                "be read here yet. Use Paimon for this table.",
+                kind=ErrorKind.UNSUPPORTED,
+                path=location,
+            )
         return str(self._filesystem._strip_protocol(location))
 
     def read(self, path: str) -> bytes:

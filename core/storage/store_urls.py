@@ -27,6 +27,22 @@ _S3: Final = frozenset({"s3", "s3a"})
 # Their URLs have a host before the path; those of other stores have it in the path.
 _HAVE_A_HOST: Final = frozenset({"hdfs", "viewfs", "webhdfs"})
 
+# Schemes that name the same store, by the one of them that stands for all.
+_SAME: Final = {
+    "s3a": "s3",
+    "s3n": "s3",
+    "gcs": "gs",
+    "abfss": "abfs",
+    "az": "abfs",
+    "local": "file",
+}
+
+
+def is_of_store(location: str, scheme: str) -> bool:
+    """Whether a URL or a plain path lies in a store whose URLs have that scheme."""
+    found = location.partition(":")[0] if ":" in location.partition("/")[0] else scheme
+    return _SAME.get(found, found) == _SAME.get(scheme, scheme)
+
 
 def checked_path(path: str) -> str:
     """The path, if it stays where it begins.

@@ -117,9 +117,9 @@ class TablePaths:
         """The path of a manifest, manifest list or index manifest."""
         return f"{self.manifest_dir}/{name}"
 
-    def index(self, name: str, external_path: str | None = None) -> str:
-        """The path of an index file, such as deletion vectors."""
-        return external_path or f"{self.table}/index/{name}"
+    def index(self, name: str) -> str:
+        """The path of an index file, such as deletion vectors, within the table."""
+        return f"{self.table}/index/{name}"
 
     def statistics(self, name: str) -> str:
         """The path of a statistics file."""
@@ -131,11 +131,9 @@ class TablePaths:
         parts = (self.table, self.data_directory.strip("/"), partition_path.strip("/"), name)
         return "/".join(part for part in parts if part)
 
-    def data_file(
-        self, partition_path: str, bucket: int, name: str, external_path: str | None = None
-    ) -> str:
-        """The path of a data file; where one was written outside the table, that location."""
-        return external_path or f"{self.bucket(partition_path, bucket)}/{name}"
+    def data_file(self, partition_path: str, bucket: int, name: str) -> str:
+        """The path of a data file within the table."""
+        return f"{self.bucket(partition_path, bucket)}/{name}"
 
     @property
     def lineage_dir(self) -> str:

@@ -1,4 +1,8 @@
-"""Where the data files of a manifest lie."""
+"""Where the files lie that manifests and index manifests name.
+
+Some lie outside the table: their entries hold a whole URL. It is turned into a path of the table's
+store here and nowhere else. Source: Paimon DataFileMeta.externalPath, IndexFileMeta.externalPath.
+"""
 
 import pyarrow as pa
 
@@ -13,6 +17,9 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
     Args:
         table: The table on the branch that refers to the files.
         files: Columns of MANIFEST_ENTRY.
+
+    Raises:
+        InvalidInput: A file lies in another store.
     """
     if not files.num_rows:
         return pa.array([], pa.string())
@@ -24,6 +31,7 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
         files["file_name"].to_pylist(),
         files["external_path"].to_pylist(),
     )
+    path_of = table.reader.files.path_of
     folders = {
         (partition, bucket): paths.bucket(
             partition_path(decode_row(partition, types), schema), bucket
@@ -32,8 +40,22 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
     }
     return pa.array(
         [
-            outside or f"{folders[place]}/{name}"
+            f"{folders[place]}/{name}" if outside is None else path_of(outside)
             for place, name, outside in zip(places, names, external, strict=True)
         ],
         pa.string(),
     )
+
+
+def index_file_path(table: FileStoreTable, name: str, external: str | None) -> str:
+    """The path of an index file, such as deletion vectors.
+
+    Args:
+        table: The table on any branch.
+        name: Its file name.
+        external: Its URL, where it lies outside the table.
+
+    Raises:
+        InvalidInput: It lies in another store.
+    """
+    return table.paths.index(name) if external is None else table.reader.files.path_of(external)

@@ -8,8 +8,8 @@ from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.identifier import Identifier
 from core.format.index_manifest import IndexType
-from core.format.partition_path import partition_path
 from core.format.table_schema import BucketMode
+from core.table.data_file_paths import data_file_paths, index_file_path
 from core.table.file_store_table import FileStoreTable
 from tests.support.build_warehouses import NEWEST
 from tests.support.our_answers import (
@@ -21,7 +21,6 @@ from tests.support.our_answers import (
     our_schemas,
     our_snapshots,
     our_tags,
-    partition_values,
 )
 from tests.support.warehouses import WRITERS, FixtureWarehouse, expected_tables
 
@@ -129,7 +128,7 @@ def test_deletion_vectors_mark_as_many_rows_as_paimon_counts(case: Case) -> None
     for entry in case.table.index_entries(head).to_pylist():
         if entry["index_type"] != IndexType.DELETION_VECTORS:
             continue
-        path = case.table.paths.index(entry["file_name"], entry["external_path"])
+        path = index_file_path(case.table, entry["file_name"], entry["external_path"])
         ranges = [DeletionVectorRange(**item) for item in entry["dv_ranges"] or ()]
         found = read_deletion_vectors(case.table.reader.files.read(path), ranges, path)
         assert {name: len(positions) for name, positions in found.items()} == {
@@ -144,18 +143,7 @@ def test_each_live_file_lies_where_paimon_looks_for_it(case: Case) -> None:
     if "error" in answer or head is None:
         return
     schema = case.table.schema()
-    paths = case.table.data_paths()
-    ours = [
-        paths.data_file(
-            partition_path(
-                tuple(partition_values(entry["partition"], schema.partition_type)), schema
-            ),
-            entry["bucket"],
-            entry["file_name"],
-            entry["external_path"],
-        )
-        for entry in case.table.live_files(head).to_pylist()
-    ]
+    ours = data_file_paths(case.table, case.table.live_files(head)).to_pylist()
     assert all(case.table.reader.files.exists(path) for path in ours)
     # `$files` leaves out what a batch reader does not see, and adds what it falls back to.
     if schema.bucket_mode is not BucketMode.POSTPONE_MODE and not _falls_back(case.table):

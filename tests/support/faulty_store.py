@@ -168,6 +168,9 @@ class FaultyReader:
         self._faulty.check_alive()
         return self._inner.native_file(path)
 
+    def path_of(self, location: str) -> str:
+        return self._inner.path_of(location)
+
     def url(self, path: str) -> str:
         return self._inner.url(path)
 

@@ -135,6 +135,9 @@ class _PhasedReader:
         self._reads(path)
         return self._inner.native_file(path)
 
+    def path_of(self, location: str) -> str:
+        return self._inner.path_of(location)
+
     def url(self, path: str) -> str:
         return self._inner.url(path)
 

@@ -96,6 +96,9 @@ class CountingReader:
         self.read_paths.append(path)
         return self._inner.native_file(path)
 
+    def path_of(self, location: str) -> str:
+        return self._inner.path_of(location)
+
     def manifests(self) -> Collection[str]:
         names = {path.rsplit("/", 1)[-1] for path in self.read_paths}
         return {name for name in names if name.startswith("manifest-") and "list" not in name}

@@ -143,6 +143,13 @@ def test_a_url_in_metadata_is_turned_into_a_path(tmp_path: Path) -> None:
     assert FileIO.for_url(str(tmp_path)).path_of("file:/data/x.parquet") == "/data/x.parquet"
 
 
+@pytest.mark.parametrize("location", ["s3://bucket/x.parquet", "memory:/x.parquet"])
+def test_a_url_of_another_store_is_refused(tmp_path: Path, location: str) -> None:
+    with pytest.raises(InvalidInput, match="lies in another store") as caught:
+        FileIO.for_url(str(tmp_path)).path_of(location)
+    assert caught.value.kind is ErrorKind.UNSUPPORTED
+
+
 def test_a_relative_path_is_taken_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

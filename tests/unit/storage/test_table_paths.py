@@ -37,8 +37,3 @@ def test_each_file_has_its_place(path: str, expected: str) -> None:
 def test_data_files_may_lie_in_a_folder_of_their_own() -> None:
     paths = TablePaths(table="/wh/db.db/t", data_directory="data")
     assert paths.data_file("pt=1", 0, "f") == "/wh/db.db/t/data/pt=1/bucket-0/f"
-
-
-def test_an_external_file_lies_where_it_says() -> None:
-    assert MAIN.data_file("pt=1", 0, "f", "s3://b/f") == "s3://b/f"
-    assert MAIN.index("i", "s3://b/i") == "s3://b/i"
