@@ -86,7 +86,13 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda each: " ".join(each.values()))
-@pytest.mark.parametrize("partition_keys", [(), ("pt",)], ids=["whole", "in partitions"])
+@pytest.mark.parametrize(
+    "partition_keys",
+    [
+        pytest.param((), id="whole"),
+        pytest.param(("pt",), id="in partitions", marks=pytest.mark.depth("full")),
+    ],
+)
 def test_c25_merging_never_changes_the_live_files(
     tmp_path: Path, rng: Random, options: dict[str, str], partition_keys: tuple[str, ...]
 ) -> None:

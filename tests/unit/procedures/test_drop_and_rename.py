@@ -235,6 +235,7 @@ def test_a_commit_in_between_stops_it_and_nothing_is_lost(
     run(bench, name, "again", branch="dev", **more)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(("name", "more"), [("drop_branch", {}), ("rename_branch", {"to": "fix"})])
 def test_a_commit_at_any_removal_of_a_long_branch_is_kept_with_all_that_was(
     tmp_path: Path, name: str, more: dict[str, str]

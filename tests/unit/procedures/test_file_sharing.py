@@ -286,6 +286,7 @@ def test_a_branch_without_a_fence_is_for_operators(bench: BranchBench) -> None:
     assert not is_fenced(bench, "open")
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("has_renames", [True, False], ids=["renames", "copies"])
 @pytest.mark.parametrize("name", ["merge_branch", "fast_forward"])
 def test_a_merge_killed_at_any_change_is_fenced_before_and_pinned_after(

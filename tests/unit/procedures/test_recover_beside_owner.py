@@ -58,6 +58,7 @@ def stores(has_renames: bool, bench: BranchBench) -> FaultyStore:
     return FaultyStore(inner=inner)
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("has_renames", [True, False], ids=["renames", "copies"])
 @verbs
 def test_recovery_at_any_moment_of_the_owner_does_no_harm(
@@ -78,6 +79,7 @@ def test_recovery_at_any_moment_of_the_owner_does_no_harm(
         assert open_operations(bench) == []
 
 
+@pytest.mark.depth("full")
 @verbs
 def test_an_owner_that_goes_on_beside_recovery_does_no_harm(origin: Path, name: str) -> None:
     """The owner comes back to an operation that recovery is in the middle of."""

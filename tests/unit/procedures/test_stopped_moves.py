@@ -133,6 +133,7 @@ def _copied(origin: Path, to: Path) -> Path:
     return to
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("verb", [force, replace_main])
 @pytest.mark.parametrize("happens", [drop, rename, expire, make_anew])
 def test_main_is_what_it_was_where_what_replaces_it_is_gone(
