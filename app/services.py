@@ -355,6 +355,17 @@ class Services(TableLists):
         """Return the worker that reported last; None if there never was one."""
         return self.jobs_of_warehouse.worker()
 
+    @property
+    def has_free_worker(self) -> bool:
+        """Whether a worker lives that takes these jobs, and runs none now."""
+        worker = self.worker()
+        return (
+            worker is not None
+            and worker.is_alive
+            and not worker.serves_other_store
+            and worker.job is None
+        )
+
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""
         return self.jobs_of_warehouse.start_worker()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,7 +18,7 @@ from app.cli.output import (
     print_rows,
     progress,
 )
-from core.errors import ErrorKind, StorageError
+from core.errors import ErrorKind, PaimonError, StorageError
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.store_identity import name_in
 from core.procedures.call import Argument
@@ -134,10 +135,19 @@ def print_job(job: JobView, *, as_json: bool) -> None:
 def finish_job(services: Services, procedure: str, arguments: Mapping[str, Argument]) -> JobView:
     """Start a job whose result is all that is wanted of it, and wait until it is done.
 
+    Whoever stops waiting, by Ctrl-C, cancels it.
+
     Raises:
         PaimonError: The job was refused, failed or was cancelled.
     """
-    job = follow_job(services, services.start(procedure, arguments))
+    job_id = services.start(procedure, arguments)
+    try:
+        job = follow_job(services, job_id)
+    except KeyboardInterrupt:
+        # It may be over by now, or its store gone; the command ends either way.
+        with suppress(PaimonError):
+            services.cancel_job(job_id)
+        raise
     if job.state is not JobState.DONE:
         raise job.failure()
     return job

@@ -12,7 +12,7 @@ import typer
 
 from app.cli.arguments import JsonOption, LimitOption, WarehouseOption, open_services
 from app.cli.branches import BackgroundOption, run_call
-from app.cli.jobs import JobArgument
+from app.cli.jobs import JobArgument, finish_job
 from app.cli.lifecycle import run_previewed
 from app.cli.output import (
     ROWS_SHOWN,
@@ -123,7 +123,11 @@ def print_answer(found: Answer, *, as_json: bool, is_all: bool = False) -> None:
 
 
 class _Queries:
-    """Spark in this process: started by the first query, and used by all."""
+    """Queries of one command: the worker answers them, else Spark in this process.
+
+    Spark takes ten seconds to start, which a worker has behind it. A worker that is busy is not
+    waited for: its job may take hours.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -131,6 +135,9 @@ class _Queries:
 
     def answer(self, arguments: Mapping[str, Argument]) -> Answer:
         """Answer a query, and show how far it is."""
+        if self._rows is None and self._reads_rows(arguments) and self._services.has_free_worker:
+            job = finish_job(self._services, QUERY, arguments)
+            return self._services.answer(job.id)
         if self._rows is None:
             # Spark takes a second to import, which nobody else should wait for.
             from core.jobs.warm_rows import WarmRows  # noqa: PLC0415
@@ -147,6 +154,12 @@ class _Queries:
                 call,
                 lambda done, total: tell("Reading rows.", done, total),
             )
+
+    def _reads_rows(self, arguments: Mapping[str, Argument]) -> bool:
+        """Whether Spark is needed; what only metadata tell is told at once."""
+        from core.sql.looks import parse_look  # noqa: PLC0415 - as where the statement was read
+
+        return parse_look(str(arguments["sql"])).reads_rows
 
     def close(self) -> None:
         """Stop Spark where it was started."""

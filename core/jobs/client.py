@@ -352,6 +352,7 @@ class JobClient:
             total=progress.total if progress else None,
             error=_error_kind(state, outcome, worker),
             error_class=outcome.get("error_class"),
+            error_facts=outcome.get("error_facts", {}),
             created_millis=created,
             started_millis=outcome.get("started_millis") or status.dequeued_at or created,
             finished_millis=outcome.get("finished_millis") or status.completed_at,

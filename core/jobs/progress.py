@@ -1,7 +1,9 @@
 """What can be seen of a job, as values: no store, no engine, no clock."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from core.errors import ErrorKind, PaimonError, Refused, error_of
 from core.procedures.permissions import Role
@@ -66,6 +68,7 @@ class JobView:
         total: Units of the running step, once known.
         error: The code of what ended it, where something did.
         error_class: The class of that error; None of jobs that ended before it was kept.
+        error_facts: What its message speaks of, by name.
         receipt_id: The operation whose receipt can be read, once done.
         role: The role of the actor when the job was made; it runs with that.
     """
@@ -87,13 +90,14 @@ class JobView:
     created_millis: int
     steps: tuple[JobStep, ...] = ()
     error_class: str | None = None
+    error_facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     role: str = Role.OPERATOR
 
     def failure(self) -> PaimonError:
         """The error that ended the job, of the class that a caller without a job would get."""
         refusal = Refused.__name__ if self.state is JobState.REFUSED else PaimonError.__name__
         name, kind = self.error_class or refusal, self.error or ErrorKind.UNEXPECTED
-        return error_of(name, self.message, kind, job=self.id)
+        return error_of(name, self.message, kind, **{**self.error_facts, "job": self.id})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ metadata.
 """
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,7 @@ class KeptAnswers:
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Keep an answer, whole or not at all, and forget the oldest ones."""
+        layout = answer.rows.schema.remove_metadata()
         about = {
             "has_more": answer.has_more,
             "plan": answer.plan,
@@ -38,6 +40,8 @@ class KeptAnswers:
             "notes": list(answer.notes),
             "started_millis": answer.started_millis,
             "finished_millis": answer.finished_millis,
+            # Parquet gives the parts of a map other names.
+            "schema": b64encode(layout.serialize().to_pybytes()).decode(),
         }
         rows = answer.rows.replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
         with unfinished(self.path(operation_id)) as draft:
@@ -60,7 +64,10 @@ class KeptAnswers:
         try:
             with pq.ParquetFile(path) as file:
                 about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
-                rows = _first_rows(file, most)
+                rows = _first_rows(file, most).replace_schema_metadata(None)
+            # An earlier release kept no schema.
+            if "schema" in about:
+                rows = rows.cast(pa.ipc.read_schema(pa.py_buffer(b64decode(about["schema"]))))
         except FileNotFoundError as error:
             raise NotFound(
                 "The rows of this query are not kept any more. Run it again.",
@@ -72,7 +79,7 @@ class KeptAnswers:
                 f"{path} holds no answer of a query: {error}. Run the query again.", path=str(path)
             ) from error
         return Answer(
-            rows=rows.replace_schema_metadata(None),
+            rows=rows,
             has_more=bool(about["has_more"]),
             plan=str(about["plan"]),
             reads=tuple(StateRead(**each) for each in about["reads"]),

@@ -145,6 +145,7 @@ def _ended(error: PaimonError) -> dict[str, object]:
         "state": str(state),
         "error": str(error.kind),
         "error_class": type(error).__name__,
+        "error_facts": _plain(error.facts),
         "message": error.message,
     }
 
@@ -154,8 +155,23 @@ def _error_object(error: PaimonError) -> dict[str, object]:
         "class": type(error).__name__,
         "kind": str(error.kind),
         "message": error.message,
+        "facts": _plain(error.facts),
     }
 
 
 def _error_from(stored: Mapping[str, Any]) -> PaimonError:
-    return error_of(str(stored["class"]), stored["message"], ErrorKind(stored["kind"]))
+    # Steps of an earlier release kept no facts.
+    facts = stored.get("facts", {})
+    return error_of(str(stored["class"]), stored["message"], ErrorKind(stored["kind"]), **facts)
+
+
+def _plain(fact: Any) -> Any:
+    """The facts of an error as JSON has them: what is no value of JSON is its text."""
+    match fact:
+        case None | bool() | int() | str():
+            return fact
+        case Mapping():
+            return {str(name): _plain(part) for name, part in fact.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(part) for part in fact]
+    return str(fact)

@@ -46,6 +46,11 @@ class Look:
     database: str | None = None
     target: Target | None = None
 
+    @property
+    def reads_rows(self) -> bool:
+        """Whether an engine answers; metadata alone tell the rest."""
+        return self.kind in (LookKind.ROWS, LookKind.PLAN)
+
 
 def parse_look(text: str, start: Place | None = None) -> Look:
     """Read a statement that gives rows.

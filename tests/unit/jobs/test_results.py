@@ -1,15 +1,18 @@
 """Why there are no rows of a job, and a disk that is full while they are kept."""
 
+import datetime as dt
 import errno
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from core.errors import ErrorKind, StorageError
 from core.jobs.kept_files import unfinished
 from core.jobs.progress import JobState, JobView
-from core.jobs.results import no_answer
+from core.jobs.results import KeptAnswers, no_answer
+from core.sql.answer import Answer
 
 
 def job(state: JobState, name: str = "query", message: str = "") -> JobView:
@@ -51,6 +54,18 @@ def job(state: JobState, name: str = "query", message: str = "") -> JobView:
 def test_why_there_are_no_rows_is_told(seen: JobView, told: str) -> None:
     error = no_answer(seen)
     assert (error.message, error.kind) == (told, ErrorKind.FILE_NOT_FOUND)
+
+
+def test_an_answer_is_read_with_the_types_that_it_was_kept_with(tmp_path: Path) -> None:
+    entries = pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int32()))
+    spans = pa.array([dt.timedelta(days=1), None], pa.duration("us"))
+    rows = pa.table({"m": entries, "s": spans, "n": pa.nulls(2), "l": pa.array([[1], []])})
+    kept = KeptAnswers(folder=tmp_path)
+    kept.keep("op", Answer(rows=rows, has_more=False, plan=""))
+    for most in (None, 1):
+        found = kept.read("op", most=most).rows
+        assert [str(field.type) for field in found.schema] == [str(t) for t in rows.schema.types]
+        assert found.to_pylist() == rows.slice(0, most).to_pylist()
 
 
 def test_a_full_disk_is_told_and_nothing_half_written_stays(tmp_path: Path) -> None:
