@@ -18,6 +18,8 @@ from tests.support.warehouses import VERSIONS, FixtureWarehouse
 _HERE = Path(__file__).parent
 
 
+# Also where this folder is named, and xdist would look at the groups before.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = [
         item for item in items if _HERE in item.path.parents and _is_of_another_version(item)
