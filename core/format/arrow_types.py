@@ -91,6 +91,15 @@ def nullable_columns(fields: tuple[DataField, ...]) -> pa.Schema:
     return pa.schema([f.remove_metadata().with_nullable(True) for f in arrow_schema(fields)])
 
 
+def no_rows(layout: pa.Schema) -> pa.Table:
+    """Return the table of `layout` without a row, made without a Python value.
+
+    The first one that becomes an Arrow value lets Arrow load pandas, a third of a second, also for
+    a command that shows snapshots only; `empty_table` makes some.
+    """
+    return pa.table([pa.nulls(0, field.type) for field in layout], schema=layout)
+
+
 def _arrow_field(field: DataField) -> pa.Field:
     # Parquet files of Paimon are read by field id, not by name or position.
     metadata = {b"PARQUET:field_id": str(field.id).encode()}

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.format.arrow_types import no_rows
 from core.format.avro_encoding import (
     VERSION_FIELD,
     AvroLayout,
@@ -69,7 +70,7 @@ INDEX_MANIFEST_ENTRY: Final = pa.schema(
         pa.field("global_index", pa.struct(list(_GLOBAL_INDEX))),
     ]
 )
-NO_INDEX_FILES: Final = INDEX_MANIFEST_ENTRY.empty_table()
+NO_INDEX_FILES: Final = no_rows(INDEX_MANIFEST_ENTRY)
 _PAIMON_RANGE: Final = [
     pa.field(name, field.type, field.nullable)
     for name, field in zip(("f0", "f1", "f2", "_CARDINALITY"), _RANGE, strict=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.format.arrow_types import no_rows
 from core.format.avro_encoding import (
     VERSION_FIELD,
     AvroLayout,
@@ -100,7 +101,7 @@ MANIFEST_ENTRY: Final = pa.schema(
     ]
 )
 # Tables never change, and to make one of so many columns takes as long as to read a small file.
-NO_FILES: Final = MANIFEST_ENTRY.empty_table()
+NO_FILES: Final = no_rows(MANIFEST_ENTRY)
 
 
 _FILE_STRUCT: Final = pa.struct(paimon_fields(_FILE))

@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from core.format.arrow_types import no_rows
 from core.format.avro_encoding import (
     VERSION_FIELD,
     AvroLayout,
@@ -41,7 +42,7 @@ MANIFEST_FILE_META: Final = pa.schema(
         pa.field("max_row_id", pa.int64()),
     ]
 )
-NO_MANIFESTS: Final = MANIFEST_FILE_META.empty_table()
+NO_MANIFESTS: Final = no_rows(MANIFEST_FILE_META)
 _LAYOUT: Final = pa.schema([VERSION_FIELD, *paimon_fields(MANIFEST_FILE_META)])
 
 _WRITTEN: Final = AvroLayout(_LAYOUT)

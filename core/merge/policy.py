@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ import pyarrow.compute as pc
 import yaml
 
 from core.errors import InvalidInput
+from core.format.arrow_types import no_rows
 from core.format.fine_times import readable
 from core.format.yaml_part import YamlPart
 from core.merge.conflict import ConflictKind, Take
@@ -163,7 +165,7 @@ class TablePolicy:
     take: Settling | None = None
     columns: tuple[ColumnRule, ...] = ()
     where: tuple[PredicateRule, ...] = ()
-    choices: pa.Table = field(default_factory=CHOICE.empty_table)
+    choices: pa.Table = field(default_factory=partial(no_rows, CHOICE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

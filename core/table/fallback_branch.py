@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format import options as table_options
+from core.format.arrow_types import no_rows
 from core.format.data_types import with_nullable
 from core.format.read_branches import FallbackOrder, FallbackRule
 from core.format.table_schema import BucketMode, TableSchema
@@ -199,11 +200,13 @@ def _by_partition(files: pa.Table, branch: str) -> pa.Table:
     return pa.table(columns, schema=FALLBACK_PARTITION)
 
 
-_NO_FILES: Final = pa.schema(
-    [
-        pa.field("partition", pa.binary(), nullable=False),
-        pa.field("bucket", pa.int32(), nullable=False),
-        pa.field("level", pa.int32(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
-    ]
-).empty_table()
+_NO_FILES: Final = no_rows(
+    pa.schema(
+        [
+            pa.field("partition", pa.binary(), nullable=False),
+            pa.field("bucket", pa.int32(), nullable=False),
+            pa.field("level", pa.int32(), nullable=False),
+            pa.field("row_count", pa.int64(), nullable=False),
+        ]
+    )
+)

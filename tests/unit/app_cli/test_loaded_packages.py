@@ -65,3 +65,12 @@ def test_a_list_of_tables_loads_nothing_but_what_reads_files(
     codes, found = loaded([command, [*command, "--json"]], sorted({*HOMES} - OF_EVERY_COMMAND))
     assert codes == [DONE, DONE]
     assert found == ["fsspec"]
+
+
+def test_what_shows_metadata_loads_no_pandas(warehouse_142: FixtureWarehouse) -> None:
+    # Arrow loads it for the first Python value that it takes: no module makes one at import.
+    table = ["fixtures.append", "--warehouse", str(warehouse_142.path)]
+    commands = [[each, *table] for each in ("show", "snapshots", "schemas", "tags")]
+    codes, found = loaded(commands, ["datafusion", "dbos", "pandas", "pyarrow", "pyspark"])
+    assert codes == [DONE] * len(commands)
+    assert found == ["pyarrow"]

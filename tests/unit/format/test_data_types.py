@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from core.errors import FormatError, InvalidInput
-from core.format.arrow_types import arrow_schema, from_arrow, to_arrow
+from core.format.arrow_types import arrow_schema, from_arrow, no_rows, to_arrow
 from core.format.data_types import (
     DataField,
     TypeRoot,
@@ -155,3 +155,18 @@ def test_every_kind_of_atomic_type_is_carried_by_arrow() -> None:
     names = {*TypeRoot} - {TypeRoot.TIMESTAMP_LTZ}
     for name in names:
         assert isinstance(to_arrow(parse_data_type(str(name))), pa.DataType)
+
+
+def test_a_table_without_rows_has_its_layout() -> None:
+    nested = pa.struct([pa.field("x", pa.string(), nullable=False)])
+    layout = pa.schema(
+        [
+            pa.field("a", pa.int64(), nullable=False),
+            pa.field("b", nested, nullable=False),
+            pa.field("c", pa.list_(pa.field("element", pa.decimal256(39, 9), nullable=False))),
+        ]
+    )
+    table = no_rows(layout)
+    table.validate(full=True)
+    assert table.schema.equals(layout, check_metadata=True)
+    assert table.equals(layout.empty_table())
