@@ -21,9 +21,9 @@ from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.data_types import BIGINT, AtomicType, DataField, DataType, RowType, TypeRoot
-from core.format.fine_times import cast_times
 from core.format.options import METADATA_STATS_KEEP_FIRST_N, METADATA_STATS_MODE, Options
 from core.format.table_schema import TableSchema
+from core.format.value_casts import cast_values, keeps_order, may_read_null
 
 _MODE: Final = re.compile(r"TRUNCATE\((\d+)\)")
 _SYSTEM_FIELDS: Final = frozenset(
@@ -293,7 +293,11 @@ def truncate_max(value: Any, length: int) -> Any:
 
 
 def value_stats(
-    entries: pa.Table, schemas: Mapping[int, TableSchema], target: TableSchema
+    entries: pa.Table,
+    schemas: Mapping[int, TableSchema],
+    target: TableSchema,
+    *,
+    as_bounds: bool = False,
 ) -> pa.StructArray:
     """Decode the value statistics of files and bring them to one schema, column by field id.
 
@@ -301,6 +305,9 @@ def value_stats(
         entries: schema_id, value_stats, value_stats_cols, write_cols, row_count of MANIFEST_ENTRY.
         schemas: The schemas of the files, by the id on the branch that wrote them.
         target: The schema to show them in.
+        as_bounds: Whether only that is told which holds of the values as they are read today:
+            those of a column that was narrowed may lie outside of the bounds of their file, and
+            those that are null now were not counted.
 
     Returns:
         A struct per entry: `min` and `max`, structs of the target's columns in their Arrow types,
@@ -322,7 +329,9 @@ def value_stats(
             )
         in_file = _fields(schema, write_columns)
         in_stats = in_file if stats_columns is None else _fields(schema, stats_columns)
-        parts.append(_evolved(entries.take(pa.array(indices)), in_file, in_stats, target))
+        parts.append(
+            _evolved(entries.take(pa.array(indices)), in_file, in_stats, target, as_bounds)
+        )
         positions += indices
     order = pa.array(np.argsort(np.array(positions, dtype=np.int64)))
     return pa.concat_arrays(parts).take(order) if parts else pa.array([], _result_type(target))
@@ -362,6 +371,7 @@ def _evolved(
     in_file: tuple[DataField, ...],
     in_stats: tuple[DataField, ...],
     target: TableSchema,
+    as_bounds: bool,
 ) -> pa.StructArray:
     stats = one_array(group["value_stats"], group["value_stats"].type)
     row_type = RowType(fields=in_stats)
@@ -372,9 +382,13 @@ def _evolved(
     columns: dict[str, list[pa.Array]] = {"min": [], "max": [], "null_count": []}
     for field in target.fields:
         i = positions.get(field.id)
-        columns["min"].append(_bound(least, i, field.type))
-        columns["max"].append(_bound(greatest, i, field.type))
-        if i is not None:
+        written = None if i is None else in_stats[i].type
+        is_told = not as_bounds or _keeps_order(written, field.type)
+        columns["min"].append(_bound(least, i if is_told else None, written, field.type))
+        columns["max"].append(_bound(greatest, i if is_told else None, written, field.type))
+        if i is not None and as_bounds and _may_read_null(written, field.type):
+            columns["null_count"].append(pa.nulls(len(stats), pa.int64()))
+        elif i is not None:
             columns["null_count"].append(_nth(stats.field("null_counts"), i))
         elif field.id in known:
             columns["null_count"].append(pa.nulls(len(stats), pa.int64()))
@@ -395,15 +409,29 @@ def _decode_unless_dropped(rows: pa.Array, row_type: RowType) -> pa.StructArray:
     return decode_rows(rows, row_type)
 
 
-def _bound(rows: pa.StructArray, i: int | None, data_type: DataType) -> pa.Array:
-    arrow_type = to_arrow(data_type)
-    if i is None:
-        return pa.nulls(len(rows), arrow_type)
+def _keeps_order(written: DataType | None, wanted: DataType) -> bool:
+    if not isinstance(written, AtomicType) or not isinstance(wanted, AtomicType):
+        return False
+    return keeps_order(written, wanted)
+
+
+def _may_read_null(written: DataType | None, wanted: DataType) -> bool:
+    if not isinstance(written, AtomicType) or not isinstance(wanted, AtomicType):
+        return False
+    return may_read_null(written, wanted)
+
+
+def _bound(
+    rows: pa.StructArray, i: int | None, written: DataType | None, wanted: DataType
+) -> pa.Array:
+    nothing = pa.nulls(len(rows), to_arrow(wanted))
+    if i is None or not isinstance(written, AtomicType) or not isinstance(wanted, AtomicType):
+        return nothing
     try:
-        return cast_times(pc.struct_field(rows, i), arrow_type)
-    except pa.ArrowException:
+        return cast_values(pc.struct_field(rows, i), written, wanted)
+    except (pa.ArrowException, InvalidInput):
         # A value that the new type cannot hold bounds nothing.
-        return pa.nulls(len(rows), arrow_type)
+        return nothing
 
 
 def _nth(lists: pa.Array, i: int) -> pa.Array:

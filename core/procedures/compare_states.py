@@ -209,7 +209,7 @@ def _statistics(
     entries = pa.concat_tables(sides)
     entries = entries.filter(pc.is_in(entries["file_name"], value_set=names))
     schemas = {schema.id: schema for schema in table.schemas.all()}
-    stats = value_stats(entries, schemas, state.schema)
+    stats = value_stats(entries, schemas, state.schema, as_bounds=True)
     counts = entries["row_count"].combine_chunks()
     found: dict[bytes, _Statistics] = {}
     for partition in own["partition"].unique().to_pylist():

@@ -5,7 +5,7 @@ Runs in tasks. Source: Paimon FormatReaderMapping, SchemaEvolutionUtil, ApplyDel
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from core.errors import ErrorKind, FormatError, InvalidInput, NotFound, PaimonEr
 from core.format.arrow_types import to_arrow
 from core.format.data_types import (
     BIGINT,
-    MAX_LENGTH,
     ArrayType,
     AtomicType,
     DataField,
@@ -31,6 +30,7 @@ from core.format.data_types import (
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.fine_times import cast_times
 from core.format.table_schema import TableSchema
+from core.format.value_casts import cast_values, unread_values
 from core.spark.avro_rows import read_avro_rows
 from core.spark.int96 import open_parquet, with_times
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
@@ -202,43 +202,13 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
         case MultisetType(), MultisetType():
             keys = _evolve(array.keys, written.element, wanted.element)
             items = array.items.cast(pa.int32())
-        case AtomicType(), AtomicType() if not _casts_as_paimon(written, wanted):
-            raise InvalidInput(
-                f"A column was {written} and is {wanted} now. Its older values cannot be read "
-                "here yet. Read the table with Paimon.",
-                kind=ErrorKind.UNSUPPORTED,
-            )
+        case AtomicType(), AtomicType():
+            return cast_values(array, written, wanted)
         case _:
-            # INT96 of Hive is finer than its column: as in Paimon, the rest is left off.
+            if type(written) is not type(wanted):
+                raise unread_values(written, wanted)
             return cast_times(array, target)
     return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
-
-
-def _casts_as_paimon(written: AtomicType, wanted: AtomicType) -> bool:
-    """Whether Arrow makes of a value what Paimon makes of it, or fails where that loses some."""
-    if written.root is wanted.root:
-        if wanted.root is TypeRoot.CHAR:
-            return wanted.length == written.length
-        return (wanted.length or 0) >= (written.length or 0)
-    if wanted.root is TypeRoot.VARCHAR:
-        is_long_enough = wanted.length == MAX_LENGTH
-        if written.root is TypeRoot.CHAR:
-            return (wanted.length or 0) >= (written.length or 0)
-        return is_long_enough and written.root in {*_WHOLE, TypeRoot.BOOLEAN}
-    if wanted.root is TypeRoot.VARBINARY:
-        return written.root is TypeRoot.BINARY and (wanted.length or 0) >= (written.length or 0)
-    return (written.root, wanted.root) in _CASTS
-
-
-_WHOLE: Final = (TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT)
-_FLOATS: Final = (TypeRoot.FLOAT, TypeRoot.DOUBLE)
-_CASTS: Final = frozenset(
-    {
-        *product(_WHOLE, (*_WHOLE, *_FLOATS, TypeRoot.DECIMAL)),
-        *product(_FLOATS, _FLOATS),
-        (TypeRoot.DATE, TypeRoot.TIMESTAMP),
-    }
-)
 
 
 def _parts(array: pa.StructArray) -> list[pa.Array]:

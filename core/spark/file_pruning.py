@@ -5,7 +5,7 @@ AppendOnlyFileStoreScan, KeyValueFileStoreScan, BucketSelectConverter, SimpleSta
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from core.format.avro_encoding import one_array
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
 from core.format.bucket import assign_buckets
-from core.format.data_types import AtomicType, DataType, RowType, TypeRoot
+from core.format.data_types import RowType
 from core.format.fine_times import scalar_of
 from core.format.simple_stats import value_stats
 from core.format.table_schema import BucketMode, TableSchema
@@ -47,25 +47,6 @@ _OPPOSITE: Final = MappingProxyType(
     {"=": "!=", "!=": "=", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 )
 _MIRRORED: Final = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
-_FAMILIES: Final = MappingProxyType(
-    {
-        **dict.fromkeys(
-            (
-                TypeRoot.TINYINT,
-                TypeRoot.SMALLINT,
-                TypeRoot.INT,
-                TypeRoot.BIGINT,
-                TypeRoot.FLOAT,
-                TypeRoot.DOUBLE,
-                TypeRoot.DECIMAL,
-            ),
-            "number",
-        ),
-        **dict.fromkeys((TypeRoot.DATE, TypeRoot.TIMESTAMP), "time"),
-        TypeRoot.VARCHAR: "text",
-        TypeRoot.VARBINARY: "bytes",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -262,46 +243,18 @@ def _decoded(rows: pa.Array, row_type: RowType) -> list[pa.Array]:
 def _value_bounds(
     files: pa.Table, schema: TableSchema, schemas: Mapping[int, TableSchema]
 ) -> dict[str, Bounds]:
-    stats = value_stats(files, schemas, schema)
+    stats = value_stats(files, schemas, schema, as_bounds=True)
     low, high, nulls = (stats.field(part) for part in ("min", "max", "null_count"))
     rows = one_array(files["row_count"], pa.int64())
-    written = files["schema_id"].to_numpy()
-    bounds = {}
-    for field in schema.fields:
-        comparable = pa.array(
-            np.isin(written, _schemas_in_order(field.id, field.type, schemas.values()))
-        )
-        least, greatest = (
-            pc.if_else(comparable, pc.struct_field(part, field.name), None) for part in (low, high)
-        )
-        bounds[field.name] = Bounds(
-            least=_unless_nan(least),
-            greatest=_unless_float(greatest),
+    return {
+        field.name: Bounds(
+            least=_unless_nan(pc.struct_field(low, field.name)),
+            greatest=_unless_float(pc.struct_field(high, field.name)),
             null_count=pc.struct_field(nulls, field.name),
             row_count=rows,
         )
-    return bounds
-
-
-def _schemas_in_order(field_id: int, wanted: DataType, schemas: Iterable[TableSchema]) -> list[int]:
-    """The schemas whose values of a column come in the same order when read in today's type."""
-    return [
-        schema.id
-        for schema in schemas
         for field in schema.fields
-        if field.id == field_id and _keeps_order(field.type, wanted)
-    ]
-
-
-def _keeps_order(written: DataType, wanted: DataType) -> bool:
-    if not isinstance(written, AtomicType) or not isinstance(wanted, AtomicType):
-        return False
-    if to_arrow(written) == to_arrow(wanted) and written.length == wanted.length:
-        return True
-    family = _FAMILIES.get(written.root)
-    # A shorter text is cut, and what is cut sorts before what it was cut from.
-    is_long_enough = (wanted.length or 0) >= (written.length or 0)
-    return family is not None and family == _FAMILIES.get(wanted.root) and is_long_enough
+    }
 
 
 def _unless_nan(least: pa.Array) -> pa.Array:

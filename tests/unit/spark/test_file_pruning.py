@@ -14,8 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInput
+from core.format.arrow_types import to_arrow
 from core.format.binary_row import encode_row
-from core.format.data_types import BIGINT, INT, STRING, AtomicType, DataField, TypeRoot
+from core.format.data_types import (
+    BIGINT,
+    INT,
+    STRING,
+    AtomicType,
+    DataField,
+    TypeRoot,
+    parse_data_type,
+)
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, holds, parse_condition
 from core.spark.file_pruning import may_hold_rows
@@ -188,6 +197,32 @@ def test_bounds_of_numbers_that_became_text_say_nothing(tmp_path: Path) -> None:
     fields = [replace(f, type=STRING if f.name == "amount" else f.type) for f in old.fields]
     table.change_schema(replace(old, id=1, fields=tuple(fields)))
     assert rows_of(pruned(table, "amount = '10'")).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted", "amounts", "text"),
+    [
+        ("BIGINT", "INT", (5, 5_000_000_000), "amount = 705032704"),
+        ("BIGINT", "TINYINT", (5, 300), "amount > 43"),
+        ("BIGINT", "DECIMAL(3, 0)", (5, 5_000), "amount is null"),
+        ("BIGINT", "DECIMAL(3, 0)", (5, 5_000), "not amount > 5"),
+        ("BIGINT", "BOOLEAN", (2, 3), "amount = true"),
+        ("DOUBLE", "INT", (-1e300, 1e300), "amount >= 2147483647"),
+        ("DECIMAL(4, 2)", "DECIMAL(3, 1)", ("1.45", "1.49"), "amount = 1.5"),
+        ("STRING", "VARCHAR(1)", ("bc", "bd"), "amount = 'b'"),
+        ("TIMESTAMP(3)", "TIMESTAMP(0)", (-1_500, -1_200), "amount = '1969-12-31 23:59:59'"),
+    ],
+)
+def test_bounds_of_a_column_that_was_narrowed_leave_out_no_row(
+    tmp_path: Path, written: str, wanted: str, amounts: Sequence[Any], text: str
+) -> None:
+    kind = parse_data_type(written)
+    old = a_schema(0, (("amount", kind),))
+    table = LocalTable(tmp_path, old)
+    table.append(pa.table({"amount": pa.array(amounts).cast(to_arrow(kind))}))
+    field = replace(old.fields[0], type=parse_data_type(wanted))
+    table.change_schema(replace(old, id=1, fields=(field,)))
+    assert rows_of(pruned(table, text)).num_rows > 0
 
 
 @pytest.mark.parametrize(
