@@ -206,7 +206,7 @@ def _table(
         bound = "" if budget is None else budget
         yield f"{row:<16}{len(took):>7}{cpu:>8.0f}{wall:>8.0f}{bound:>8}{over}"
     of_tests = sum(one.cpu for one in tests.values())
-    yield f"{'starts, order':<16}{'':>7}{max(0.0, cpu_of_all - of_tests):>8.0f}"
+    yield f"{'outside tests':<16}{'':>7}{max(0.0, cpu_of_all - of_tests):>8.0f}"
     yield f"{'all':<16}{len(tests):>7}{max(of_tests, cpu_of_all):>8.0f}{elapsed:>8.0f}"
     groups: defaultdict[str, list[float]] = defaultdict(list)
     for took in tests.values():
