@@ -9,7 +9,7 @@ from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.doctor import examine, health_rows
 from core.procedures.look import creating, described, tables_in
-from core.procedures.query_sources import open_query
+from core.procedures.query_sources import open_query, with_times
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
@@ -61,7 +61,8 @@ def answer_query(
     limit = min(wanted_rows, rows.most_rows)
     opened, plan = None, ""
     if look.query is not None:
-        opened = open_query(warehouse, look.query, branch, call.operation_id)
+        query = with_times(rows, look.query, progress)
+        opened = open_query(warehouse, query, branch, call.operation_id)
     if look.target is not None:
         found = health_rows(examine(warehouse, look.target.on(branch)))
     elif opened is None:

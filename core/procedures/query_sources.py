@@ -12,11 +12,12 @@ from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.scan_options import ScanOptions, check_branch, unfit_option
 from core.merge.wanted_rows import condition_of
-from core.procedures.row_engine import QuerySource
+from core.procedures.row_engine import Progress, QuerySource, RowEngine
 from core.procedures.warehouse import Warehouse
 from core.sql.answer import StateRead
 from core.sql.pushdown import Comparison
 from core.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
+from core.sql.words import wrong
 from core.table.file_store_table import FileStoreTable
 from core.table.scan_state import state_asked
 from core.table.system_tables import SYSTEM_TABLES, read_system_table
@@ -102,6 +103,27 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
     )
 
 
+def with_times(rows: RowEngine, query: Query, progress: Progress) -> Query:
+    """Have an engine tell the times that a query gives as expressions.
+
+    Raises:
+        InvalidInput: One is no time.
+    """
+    asked = [each for each in query.references if each.time_expression is not None]
+    found: list[int] = []
+    for reference in asked:
+        sql = f"SELECT unix_millis(CAST(({reference.time_expression}) AS TIMESTAMP)) AS millis"
+        try:
+            answer, _ = rows.query(sql, {}, 1, progress)
+        except InvalidInput as error:
+            raise InvalidInput(f"{reference.place}: {error.message}", kind=error.kind) from error
+        millis = answer["millis"][0].as_py()
+        if millis is None:
+            raise wrong(reference.place, f"{reference.time_expression} is null, which is no time")
+        found.append(millis)
+    return query.at_times(found)
+
+
 def _source(
     warehouse: Warehouse,
     query: Query,
@@ -140,7 +162,7 @@ def _options_of(reference: TableReference) -> ScanOptions:
     if options.branch is not None:
         named = reference.names_branch
         check_branch(reference.identifier, options.branch, names_branch=named)
-    if reference.version is None and reference.time_millis is None:
+    if not reference.names_state:
         return options
     if options.travels:
         raise unfit_option(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import assert_never, cast
 
 from core.errors import ErrorKind, InvalidInput, NotFound, Refused
@@ -11,7 +12,7 @@ from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.protection import protection_blocks
 from core.procedures.query import place_of
-from core.procedures.query_sources import open_query
+from core.procedures.query_sources import open_query, with_times
 from core.procedures.records import receipt_of_stage
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.row_writer import Rows, RowWriter, row_writer
@@ -26,11 +27,12 @@ from core.procedures.write_rows import (
     overwrite_rows,
     update_rows,
 )
+from core.sql.defaults import default_expression
 from core.sql.merges import Merge, RowClause, RowMerge
 from core.sql.place import Place
 from core.sql.query import RewrittenQuery
 from core.sql.statement import COMPACT
-from core.sql.targets import NamedColumn, Target, unknown_column
+from core.sql.targets import NamedColumn, Part, Target, unknown_column
 from core.sql.words import quoted_name, wrong
 from core.sql.writes import Write, WriteKind, parse_write
 from core.table.file_store_table import FileStoreTable
@@ -152,9 +154,11 @@ def _written(
     branch = call.find_text("branch") or MAIN_BRANCH
     table = target_table(warehouse, write.target, branch)
     check_unprotected(table, "written")
-    opened = open_query(warehouse, write.query, branch, call.operation_id)
     schema = table.schema()
     columns = None if write.columns is None else _columns_of(schema, write.columns)
+    write = _in_words_of(schema, write, columns)
+    query = with_times(rows, write.query, progress)
+    opened = open_query(warehouse, query, branch, call.operation_id)
     sql = opened.rewritten
     if columns is not None:
         names = ", ".join(map(quoted_name, columns))
@@ -196,9 +200,10 @@ def _carry_out(
             )  # fmt: skip
         case WriteKind.UPDATE:
             names = _columns_of(table.schema(), [column for column, _ in write.assignments])
-            values = [part.of(sql) for _, part in write.assignments]
+            parts = [part for _, part in write.assignments]
+            values = _values(sql, table.schema(), names, parts)
             return update_rows(
-                warehouse, writer, table, dict(zip(names, values, strict=True)), condition, call,
+                warehouse, writer, table, values, condition, call,
                 alias=write.target.name, progress=progress,
             )  # fmt: skip
         case WriteKind.DELETE:
@@ -221,7 +226,7 @@ def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSch
         values = None
         if each.values is not None:
             names = _columns_of(schema, [column for column, _ in each.values])
-            values = dict(zip(names, (part.of(sql) for _, part in each.values), strict=True))
+            values = _values(sql, schema, names, [part for _, part in each.values])
         clauses.append(
             RowClause(
                 meeting=each.meeting,
@@ -237,6 +242,37 @@ def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSch
         condition=merge.condition.of(sql),
         clauses=tuple(clauses),
     )
+
+
+def _values(
+    sql: RewrittenQuery, schema: TableSchema, names: Sequence[str], parts: Sequence[Part | None]
+) -> dict[str, str]:
+    """The expressions of columns; those without one get the column's default."""
+    return {
+        name: default_expression(schema.field(name)) if part is None else part.of(sql)
+        for name, part in zip(names, parts, strict=True)
+    }
+
+
+def _in_words_of(schema: TableSchema, write: Write, columns: Sequence[str] | None) -> Write:
+    """An INSERT with the partition as the table spells it, and defaults of columns as values."""
+    known = {key.lower(): key for key in schema.partition_keys}
+    for column in write.partition_columns:
+        if column.name.lower() not in known:
+            keys = ", ".join(known.values()) or "none"
+            what = f"{column.name!r} is no partition column; the table has {keys}"
+            raise wrong(column.place, what)
+    partition = write.partition
+    if partition is not None:
+        partition = {known[name.lower()]: value for name, value in partition.items()}
+    taken = columns or [name for name in schema.row_type.names if name not in (partition or {})]
+    # A row that is too long is told of when all of it is known.
+    defaults = {
+        at: default_expression(schema.field(taken[number]))
+        for at, number in write.defaults.items()
+        if number < len(taken)
+    }
+    return replace(write, partition=partition, query=write.query.replacing(defaults))
 
 
 def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str, ...]:
@@ -271,6 +307,11 @@ def _partition_of(text: str | None) -> dict[str, object]:
 def _sentence(name: str, written: Written, table: FileStoreTable) -> str:
     if written.snapshot_id is None:
         return f"No row of {table.identifier.table_name} on {table.branch!r} had to change."
+    if name == WriteKind.OVERWRITE and not written.rows:
+        return (
+            f"Rows of {table.identifier.table_name} were removed and none came in their place: "
+            f"{table.branch!r} is at snapshot {written.snapshot_id}."
+        )
     count = f"{written.rows:,} row{'' if written.rows == 1 else 's'}"
     return (
         f"{count} {_DONE[name]} {table.identifier.table_name}: {table.branch!r} is at snapshot "

@@ -69,6 +69,13 @@ def names_for(
     return tuple(given)
 
 
+def in_spelling_of(schema: TableSchema, given: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns as the table spells them, as Spark compares names: in any case."""
+    exact = {each.name for each in schema.fields}
+    known = {name.lower(): name for name in exact}
+    return tuple(name if name in exact else known.get(name.lower(), name) for name in given)
+
+
 def check_assignable(given: Mapping[str, pa.DataType], schema: TableSchema) -> None:
     """Refuse columns whose type cannot become that of the table, before any value is looked at.
 

@@ -27,7 +27,13 @@ from core.format.index_manifest import INDEX_MANIFEST_ENTRY
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.snapshot import NO_SNAPSHOT, Snapshot, SnapshotIdentity
 from core.format.table_schema import BucketMode, TableSchema
-from core.spark.conform import check_assignable, conform, constant_for, names_for
+from core.spark.conform import (
+    check_assignable,
+    conform,
+    constant_for,
+    in_spelling_of,
+    names_for,
+)
 from core.spark.data_files import WriteTarget, WrittenFiles, check_writable, split, write_bucket
 from core.spark.dynamic_buckets import DynamicBuckets
 from core.spark.session import Progress, WarmSession
@@ -211,8 +217,9 @@ def _prepared(
     }
 
     def named(given: Sequence[str]) -> list[str]:
-        names = names_for(given, schema, by_position=request.by_position, constants=constants)
-        return list(names)
+        by_position = request.by_position
+        found = given if by_position else in_spelling_of(schema, given)
+        return list(names_for(found, schema, by_position=by_position, constants=constants))
 
     if isinstance(rows, DataFrame):
         rows = rows.toDF(*named(rows.columns))

@@ -74,7 +74,8 @@ def parse_look(text: str, start: Place | None = None) -> Look:
 class _Reader(TargetWords):
     def look(self) -> Look:
         if self.takes("EXPLAIN"):
-            self.takes("FORMATTED")
+            # Spark's words and Flink's; the plan is one and the same.
+            any(self.takes(words) for words in ("FORMATTED", "EXTENDED", "COST", "PLAN FOR"))
             query = Assembled(self, "")
             query.take(self.expression())
             return Look(kind=LookKind.PLAN, query=query.query())

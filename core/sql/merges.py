@@ -49,14 +49,15 @@ class Clause:
     Attributes:
         place: Where its action stands.
         condition: For which of these rows it holds; None for all.
-        values: New values by column; None where a star takes those of the source.
+        values: New values by column, None for the column's default; None where a star takes those
+            of the source.
     """
 
     place: Place
     meeting: Meeting
     action: Action
     condition: Part | None
-    values: tuple[tuple[NamedColumn, Part], ...] | None
+    values: tuple[tuple[NamedColumn, Part | None], ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,11 +298,11 @@ def _placed(query: Assembled, clause: _Clause) -> Clause:
         query.add("CASE WHEN (", before=clause.condition)
         condition = query.take(clause.condition)
         query.add(") THEN 1 END")
-    values: list[tuple[NamedColumn, Part]] | None = None if clause.values is None else []
+    values: list[tuple[NamedColumn, Part | None]] | None = None if clause.values is None else []
     for column, value in clause.values or ():
         query.add(", (")
         assert values is not None
-        values.append((column, query.take(value)))
+        values.append((column, query.take_value(value)))
         query.add(")")
     return Clause(
         place=clause.place,

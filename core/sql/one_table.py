@@ -43,7 +43,7 @@ def parse_query_of(text: str, table: Identifier, *, is_row_query: bool = False) 
     query = parse_query(text)
     for each in query.references:
         is_it = each.identifier.table_name == table.table_name and not each.names_branch
-        travels = each.version is not None or each.time_millis is not None or each.options
+        travels = each.names_state or each.options
         if not is_it or travels or each.identifier.system_table is not None:
             raise InvalidInput(
                 f"{each.written} is read, where only {table.table_name} may be, as it is judged.",

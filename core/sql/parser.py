@@ -22,7 +22,7 @@ from core.sql.writes import WriteKind, parse_write
 WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
 """The procedures of statements that change rows or tables, and have no preview."""
 
-_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE INTO"})
+_WRITES: Final = frozenset({"INSERT", "TRUNCATE", "UPDATE", "DELETE", "MERGE INTO"})
 _TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *LOOKS})
 

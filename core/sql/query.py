@@ -8,7 +8,7 @@ Spark's business. Words and tables are found by sqlglot; what Spark could read d
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -44,6 +44,7 @@ _LITERALS: Final = {
     TokenType.RAW_STRING: re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")", re.DOTALL),
     TokenType.IDENTIFIER: re.compile(r"`(?:[^`]|``)*`", re.DOTALL),
 }
+_TIMES_WITHOUT_PARENTHESES: Final = frozenset({"current_timestamp", "current_date"})
 _GOES_ON: Final = frozenset(
     {TokenType.PLUS, TokenType.DASH, TokenType.DCOLON, TokenType.DOT, TokenType.STRING}
 )
@@ -53,6 +54,12 @@ class _Parser(SparkParser):
     """Spark's, but for functions: how they are called is for Spark to judge, which knows more."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+
+    def _parse_version(self) -> exp.Version | None:
+        found = super()._parse_version()
+        if found is not None:
+            found.meta["last"] = self._index - 1
+        return found
 
     def _parse_table_alias(self, *arguments: Any, **named: Any) -> exp.TableAlias | None:
         # Behind a version or time, sqlglot takes PIVOT and UNPIVOT for the name of the table.
@@ -73,6 +80,7 @@ class TableReference:
         names_branch: Whether the branch is named.
         version: A tag or a snapshot id, of any branch, to travel to.
         time_millis: A time to travel to.
+        time_expression: What tells that time once an engine has read it.
         options: The dynamic options behind it, in their order.
         place: Where it stands.
         start: Its first character.
@@ -86,6 +94,7 @@ class TableReference:
     names_branch: bool
     version: str | None
     time_millis: int | None
+    time_expression: str | None
     options: tuple[tuple[str, str], ...]
     place: Place
     start: int
@@ -97,6 +106,13 @@ class TableReference:
     def state(self) -> "ReferenceState":
         """What is read, equal for references that read the same."""
         return self.identifier, self.names_branch, self.version, self.time_millis, self.options
+
+    @property
+    def names_state(self) -> bool:
+        """Whether it travels to a version or time."""
+        return any(
+            each is not None for each in (self.version, self.time_millis, self.time_expression)
+        )
 
 
 ReferenceState: TypeAlias = tuple[
@@ -199,6 +215,23 @@ class Query:
             if last_end in names:
                 text += f" AS {names[last_end]}"
         return RewrittenQuery(text=text, words=tuple(words), query=self)
+
+    def at_times(self, millis: Sequence[int]) -> "Query":
+        """Return the query with the times that its expressions of times tell, in their order."""
+        told = iter(millis)
+        references = tuple(
+            each
+            if each.time_expression is None
+            else replace(each, time_millis=next(told), time_expression=None)
+            for each in self.references
+        )
+        return replace(self, references=references)
+
+    def replacing(self, words: Mapping[int, str]) -> "Query":
+        """Return the query with other texts for words, by where these begin."""
+        ends = dict(self._cuts)
+        changed = {start: (ends[start], text) for start, text in words.items()}
+        return replace(self, _changed=MappingProxyType({**self._changed, **changed}))
 
     def place_of(self, offset: int) -> Place:
         """Where a part of the query stands in what was given."""
@@ -374,7 +407,7 @@ class _Reader:
         except InvalidInput as error:
             raise self.error(start, error.message.rstrip("."), kind=error.kind) from error
         name_end = name.meta["end"] + 1
-        version, time_millis, end = self._travel(table, name_end)
+        version, time_millis, time_expression, end = self._travel(table, name_end)
         options = [each.options for each in self._options if each.behind in (name_end, end)]
         if len(options) > 1:
             raise self.error(start, "this table has options twice; give all of them at once")
@@ -384,6 +417,7 @@ class _Reader:
             names_branch=BRANCH_MARK in name.name,
             version=version,
             time_millis=time_millis,
+            time_expression=time_expression,
             options=tuple(options[0].items()) if options else (),
             place=self._place(start),
             start=start,
@@ -392,19 +426,24 @@ class _Reader:
             alias_at=None if table.alias else self._behind_sample(end),
         )
 
-    def _travel(self, table: exp.Table, end: int) -> tuple[str | None, int | None, int]:
-        if table.args.get("version") is None:
-            return None, None, end
+    def _travel(self, table: exp.Table, end: int) -> tuple[str | None, int | None, str | None, int]:
+        travel = table.args.get("version")
+        if travel is None:
+            return None, None, None, end
         at = next(number for number, token in enumerate(self._tokens) if token.start >= end)
         for words in (*_VERSION_WORDS, *_TIME_WORDS):
             found = [token.text.upper() for token in self._tokens[at : at + len(words)]]
             if found != list(words):
                 continue
-            value, behind = self._tokens[at + len(words)], self._tokens[at + len(words) + 1 :]
+            first, last = at + len(words), travel.meta["last"]
+            value, behind = self._tokens[first], self._tokens[first + 1 :]
+            if words in _TIME_WORDS and first < last and value.token_type is not TokenType.NUMBER:
+                start, end = value.start, self._tokens[last].end + 1
+                return None, None, self._time_expression(travel, start, end), end
             self._check_ends_travel(behind)
             if words in _VERSION_WORDS:
-                return self._version(value), None, value.end + 1
-            return None, self._time_millis(value), value.end + 1
+                return self._version(value), None, None, value.end + 1
+            return None, *self._time(value), value.end + 1
         raise self.error(
             self._tokens[at].start, "a table travels by VERSION AS OF or TIMESTAMP AS OF"
         )
@@ -419,13 +458,24 @@ class _Reader:
             return value.text
         raise self.error(value.start, "a version is a snapshot id, or a tag in quotes")
 
-    def _time_millis(self, value: Token) -> int:
+    def _time(self, value: Token) -> tuple[int | None, str | None]:
         if value.token_type is TokenType.NUMBER and value.text.isdigit():
-            return int(value.text) * 1000  # Paimon takes seconds since the epoch
+            return int(value.text) * 1000, None  # Paimon takes seconds since the epoch
         if value.token_type is TokenType.STRING:
             with suppress(ValueError):
-                return moment_millis(value.text)
-        raise self.error(value.start, "a time is a text such as '2026-01-31 12:00:00', or seconds")
+                return moment_millis(value.text), None
+        if value.text.lower() in _TIMES_WITHOUT_PARENTHESES:
+            return None, value.text
+        raise self.error(
+            value.start,
+            "a time is a text such as '2026-01-31 12:00:00', seconds, or an expression such as "
+            "current_timestamp() - INTERVAL 1 DAY",
+        )
+
+    def _time_expression(self, travel: exp.Expr, start: int, end: int) -> str:
+        if travel.find(exp.Column, exp.Query) is not None:
+            raise self.error(start, "the time of a table is told without columns or other tables")
+        return self._text[start:end]
 
     def _behind_sample(self, end: int) -> int:
         """Where a name goes: behind the table, and a sample of it."""

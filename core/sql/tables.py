@@ -21,6 +21,12 @@ _ENDS_TYPE: Final = frozenset(
 )
 
 
+_CHANGES: Final = (
+    "RENAME TO, RENAME COLUMN, ADD COLUMN, DROP COLUMN, ALTER COLUMN, SET ('key' = 'value'), "
+    "SET TBLPROPERTIES, RESET ('key') or UNSET TBLPROPERTIES"
+)
+
+
 class TableKind(StrEnum):
     """What a statement does to a table; the name of its procedure."""
 
@@ -283,7 +289,7 @@ class _Reader(Words):
             return (UnsetOptions(keys=tuple(self.listed(self.key))),)
         if self.takes("ALTER COLUMN") or self.takes("CHANGE COLUMN") or self.takes("ALTER"):
             return (self._altered(),)
-        raise self.unexpected("RENAME, ADD, DROP, ALTER, SET or UNSET")
+        raise self.unexpected(_CHANGES)
 
     def _takes_list(self, word: str) -> bool:
         """Take a word behind which a list in parentheses stands."""

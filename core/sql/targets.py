@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from sqlglot import TokenType
+from sqlglot import Token, TokenType
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import BRANCH_MARK, Identifier
@@ -62,6 +62,12 @@ def unknown_column(column: NamedColumn, known: Iterable[str]) -> InvalidInput:
     """Return the error for a column that is not there, with what is near."""
     hint = did_you_mean(nearest_names(column.name, known))
     return InvalidInput(f"{column.place}: the table has no column {column.name!r}.{hint}")
+
+
+def is_default(word: Token) -> bool:
+    """Whether a word asks for the value that a column gets by itself."""
+    quoted = (TokenType.IDENTIFIER, TokenType.STRING)
+    return word.token_type not in quoted and word.text.upper() == "DEFAULT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +235,14 @@ class Assembled:
         first, last = self._words.tokens[span.start], self._words.tokens[span.end - 1]
         self.text += self._words.text[first.start : last.end + 1]
         return Part(start=start, end=len(self.text))
+
+    def take_value(self, span: Span) -> Part | None:
+        """Go on with the value of a column; None where the statement says DEFAULT."""
+        if span.end - span.start == 1 and is_default(self._words.tokens[span.start]):
+            # What the column gets by itself, its schema tells; NULL fits into any.
+            self.add("NULL", before=span)
+            return None
+        return self.take(span)
 
     def query(self) -> Query:
         """Read the whole.

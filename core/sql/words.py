@@ -4,6 +4,7 @@ They are cut by the tokenizer of sqlglot's Spark dialect, so that quoting, comme
 Spark's. A hint is a word too: a reader that expects none refuses it, where a comment is dropped.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
@@ -49,6 +50,7 @@ def cut(text: str, tokenizer: Spark.Tokenizer) -> list[Token]:
     return tokens
 
 
+_OR: Final = re.compile(r", | or ")
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 
 
@@ -178,8 +180,21 @@ class Words:
         if hint is not None:
             what = f"the hint {hint.text} is not honoured there"
             return wrong(self.start.behind(self.text[: hint.start]), what, ErrorKind.UNSUPPORTED)
-        found = repr(self.tokens[self.at].text) if is_there else "the end"
-        return self.error(f"found {found} in place of {wanted}")
+        if is_there:
+            word = self.tokens[self.at].text.upper()
+            behind = [
+                each.removeprefix(f"{word} ")
+                for each in _OR.split(wanted)
+                if each.startswith(f"{word} ")
+            ]
+            # The word itself can stand there; what is wrong is the one behind it.
+            if behind and self.tokens[self.at].token_type not in _NAMES:
+                self.at += 1
+                return self.error(f"found {self._found()} behind {word} in place of {_or(behind)}")
+        return self.error(f"found {self._found()} in place of {wanted}")
+
+    def _found(self) -> str:
+        return repr(self.tokens[self.at].text) if self.at < len(self.tokens) else "the end"
 
     def expect_end(self) -> None:
         """Raise InvalidInput if words are left."""
@@ -238,6 +253,11 @@ class Words:
         while self.at < len(self.tokens) and self.kind() is not TokenType.SEMICOLON:
             self.at += 1
         return self.between(start)
+
+
+def _or(words: list[str]) -> str:
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def wrong(place: Place, what: str, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT) -> InvalidInput:

@@ -1,11 +1,11 @@
-"""Statements that write rows: INSERT, INSERT OVERWRITE, UPDATE, DELETE, MERGE INTO.
+"""Statements that write rows: INSERT, INSERT OVERWRITE, TRUNCATE, UPDATE, DELETE, MERGE INTO.
 
 What such a statement reads is a query, the rows that come or those that a condition looks at; it is
 checked as one before anything is written.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
@@ -24,11 +24,16 @@ from core.sql.targets import (
     Span,
     Target,
     TargetWords,
+    is_default,
     read_written_target,
 )
+from core.sql.words import quoted_name
 
 Constant = Value | Decimal
 
+_DEFAULT_LENGTH: Final = len("DEFAULT")
+_BEFORE_VALUE: Final = (TokenType.L_PAREN, TokenType.COMMA)
+_BEHIND_VALUE: Final = (TokenType.R_PAREN, TokenType.COMMA)
 _SIGNS: Final = {TokenType.DASH: "-", TokenType.PLUS: ""}
 
 
@@ -55,8 +60,11 @@ class Write:
         columns: Which columns the rows of an INSERT are meant for, all by position if None.
         by_name: Whether the rows of an INSERT are meant for the columns of their names.
         partition: The partition that an INSERT names, with the values that it gives; None where it
-            names none.
-        assignments: The new values of an UPDATE, by their columns.
+            gives none, so that the rows tell.
+        partition_columns: The columns that it names with and without values.
+        defaults: Where the rows of an INSERT ask for the default of a column: the place of the
+            column among theirs, by where the query says so.
+        assignments: The new values of an UPDATE, by their columns; None for the column's default.
         condition: Which rows an UPDATE or DELETE is about; None for all.
         merge: What a MERGE does, None for others.
     """
@@ -67,7 +75,9 @@ class Write:
     columns: tuple[NamedColumn, ...] | None = None
     by_name: bool = False
     partition: Mapping[str, Constant] | None = None
-    assignments: tuple[tuple[NamedColumn, Part], ...] = ()
+    partition_columns: tuple[NamedColumn, ...] = ()
+    defaults: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    assignments: tuple[tuple[NamedColumn, Part | None], ...] = ()
     condition: Part | None = None
     merge: Merge | None = None
 
@@ -101,6 +111,8 @@ class _Reader(TargetWords):
             return self._insert(WriteKind.INSERT)
         if self.takes("INSERT OVERWRITE"):
             return self._insert(WriteKind.OVERWRITE)
+        if self.takes("TRUNCATE TABLE"):
+            return self._truncate()
         if self.takes("UPDATE"):
             return self._update()
         if self.takes("DELETE FROM"):
@@ -108,12 +120,14 @@ class _Reader(TargetWords):
         if self.takes("MERGE INTO"):
             target, query, merge = read_merge(self)
             return Write(kind=WriteKind.MERGE, target=target, query=query, merge=merge)
-        raise self.unexpected("INSERT INTO, INSERT OVERWRITE, UPDATE, DELETE FROM or MERGE INTO")
+        raise self.unexpected(
+            "INSERT INTO, INSERT OVERWRITE, TRUNCATE TABLE, UPDATE, DELETE FROM or MERGE INTO"
+        )
 
     def _insert(self, kind: WriteKind) -> Write:
         self.takes("TABLE")
         target = read_written_target(self)
-        partition = self._partition() if self.takes("PARTITION") else None
+        named, partition = self._partition() if self.takes("PARTITION") else ((), None)
         by_name = self.takes("BY NAME")
         columns = None
         if not by_name and self.kind() is TokenType.L_PAREN and not self._is_query_in_parentheses():
@@ -121,14 +135,69 @@ class _Reader(TargetWords):
         if self.at >= len(self.tokens):
             raise self.unexpected("a query, or VALUES")
         place, start = self.place(self.at), self.tokens[self.at].start
+        text, defaults = self.text[start:], self._defaults()
+        for at in defaults:
+            # As long as the word, so that all places stay; the schema tells the value later.
+            text = text[:at] + "NULL".ljust(_DEFAULT_LENGTH) + text[at + _DEFAULT_LENGTH :]
         self.at = len(self.tokens)
         return Write(
             kind=kind,
             target=target,
-            query=parse_query(self.text[start:], Origins(parts=((0, place),))),
+            query=parse_query(text, Origins(parts=((0, place),))),
             columns=columns,
             by_name=by_name,
             partition=partition,
+            partition_columns=named,
+            defaults=defaults,
+        )
+
+    def _defaults(self) -> Mapping[int, int]:
+        """Where rows behind VALUES say DEFAULT for a column of theirs, and which it is."""
+        found: dict[int, int] = {}
+        if not self.stands("VALUES"):
+            return found
+        first, depth, number = self.tokens[self.at].start, 0, 0
+        for at in range(self.at, len(self.tokens)):
+            kind = self.tokens[at].token_type
+            if kind is TokenType.L_PAREN:
+                depth += 1
+                number = 0 if depth == 1 else number
+            elif kind is TokenType.R_PAREN:
+                depth -= 1
+            elif kind is TokenType.COMMA and depth == 1:
+                number += 1
+            elif depth == 1 and is_default(self.tokens[at]) and self._is_alone(at):
+                found[self.tokens[at].start - first] = number
+        return MappingProxyType(found)
+
+    def _is_alone(self, at: int) -> bool:
+        """Whether a word is all that stands between commas or parentheses."""
+        following = self.tokens[at + 1 : at + 2]
+        is_last = bool(following) and following[0].token_type in _BEHIND_VALUE
+        return is_last and self.tokens[at - 1].token_type in _BEFORE_VALUE
+
+    def _truncate(self) -> Write:
+        first = self.at
+        target = read_written_target(self)
+        named, values = Span(start=first, end=self.at), {}
+        columns: tuple[NamedColumn, ...] = ()
+        if self.takes("PARTITION"):
+            columns, given = self._partition()
+            if given is None or len(given) < len(columns):
+                raise self.error("rows are removed from a partition by its values", back=1)
+            values = dict(given)
+        self.expect_end()
+        # No row comes in the place of all that there are.
+        kept = ", ".join(quoted_name(each.name) for each in columns)
+        query = Assembled(self, f"SELECT *{f' EXCEPT ({kept})' if kept else ''} FROM ")
+        query.take(named)
+        query.add(" WHERE false")
+        return Write(
+            kind=WriteKind.OVERWRITE,
+            target=target,
+            query=query.query(),
+            partition=MappingProxyType(values),
+            partition_columns=columns,
         )
 
     def _is_query_in_parentheses(self) -> bool:
@@ -136,19 +205,24 @@ class _Reader(TargetWords):
         starts = {"SELECT", "WITH", "VALUES", "FROM", "("}
         return bool(following) and following[0].text.upper() in starts
 
-    def _partition(self) -> Mapping[str, Constant]:
-        found: dict[str, Constant] = {}
-        self.expect_kind(TokenType.L_PAREN, "'('")
-        while not self.takes_kind(TokenType.R_PAREN):
-            if found:
-                self.expect_kind(TokenType.COMMA, "','")
+    def _partition(self) -> tuple[tuple[NamedColumn, ...], Mapping[str, Constant] | None]:
+        """Take the columns of a partition, and the values of those that the rows do not bring."""
+        columns: list[NamedColumn] = []
+        values: dict[str, Constant] = {}
+
+        def take() -> None:
+            place = self.place(self.at)
             name = self.name("a column of the partition")
-            if name in found:
+            if any(name.lower() == each.name.lower() for each in columns):
                 raise self.error(f"column {name!r} is there twice", back=1)
-            if not self.takes_kind(TokenType.EQ):
-                raise self.unexpected("'=' and a value (the rows bring other columns themselves)")
-            found[name] = self._constant()
-        return MappingProxyType(found)
+            columns.append(NamedColumn(name=name, place=place))
+            if self.takes_kind(TokenType.EQ):
+                values[name] = self._constant()
+            elif self.kind() not in (TokenType.COMMA, TokenType.R_PAREN):
+                raise self.unexpected("'=' and a value, ',' or ')'")
+
+        self.listed(take)
+        return tuple(columns), MappingProxyType(values) if values else None
 
     def _constant(self) -> Constant:
         if self.takes("DATE") or self.takes("TIMESTAMP"):
@@ -184,10 +258,10 @@ class _Reader(TargetWords):
         while self.takes_kind(TokenType.COMMA):
             assignments.append(self.assignment(target, "WHERE"))
         query = Assembled(self, "SELECT ")
-        parts: list[tuple[NamedColumn, Part]] = []
+        parts: list[tuple[NamedColumn, Part | None]] = []
         for column, value in assignments:
             query.add(", (" if parts else "(")
-            parts.append((column, query.take(value)))
+            parts.append((column, query.take_value(value)))
             query.add(")")
         return self._over_target(WriteKind.UPDATE, target, query, named, tuple(parts))
 
@@ -203,7 +277,7 @@ class _Reader(TargetWords):
         target: Target,
         query: Assembled,
         named: Span,
-        assignments: tuple[tuple[NamedColumn, Part], ...],
+        assignments: tuple[tuple[NamedColumn, Part | None], ...],
     ) -> Write:
         """Take the condition; the query that reads what the statement does is `query` and it."""
         query.add(" FROM ")
@@ -213,7 +287,7 @@ class _Reader(TargetWords):
             self.expect("WHERE")
             # In parentheses it can be nothing but a condition.
             query.add(" WHERE (")
-            condition = query.take(self.expression())
+            condition = self._condition(query)
             query.add(")")
         return Write(
             kind=kind,
@@ -222,3 +296,12 @@ class _Reader(TargetWords):
             assignments=assignments,
             condition=condition,
         )
+
+    def _condition(self, query: Assembled) -> Part:
+        span = self.expression()
+        if span.end - span.start > 1 or self.tokens[span.start].token_type is not TokenType.NULL:
+            return query.take(span)
+        # By itself it has no type, and Spark takes no such condition.
+        start = len(query.text)
+        query.add("CAST(NULL AS BOOLEAN)", before=span)
+        return Part(start=start, end=len(query.text))

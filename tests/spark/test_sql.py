@@ -86,6 +86,14 @@ def test_versions_times_and_columns_travel(sql: Sql) -> None:
     for number, moment in moments:
         by_time = ids(f"TIMESTAMP AS OF '{moment}'", "fixtures.append")
         assert by_time == ids(f"VERSION AS OF {number}", "fixtures.append")
+        for expression in (
+            f"TIMESTAMP '{moment}'",
+            f"CAST('{moment}' AS TIMESTAMP)",
+            f"to_timestamp('{moment}') + INTERVAL 0 SECONDS",
+        ):
+            assert by_time == ids(f"TIMESTAMP AS OF {expression}", "fixtures.append"), expression
+    for now in ("current_timestamp()", "current_timestamp", "date_add(current_date(), 1)"):
+        assert ids(f"TIMESTAMP AS OF {now}", "fixtures.append") == ids("", "fixtures.append")
     # A column that the head no longer has, by the schema of then.
     assert sql("SELECT * FROM fixtures.evolution VERSION AS OF 'first-schema'").rows.num_rows
     same = sql("SELECT append.id, fixtures.append.name, append.id FROM fixtures.append").rows
@@ -308,8 +316,20 @@ WRONG = [
         "Line 1, column 47: a time is a text such as",
     ),
     (
-        "SELECT * FROM fixtures.append TIMESTAMP AS OF now() - INTERVAL 1 DAY",
-        "Line 1, column 47: a time is",
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF id + INTERVAL 1 DAY",
+        "Line 1, column 47: the time of a table is told without columns",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF now() - INTERVAL 100 YEARS",
+        "Line 1, column 15: fixtures.append has no snapshot at or before",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF CAST(NULL AS DATE)",
+        "Line 1, column 15: CAST(NULL AS DATE) is null, which is no time.",
+    ),
+    (
+        "SELECT * FROM fixtures.append TIMESTAMP AS OF array(1)",
+        "Line 1, column 15: ",
     ),
     (
         "SELECT * FROM fixtures.`append$audit_log`",

@@ -57,7 +57,49 @@ def test_partitions_are_written_over(sql: Statements) -> None:
     assert sql.rows("SELECT count(*) FROM db.parted") == [(4,)]
 
 
+def test_what_users_of_spark_and_flink_type_does_what_it_does_there(sql: Statements) -> None:
+    columns = {"id": "INT", "g": "STRING", "v": "INT", "h": "INT"}
+    sql.create("typed", columns, partition_keys=("g", "h"), defaults={"v": "7"})
+    sql("INSERT INTO db.typed PARTITION (G = 'x', h) VALUES (1, DEFAULT, 1), (2, 5, 2)")
+    sql("INSERT INTO db.typed PARTITION (g, H) VALUES (3, 'y', default, 1), (4, 'y', NULL, 2)")
+    model = [(1, "x", 7, 1), (2, "x", 5, 2), (3, "y", 7, 1), (4, "y", None, 2)]
+    everything = "SELECT * FROM db.typed ORDER BY id"
+    assert sql.rows(everything) == model
+    sql("INSERT INTO db.typed BY NAME SELECT 5 AS ID, 'z' AS G, 1 AS h")
+    sql("UPDATE db.typed SET v = DEFAULT WHERE id = 2")
+    model = [(k, g, 7 if k == 2 else v, h) for k, g, v, h in [*model, (5, "z", 7, 1)]]
+    assert sql.rows(everything) == model
+    # For no row NULL is true.
+    for condition in ("v = NULL", "NULL", "id > CAST(NULL AS INT)", "NOT (v IN (1, NULL))"):
+        assert "had to change" in sql(f"DELETE FROM db.typed WHERE {condition}"), condition
+    sql(
+        "MERGE INTO db.typed USING (SELECT 4 AS id UNION ALL SELECT 6) AS s ON typed.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = DEFAULT "
+        "WHEN NOT MATCHED THEN INSERT (id, g, h, v) VALUES (s.id, 'z', 2, DEFAULT)"
+    )
+    model = [(k, g, 7 if k == 4 else v, h) for k, g, v, h in model] + [(6, "z", 7, 2)]
+    assert sql.rows(everything) == model
+    # Without a value in PARTITION the partitions that get rows lose theirs, with one all that
+    # have it.
+    sql("INSERT OVERWRITE db.typed PARTITION (g, h) VALUES (10, 'x', 0, 1)")
+    model = [row for row in model if row[1::2] != ("x", 1)] + [(10, "x", 0, 1)]
+    sql("INSERT OVERWRITE db.typed PARTITION (g = 'y', h) VALUES (11, 0, 1)")
+    model = [row for row in model if row[1] != "y"] + [(11, "y", 0, 1)]
+    assert sql.rows(everything) == model
+    assert "were removed" in sql("TRUNCATE TABLE db.typed PARTITION (G = 'x', h = 2)")
+    model = [row for row in model if row[1::2] != ("x", 2)]
+    assert sql.rows(everything) == model
+    assert "Physical Plan" in sql.rows(f"EXPLAIN EXTENDED {everything}")[0][0]
+    sql("TRUNCATE TABLE db.typed")
+    assert sql.rows(everything) == []
+    sql("DROP TABLE db.typed")
+
+
 WRONG = [
+    (
+        "INSERT INTO db.parted PARTITION (name = 'x') SELECT 1, 'd'",
+        "Line 1, column 34: 'name' is no partition column; the table has day",
+    ),
     (
         "INSERT INTO db.keyd VALUES (1)",
         "Line 1, column 13: There is no table db.keyd. Did you mean 'db.keyed'",

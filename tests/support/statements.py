@@ -1,6 +1,9 @@
 """Statements on a warehouse of their own, run as the worker runs them."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -33,10 +36,19 @@ class Statements:
     def warehouse(self) -> Warehouse:
         return Warehouse.open(str(self.folder))
 
-    def create(self, name: str, columns: dict[str, str], **settings: Any) -> None:
+    def create(
+        self,
+        name: str,
+        columns: dict[str, str],
+        *,
+        defaults: Mapping[str, str] = MappingProxyType({}),
+        **settings: Any,
+    ) -> None:
         paths = TablePaths(table=f"{self.folder}/db.db/{name}")
         fields = [(column, parse_data_type(kind)) for column, kind in columns.items()]
-        create_table(self.warehouse.store, paths, new_schema(fields, **settings))
+        schema = new_schema(fields, **settings)
+        given = (replace(each, default_value=defaults.get(each.name)) for each in schema.fields)
+        create_table(self.warehouse.store, paths, replace(schema, fields=tuple(given)))
 
     def __call__(self, text: str, branch: str = "main") -> str:
         """Run statements, and return what the last one says."""

@@ -68,7 +68,7 @@ def test_a_merge_of_rows_is_none_of_branches() -> None:
         ),
         (
             "MERGE WITH SCHEMA EVOLUTION INTO db.t USING db.s ON 1 = 1 WHEN MATCHED THEN DELETE",
-            "column 1: found 'MERGE'",
+            "column 7: found 'WITH' behind MERGE in place of INTO",
         ),
         (f"{HEAD}WHEN MATCHED THEN INSERT *", "column 61: found 'INSERT' in place of UPDATE or"),
         (f"{HEAD}WHEN NOT MATCHED THEN DELETE", "column 65: found 'DELETE' in place of INSERT"),

@@ -33,6 +33,11 @@ from core.sql.writes import parse_write
             "SELECT * FROM d.t VERSION AS OF 'x' PIVOT (count(*) FOR g IN (1, 2))",
             "SELECT * FROM v0 AS `t` PIVOT (count(*) FOR g IN (1, 2))",
         ),
+        (
+            "SELECT * FROM d.t TIMESTAMP AS OF now() - INTERVAL 1 DAY AS y JOIN d.t FOR TIMESTAMP "
+            "AS OF to_date('2026-01-31') ON y.a = t.a",
+            "SELECT * FROM v0 AS y JOIN v1 AS `t` ON y.a = t.a",
+        ),
         ("SELECT 'it''s', R'\\', 10L FROM a.b b", "SELECT 'it''s', R'\\', 10L FROM v0 b"),
     ],
 )
