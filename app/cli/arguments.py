@@ -56,6 +56,15 @@ OverrideGateOption = Annotated[
         help="Publish, as an operator, what the rules of the table block, for this reason.",
     ),
 ]
+WithoutCallbacksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--without-callbacks",
+        metavar="REASON",
+        help="Go on, as an operator, without what Paimon would do for Iceberg, a metastore or "
+        "programs of yours, for this reason.",
+    ),
+]
 
 
 def hand_down(context: typer.Context, *, warehouse: str | None, as_json: bool) -> None:

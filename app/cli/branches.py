@@ -16,6 +16,7 @@ from app.cli.arguments import (
     OverrideGateOption,
     TableArgument,
     WarehouseOption,
+    WithoutCallbacksOption,
     named_table,
     open_services,
 )
@@ -163,6 +164,7 @@ def fast_forward(
     ] = False,
     confirm: ConfirmOption = None,
     override_gate: OverrideGateOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -178,6 +180,7 @@ def fast_forward(
         "plan_id": plan.id,
         "force": force or None,
         "override_gate": override_gate,
+        "without_callbacks": without_callbacks,
     }
     refusal: PaimonError | None = None
     preview: Preview | None = None

@@ -10,6 +10,7 @@ from app.cli.arguments import (
     JsonOption,
     TableArgument,
     WarehouseOption,
+    WithoutCallbacksOption,
     named_table,
     open_services,
 )
@@ -128,6 +129,7 @@ def replace_main(
     branch: BranchArgument,
     reason: ReasonOption = None,
     confirm: ConfirmOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -138,6 +140,7 @@ def replace_main(
         "table": named_table(table).table_name,
         "branch": branch,
         "reason": reason,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,
@@ -165,6 +168,7 @@ def rollback(
     ] = False,
     reason: ReasonOption = None,
     confirm: ConfirmOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -180,6 +184,7 @@ def rollback(
         "tag": tag,
         "cut": cut or None,
         "reason": reason,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,
@@ -218,6 +223,7 @@ def create_tag(
             "where left out.",
         ),
     ] = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -230,6 +236,7 @@ def create_tag(
         "snapshot": snapshot,
         "replace": replace or None,
         "time_retained": time_retained,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,
@@ -248,6 +255,7 @@ def delete_tag(
     branch: BranchOption = None,
     reason: ReasonOption = None,
     confirm: ConfirmOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -258,6 +266,7 @@ def delete_tag(
         "table": named_table(table, branch).full_name,
         "tag": name,
         "reason": reason,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,
@@ -367,6 +376,7 @@ def undo(
         ),
     ] = None,
     confirm: ConfirmOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -378,7 +388,11 @@ def undo(
         if table
         else open_services(warehouse).table_of_operation(operation_id).table_name
     )
-    arguments: dict[str, Argument] = {"table": name, "operation": operation_id}
+    arguments: dict[str, Argument] = {
+        "table": name,
+        "operation": operation_id,
+        "without_callbacks": without_callbacks,
+    }
     return run_previewed(
         warehouse,
         "undo",

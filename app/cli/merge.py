@@ -10,6 +10,7 @@ from app.cli.arguments import (
     OverrideGateOption,
     PolicyOption,
     WarehouseOption,
+    WithoutCallbacksOption,
     named_table,
     open_services,
     text_of_file,
@@ -65,6 +66,7 @@ def merge(
     policy: PolicyOption = None,
     reason: ReasonOption = None,
     override_gate: OverrideGateOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     plan_again: Annotated[
         bool,
         typer.Option(
@@ -101,6 +103,7 @@ def merge(
         "isolation": None if isolation is None else str(isolation),
         "reason": reason,
         "override_gate": override_gate,
+        "without_callbacks": without_callbacks,
     }
     # A plan is made of rows about files: only who asks for one waits for what holds them.
     from app.cli.merge_run import run_merge  # noqa: PLC0415

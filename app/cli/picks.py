@@ -11,6 +11,7 @@ from app.cli.arguments import (
     PolicyOption,
     TableArgument,
     WarehouseOption,
+    WithoutCallbacksOption,
     named_table,
     text_of_file,
 )
@@ -43,6 +44,7 @@ def revert(
     reason: ReasonOption = None,
     policy: PolicyOption = None,
     override_gate: OverrideGateOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -61,6 +63,7 @@ def revert(
         "reason": reason,
         "policy": None if policy is None else text_of_file(policy, "policy"),
         "override_gate": override_gate,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,
@@ -85,6 +88,7 @@ def cherry_pick(
     reason: ReasonOption = None,
     policy: PolicyOption = None,
     override_gate: OverrideGateOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -99,6 +103,7 @@ def cherry_pick(
         "reason": reason,
         "policy": None if policy is None else text_of_file(policy, "policy"),
         "override_gate": override_gate,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,

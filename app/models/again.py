@@ -25,6 +25,8 @@ class Again(StrEnum):
 
 
 _ON_MERGE_PAGE: Final = frozenset({"merge_branch", "fast_forward"})
+_GRANTED: Final = frozenset({"override_gate", "without_callbacks"})
+"""What an operator granted to one run."""
 _MAY_NOT_EXIST: Final = frozenset({"create_branch", "protect_branch"})
 """Procedures whose `branch` is a new name, or a pattern."""
 
@@ -43,7 +45,7 @@ def arguments_again(call: ProcedureCall) -> dict[str, Argument]:
 
     What somebody looked at is another thing by now, and a gate that was overridden judges anew.
     """
-    return {name: value for name, value in call.asked.items() if name != "override_gate"}
+    return {name: value for name, value in call.asked.items() if name not in _GRANTED}
 
 
 def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | None:

@@ -16,6 +16,7 @@ from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.index_manifest import NO_INDEX_FILES
+from core.format.kept_elsewhere import Act, kept_elsewhere
 from core.format.layout_options import unserved_in_writes
 from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
@@ -104,8 +105,15 @@ class CommitCheck:
             )
 
 
-def check_features(table: FileStoreTable, schema: TableSchema) -> None:
+def check_features(
+    table: FileStoreTable, schema: TableSchema, *, without_callbacks: bool = False
+) -> None:
     """Refuse a table whose commits do more than is done here, or whose rows lie otherwise.
+
+    Args:
+        table: The table on the branch that is committed to.
+        schema: Its newest schema.
+        without_callbacks: Whether an operator leaves out what Paimon would do for others.
 
     Raises:
         NotAllowed: By the name of the option.
@@ -114,8 +122,15 @@ def check_features(table: FileStoreTable, schema: TableSchema) -> None:
     # was left out: such a table is left to Paimon.
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
         raise _left_to_paimon(table, f"{table_options.DATA_EVOLUTION_ENABLED.key} = true")
-    if schema.options.read(table_options.COMMIT_CALLBACKS):
-        raise _left_to_paimon(table, table_options.COMMIT_CALLBACKS.key)
+    left_out = kept_elsewhere(schema.options, table.branch, Act.COMMIT)
+    if left_out and not without_callbacks:
+        raise NotAllowed(
+            f"{table.identifier} is not written here: by {left_out[0].option!r} Paimon "
+            f"{left_out[0].what}, which is not done here. {left_out[0].stale} would be out of "
+            "date. Nothing was committed; write it with Paimon.",
+            kind=ErrorKind.UNSUPPORTED,
+            option=left_out[0].option,
+        )
     for key, reason in unserved_in_writes(schema.options):
         raise NotAllowed(
             f"{table.identifier} is not written here: {reason} Nothing was committed.",

@@ -60,6 +60,7 @@ class FileStoreCommit:
         jitter: Callable[[], float] = random.random,
         queue: CommitQueue | None = None,
         callbacks: Sequence[Callable[[Snapshot], object]] = (),
+        without_callbacks: bool = False,
     ) -> None:
         self._table = table
         self._landing = Landing(
@@ -71,6 +72,7 @@ class FileStoreCommit:
             jitter=jitter,
             queue=queue or queue_of(table),
             callbacks=tuple(callbacks),
+            without_callbacks=without_callbacks,
         )
 
     def commit(

@@ -89,6 +89,7 @@ class Landing:
         jitter: Callable[[], float],
         queue: CommitQueue,
         callbacks: tuple[Callable[[Snapshot], object], ...],
+        without_callbacks: bool,
     ) -> None:
         self._table = table
         self._store = store
@@ -98,6 +99,7 @@ class Landing:
         self._jitter = jitter
         self._queue = queue
         self._callbacks = callbacks
+        self._without_callbacks = without_callbacks
 
     def land(self, request: Request) -> Snapshot:
         """Try until the snapshot stands, and tell who asked to be told."""
@@ -206,7 +208,7 @@ class Landing:
         head: Snapshot | None,
         schema: TableSchema,
     ) -> Attempt:
-        check_features(self._table, schema)
+        check_features(self._table, schema, without_callbacks=self._without_callbacks)
         changes = request.plan(head, live)
         is_append = request.commit_id.kind is CommitKind.APPEND
         if is_append and schema.options.read(table_options.COMMIT_DISCARD_DUPLICATE_FILES):

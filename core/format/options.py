@@ -243,7 +243,6 @@ COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final[ConfigOption[int | None]] = ConfigO
     key="commit.strict-mode.last-safe-snapshot", parse=_parse_int, default=None
 )
 COMMIT_DISCARD_DUPLICATE_FILES: Final = _flag("commit.discard-duplicate-files", False)
-COMMIT_CALLBACKS: Final = _maybe_text("commit.callbacks")
 COMMIT_USER_PREFIX: Final = _maybe_text("commit.user-prefix")
 SNAPSHOT_NUM_RETAINED_MIN: Final = _number("snapshot.num-retained.min", 10)
 SNAPSHOT_NUM_RETAINED_MAX: Final = _number("snapshot.num-retained.max", INFINITE)

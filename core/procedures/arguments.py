@@ -17,7 +17,9 @@ _DECIDED: Final = _PREVIEWED | {"plan_again", "decisions"}
 """Lets the run plan again, where nothing else is decided on."""
 _STATEMENT: Final = frozenset({"sql", "branch", "line", "column"})
 _CHANGED: Final = _DECIDED | {"table", "reason"}
-_MERGED: Final = _CHANGED | {
+_COMMITTED: Final = _CHANGED | {"without_callbacks"}
+"""Paimon calls others after such a procedure."""
+_MERGED: Final = _COMMITTED | {
     "target", "strict", "scope", "isolation", "policy", "override_gate",
 }  # fmt: skip
 _COMPARED: Final = frozenset({"table", "a", "b"})
@@ -33,11 +35,13 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "compare_states": _COMPARED,
         "create_branch": _CHANGED
         | {"branch", "tag", "snapshot", "timestamp", "empty", "from_branch", "owner", "fence"},
-        "create_tag": _CHANGED | {"tag", "snapshot", "time_retained", "replace"},
-        "delete_tag": _CHANGED | {"tag"},
+        "create_tag": _COMMITTED | {"tag", "snapshot", "time_retained", "replace"},
+        "delete_tag": _COMMITTED | {"tag"},
         "drop_branch": _CHANGED | {"branch"},
         "dry_run_merge": _MERGED | {"branch"},
-        "fast_forward": _BRANCH | _PREVIEWED | {"target", "force", "override_gate"},
+        "fast_forward": _BRANCH
+        | _PREVIEWED
+        | {"target", "force", "override_gate", "without_callbacks"},
         "fence_branch": _CHANGED | {"branch", "fenced"},
         "merge_branch": _MERGED | {"branch"},
         "pin_branch": _CHANGED | {"branch", "twin"},
@@ -46,10 +50,10 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "recover": frozenset({"table"}),
         "rename_branch": _CHANGED | {"branch", "to", "update_options"},
         "repair_branch": _CHANGED | {"branch"},
-        "replace_main": _CHANGED | {"branch"},
+        "replace_main": _COMMITTED | {"branch"},
         "revert": _MERGED | {"snapshot", "operation"},
-        "rollback": _CHANGED | {"snapshot", "tag", "cut"},
-        "undo": _CHANGED | {"operation"},
+        "rollback": _COMMITTED | {"snapshot", "tag", "cut"},
+        "undo": _COMMITTED | {"operation"},
         **dict.fromkeys(
             (
                 "insert_rows", "overwrite_rows", "update_rows", "delete_rows", "merge_into",

@@ -8,6 +8,7 @@ from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, 
 from core.diff.file_safety import FileSafety
 from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.kept_elsewhere import Act
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
@@ -32,6 +33,7 @@ from core.procedures.stages import Facts, Stages
 from core.procedures.take_over import finish_take_over
 from core.procedures.verify_files import arriving_files, verify
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import journal_of_callbacks, weigh_callbacks
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
 
@@ -64,7 +66,8 @@ def fast_forward(
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `plan_id` of the
     preview, `force` (replace a target that moved, which a rescue branch keeps), `override_gate`
-    (why an operator publishes what the gate blocks).
+    (why an operator publishes what the gate blocks), `without_callbacks` (why one leaves out what
+    Paimon would do for others).
 
     Raises:
         Refused: The target moved, or the heads are not those of the preview; nothing was changed.
@@ -112,13 +115,14 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
 def _preview(table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall) -> Preview:
     force = call.flag("force")
     runs = plan.can_run or (force and plan.can_replace)
-    return preview_of_forward(
+    found = preview_of_forward(
         plan,
         table.ledger.whole(),
         force=force,
         actor=call.actor,
         sharing=safety_of_forward(table, plan) if runs else None,
     )
+    return weigh_callbacks(found, call, table, Act.COMMIT) if runs else found
 
 
 def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
@@ -148,7 +152,10 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
-        "journal": journal_of_forward(table.on(target), plan, call.operation_id),
+        "journal": {
+            **journal_of_forward(table.on(target), plan, call.operation_id),
+            **journal_of_callbacks(call, table, Act.COMMIT),
+        },
         **({} if digest is None else {"rules": digest}),
     }
 

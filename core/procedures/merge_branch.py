@@ -7,6 +7,7 @@ from core.diff.file_safety import FileSafety
 from core.diff.history_move import count
 from core.errors import ErrorKind
 from core.format.json_text import without_nulls
+from core.format.kept_elsewhere import Act
 from core.format.receipt import Receipt
 from core.merge.conflict import ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
@@ -77,6 +78,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         already = _nothing_to_do(warehouse, call, plan)
     return Planned(
         preview=preview,
+        act=Act.COMMIT,
         table=target,
         branch=target.branch,
         journal=without_nulls({**journal, "reason": call.find_text("reason")}),

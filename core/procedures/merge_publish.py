@@ -55,6 +55,7 @@ from core.procedures.preview_merge import remembered_plan
 from core.procedures.quality_gate import gate_properties
 from core.procedures.records import event_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.take_over import finish_take_over
+from core.procedures.without_callbacks import leaves_callbacks_out
 from core.table.file_store_table import FileStoreTable
 
 FORWARD: Final = "fast-forward"
@@ -244,7 +245,12 @@ def _land(operation: Operation, target: FileStoreTable, publication: _Publicatio
         store,
         [(target.paths.schema(each.id), each.to_json().encode()) for each in publication.schemas],
     )
-    committer = FileStoreCommit(target, store, new_uuid=uuids_of(intent.operation_id))
+    committer = FileStoreCommit(
+        target,
+        store,
+        new_uuid=uuids_of(intent.operation_id),
+        without_callbacks=leaves_callbacks_out(intent.plan),
+    )
     landed = committer.commit(
         publication.messages,
         user=intent.actor,

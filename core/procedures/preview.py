@@ -6,6 +6,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, Weight
 from core.procedures.fast_forward import preview_forward_call
 from core.procedures.lifecycle import VERBS
+from core.procedures.verb import decide
 from core.procedures.warehouse import Warehouse
 
 __all__ = ["Consequence", "Preview", "Weight", "preview_call"]
@@ -31,4 +32,4 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    return verb.plan(warehouse, call).preview
+    return decide(verb, warehouse, call).preview

@@ -11,6 +11,7 @@ from core.procedures.operation import Operation
 from core.procedures.row_engine import Progress
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import notes_of_callbacks
 
 
 def receipt_of(
@@ -31,7 +32,7 @@ def receipt_of(
         rescue_branch=rescue_branch,
         moves=moves,
         counts=counts or Counts(),
-        notes=notes,
+        notes=(*notes, *notes_of_callbacks(intent.plan)),
         gate=gate_of(intent.plan),
         started_millis=intent.time_millis,
         finished_millis=operation.warehouse.clock(),

@@ -8,6 +8,7 @@ from core.diff.replacement import Replacement, plan_replacement
 from core.errors import ErrorKind
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
+from core.format.kept_elsewhere import Act
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview, blocks, changes, keeps
 from core.procedures.drop_branch import existing_branch, open_operations
@@ -65,6 +66,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     )
     return Planned(
         preview=preview,
+        act=Act.COMMIT,
         table=table,
         branch=MAIN_BRANCH,
         journal=without_nulls(

@@ -13,6 +13,7 @@ from core.diff.file_safety import FileSafety
 from core.diff.lineage import OPERATION, RESTORES
 from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format.json_text import JsonObject, without_nulls
+from core.format.kept_elsewhere import Act
 from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
 from core.format.snapshot import Snapshot
@@ -46,6 +47,7 @@ from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import leaves_callbacks_out
 from core.table.consumer_manager import Consumer
 from core.table.file_store_table import FileStoreTable
 
@@ -114,6 +116,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     )
     return Planned(
         preview=preview,
+        act=Act.COMMIT,
         table=table,
         branch=table.branch,
         journal=without_nulls(
@@ -303,7 +306,9 @@ def _finish_restore(operation: Operation) -> Receipt:
     then = _journalled(table, raw)
     put_fences(operation)
     _pin(operation, table, then, raw.get("pin", str))
-    landed = FileStoreCommit(table, operation.warehouse.store).restore(
+    landed = FileStoreCommit(
+        table, operation.warehouse.store, without_callbacks=leaves_callbacks_out(plan)
+    ).restore(
         then,
         user=operation.intent.actor,
         identifier=operation.commit_identifier,

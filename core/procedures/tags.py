@@ -14,6 +14,7 @@ from core.commit.tag_commit import (
 from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
+from core.format.kept_elsewhere import Act
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
@@ -111,6 +112,7 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         )
     return Planned(
         preview=preview,
+        act=Act.TAG,
         table=table,
         branch=table.branch,
         journal=without_nulls(
@@ -215,6 +217,7 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     )
     return Planned(
         preview=preview,
+        act=Act.TAG,
         table=table,
         branch=table.branch,
         journal=without_nulls(

@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from core.errors import ErrorKind
 from core.format.branch_trail import Trail, trail_of
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
+from core.format.kept_elsewhere import Act
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, plan_digest
 from core.procedures.permissions import Role
 from core.procedures.verb import Planned
 from core.table.file_store_table import FileStoreTable
+
+_ACTS: Final = {"history": Act.COMMIT, "tag": Act.TAG, "delete tag": Act.TAG}
+"""By the way of an undo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,7 @@ def planned_undo(
     )
     return Planned(
         preview=preview,
+        act=_ACTS.get(str(journal["way"])),
         table=table,
         branch=branch,
         journal=without_nulls({**journal, "planId": preview.plan_id, "undoes": event.operation_id}),

@@ -5,13 +5,14 @@ that. So a preview, a run, a repeated click and a recovery all speak of one thin
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from core.commit.journal import Ending
 from core.errors import CommitConflict, ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.kept_elsewhere import Act
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
@@ -22,6 +23,7 @@ from core.procedures.quality_gate import GateSides
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import journal_of_callbacks, weigh_callbacks
 from core.table.file_store_table import FileStoreTable
 
 
@@ -34,6 +36,7 @@ class Planned:
         branch: The branch that changes.
         journal: JSON values: all that is needed to finish.
         already: The receipt, where all this was done by an earlier operation.
+        act: What Paimon would call others after; None where it would not.
     """
 
     preview: Preview
@@ -41,6 +44,7 @@ class Planned:
     branch: str
     journal: Mapping[str, object]
     already: Receipt | None = None
+    act: Act | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,20 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.text("table")))
 
 
+def decide(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide, also on what Paimon would do for others; raises as the plan of the verb does."""
+    planned = verb.plan(warehouse, call)
+    act = planned.act
+    if act is None or planned.already is not None or not planned.preview.can_run:
+        return planned
+    target = planned.table.on(planned.branch)
+    return replace(
+        planned,
+        preview=weigh_callbacks(planned.preview, call, target, act),
+        journal={**planned.journal, **journal_of_callbacks(call, target, act)},
+    )
+
+
 def plan_to_run(
     verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None
 ) -> Planned:
@@ -114,7 +132,7 @@ def plan_to_run(
         NotAllowed: The role does not reach.
         Refused: Something stands in the way, or the preview is another one by now.
     """
-    planned = verb.plan(warehouse, call)
+    planned = decide(verb, warehouse, call)
     check_role(call.role, planned.preview.role, verb.what)
     if planned.already is None:
         planned.preview.raise_unless_runnable(agreed)

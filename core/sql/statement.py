@@ -106,11 +106,16 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         "doctor": _same(QUERY, "table"),
         "fence_branch": _same("fence_branch", "table", "branch", "fenced", "reason"),
         "repair_branch": _same("repair_branch", "table", "branch", "reason"),
-        "replace_main": _taking(_same("replace_main", "table", "branch", "reason")),
+        "replace_main": _taking(
+            _same("replace_main", "table", "branch", "reason", "without_callbacks")
+        ),
         "fast_forward": _in_order(
             "table branch",
             _taking(
-                _same("fast_forward", "table", "branch", "target", "force", "override_gate"),
+                _same(
+                    "fast_forward", "table", "branch", "target", "force", "override_gate",
+                    "without_callbacks",
+                ),
                 named_by="target",
             ),
         ),
@@ -118,16 +123,21 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             "table source_branch target_branch",
             _same(
                 "merge_branch", "table", "branch", "target", "strict", "scope", "isolation",
-                "policy", "reason", "override_gate", source_branch="branch",
-                target_branch="target",
+                "policy", "reason", "override_gate", "without_callbacks",
+                source_branch="branch", target_branch="target",
             ),
         ),
         "cherry_pick": _same(
             "cherry_pick", "table", "branch", "target", "snapshot", "reason", "override_gate",
-            source_branch="branch", target_branch="target",
+            "without_callbacks", source_branch="branch", target_branch="target",
         ),
-        "revert": _same("revert", "table", "snapshot", "operation", "reason", "override_gate"),
-        "undo": _same("undo", "table", "operation"),
+        "revert": _same(
+            "revert", "table", "snapshot", "operation", "reason", "override_gate",
+            "without_callbacks",
+        ),
+        "undo": _in_order(
+            "table operation", _same("undo", "table", "operation", "without_callbacks")
+        ),
         "compact": _in_order(
             "table partitions compact_strategy order_strategy order_by where options "
             "partition_idle_time buckets",
@@ -135,17 +145,23 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         ),
         "create_tag": _in_order(
             "table tag snapshot time_retained",
-            _same("create_tag", "table", "tag", "snapshot", "time_retained", "replace"),
+            _same(
+                "create_tag", "table", "tag", "snapshot", "time_retained", "replace",
+                "without_callbacks",
+            ),
         ),
         "delete_tag": _in_order(
-            "table tag", _taking(_same("delete_tag", "table", "tag", "reason"), named_by="tag")
+            "table tag",
+            _taking(
+                _same("delete_tag", "table", "tag", "reason", "without_callbacks"), named_by="tag"
+            ),
         ),
         "rollback": _in_order(
             "table version snapshot tag",
             _taking(
                 _same(
-                    "rollback", "table", "snapshot", "tag", "cut", "reason", version=VERSION,
-                    snapshot_id="snapshot",
+                    "rollback", "table", "snapshot", "tag", "cut", "reason",
+                    "without_callbacks", version=VERSION, snapshot_id="snapshot",
                 )
             ),
         ),

@@ -163,8 +163,7 @@ def test_c25_merged_manifests_hold_what_java_reads(
             twins.check()
 
 
-# Snappy needs a library that the class path of these tests leaves out.
-@pytest.mark.parametrize("codec", ["zstd", "zstandard", "deflate", "bzip2", "xz", "null"])
+@pytest.mark.parametrize("codec", ["zstd", "zstandard", "snappy", "deflate", "bzip2", "xz", "null"])
 def test_java_reads_every_codec_of_manifests(java: JavaPaimon, tmp_path: Path, codec: str) -> None:
     twins = Twins(
         java, tmp_path / "java", {"manifest.compression": codec, "manifest.merge-min-count": "2"}

@@ -14,6 +14,7 @@ _ENGINE_JARS = (
     "hadoop-client-api-*.jar",
     "hadoop-client-runtime-*.jar",
     "slf4j-api-*.jar",
+    "snappy-java-*.jar",
     "xz-*.jar",
 )
 

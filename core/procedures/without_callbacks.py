@@ -1,0 +1,83 @@
+"""Verbs on tables whose metadata others keep too: refused, or an operator leaves those out.
+
+`without_callbacks` of a call holds the operator's reason; the ledger keeps it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from core.errors import ErrorKind
+from core.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere
+from core.procedures.call import ProcedureCall
+from core.procedures.consequence import Consequence, Preview, blocks, changes
+from core.procedures.permissions import Role
+from core.table.file_store_table import FileStoreTable
+
+WITHOUT_CALLBACKS: Final = "without_callbacks"
+"""The argument of a call that goes on without them."""
+
+_JOURNALLED: Final = "withoutCallbacks"
+
+
+def weigh_callbacks(
+    preview: Preview, call: ProcedureCall, target: FileStoreTable, act: Act
+) -> Preview:
+    """Return a preview that also tells what Paimon would do for others.
+
+    Args:
+        preview: Of the call.
+        call: Its argument `without_callbacks` is why an operator goes on.
+        target: The table on the branch that changes.
+        act: What is done to it.
+    """
+    left_out = _left_out(target, act)
+    if not left_out:
+        return preview
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    told = tuple(_blocks(each) if reason is None else _leaves(each) for each in left_out)
+    role = preview.role if reason is None else Role.OPERATOR
+    return replace(preview, consequences=(*told, *preview.consequences), role=role)
+
+
+def journal_of_callbacks(
+    call: ProcedureCall, target: FileStoreTable, act: Act
+) -> dict[str, object]:
+    """Return what an operation notes of them; nothing where there is nothing to leave out."""
+    left_out, reason = _left_out(target, act), call.find_text(WITHOUT_CALLBACKS)
+    if not left_out or reason is None:
+        return {}
+    return {_JOURNALLED: {"reason": reason, "options": [each.option for each in left_out]}}
+
+
+def leaves_callbacks_out(plan: Mapping[str, object]) -> bool:
+    """Whether a journalled operation goes on without them."""
+    return _JOURNALLED in plan
+
+
+def notes_of_callbacks(plan: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what a receipt tells of a journalled operation that left them out."""
+    noted = plan.get(_JOURNALLED)
+    if not isinstance(noted, Mapping):
+        return ()
+    options = " and ".join(repr(each) for each in noted["options"])
+    return (f"Without what {options} asks for: {noted['reason']}",)
+
+
+def _left_out(target: FileStoreTable, act: Act) -> tuple[KeptElsewhere, ...]:
+    return kept_elsewhere(target.schema().options, target.branch, act)
+
+
+def _blocks(each: KeptElsewhere) -> Consequence:
+    return blocks(
+        f"By {each.option!r} Paimon {each.what}, which is not done here. {each.stale} would be out "
+        "of date. Use Paimon, or add --without-callbacks with a reason, as an operator.",
+        ErrorKind.UNSUPPORTED,
+    )
+
+
+def _leaves(each: KeptElsewhere) -> Consequence:
+    return changes(
+        f"{each.stale} is out of date until Paimon writes the table again: by {each.option!r} it "
+        f"{each.what}, which is not done here."
+    )
