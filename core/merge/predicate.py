@@ -37,6 +37,7 @@ _COMPARE: Final[Mapping[str, Callable[..., pa.Array]]] = MappingProxyType(
 )
 # Of a decimal of 38 digits, with sign and point, and some zeros; Python's own bound is 4,300.
 _MOST_DIGITS: Final = 100
+_MOST_WHOLE: Final = 1 << 63
 _SHOWN: Final = 200
 _SIDES: Final = frozenset({"base", "ours", "theirs"})
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "true", "false"})
@@ -146,7 +147,8 @@ def _evaluate(condition: Condition, column_of: Callable[[Name], pa.Array]) -> pa
         case IsIn(operand=operand, values=values):
             column = _column(operand, column_of)
             wanted = [_scalar(value, column.type).cast(column.type) for value in values]
-            inside = pc.is_in(column, value_set=pa.array(wanted, column.type))
+            value_set = pa.array(wanted, column.type)
+            inside = pc.is_in(_one_zero(column), value_set=_one_zero(value_set))
             found = pc.if_else(pc.is_valid(column), inside, pa.scalar(None, pa.bool_()))
         case Not(condition=inner):
             found = pc.invert(_evaluate(inner, column_of))
@@ -183,7 +185,19 @@ def _scalar(literal: Literal, kind: pa.DataType) -> pa.Scalar:
         return scalar_of(value, kind)
     if isinstance(value, Decimal) and not pa.types.is_decimal(kind):
         return pa.scalar(float(value))
+    if not -_MOST_WHOLE <= value < _MOST_WHOLE:
+        if not pa.types.is_decimal(kind):
+            raise InvalidInput(
+                f"A condition compares a column of {kind} with {value}, which is beyond 64 bits. "
+                "Write a number that the column can hold."
+            )
+        return pa.scalar(Decimal(value))
     return pa.scalar(value)
+
+
+def _one_zero(column: pa.Array) -> pa.Array:
+    # Arrow looks values up by their bits, in which minus zero and zero differ; they add up to zero.
+    return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
 class _Parser:

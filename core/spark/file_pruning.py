@@ -303,7 +303,11 @@ def _wanted_keys(condition: Condition, schema: TableSchema) -> pa.Table | None:
             [_scalar(value, kind) for value in values]
             for values, kind in zip(found, types, strict=True)
         ]
-    except (pa.ArrowException, TypeError):
+    except (pa.ArrowException, TypeError, OverflowError):
+        return None
+    floats = (each for kept in scalars for each in kept if pa.types.is_floating(each.type))
+    if any(each.as_py() == 0 for each in floats):
+        # Minus zero equals zero, and lies in a bucket of its own.
         return None
     rows = list(product(*scalars))
     return pa.table(

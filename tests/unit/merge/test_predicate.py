@@ -23,6 +23,7 @@ CASES = {
     "id >= 1.5": [False, True, True],
     "dt < '2026-11-01'": [True, False, None],
     "dt is null": [False, False, True],
+    "theirs.x < 100000000000000000000": [True, True, None],
     "base.x = 'it''s'": [False, None, True],
     "ours.x > -2.5 and base.x is not null": [True, False, True],
     "not (ours.x < 0 or id = 1)": [False, None, False],
@@ -86,3 +87,11 @@ def test_a_long_condition_is_read_or_refused_in_a_moment() -> None:
         parse_condition(" or ".join(["a = 1"] * 200_000))
     with pytest.raises(InvalidInput, match="cannot be read"):
         parse_condition(f"a = {'9' * 5_000}")
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "-9223372036854775809", "9" * 90])
+@pytest.mark.parametrize("text", ["id = {}", "ours.x < {}", "id in (1, {})"])
+def test_a_number_beyond_64_bits_is_told(text: str, number: str) -> None:
+    condition = parse_condition(text.format(number))
+    with pytest.raises(InvalidInput, match=f"with {number}, which is beyond 64 bits"):
+        holds(condition, lambda name: COLUMNS[name])

@@ -320,3 +320,12 @@ def _altered(old: TableSchema) -> TableSchema:
     changes = {"amount": {"type": BIGINT}, "name": {"id": 7}}
     fields = [replace(field, **changes.get(field.name, {})) for field in old.fields]
     return replace(old, id=1, fields=tuple(fields), highest_field_id=7)
+
+
+@pytest.mark.parametrize("text", ["ratio = 0", "ratio = 0.0", "ratio in (0, 7)"])
+def test_both_zeros_are_found_though_their_buckets_differ(tmp_path: Path, text: str) -> None:
+    rows = [(*row(id=at)[:4], ratio, None) for at, ratio in enumerate((0.0, -0.0))]
+    table = make_table(tmp_path, [rows], bucket="97", bucket_key="ratio")
+    read = pruned(table, text)
+    assert read.plan.live_files == 2
+    assert sorted(rows_of(read)["id"].to_pylist()) == [0, 1]
