@@ -19,6 +19,7 @@ from core.format.binary_row import decode_row
 from core.format.binary_rows import decode_rows
 from core.format.data_types import RowType
 from core.format.index_manifest import deletion_vector_entries
+from core.format.key_order import key_range, sortable
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import CommitKind
 from core.table.manifest_scan import filter_by_key, filter_entries
@@ -155,7 +156,7 @@ def meets_keys(added: pa.Table, later: pa.Table, key_type: RowType) -> bool:
         return filter_entries(later, place)
 
     return any(
-        filter_by_key(beside(*place), (min(keys), max(keys)), key_type).num_rows
+        filter_by_key(beside(*place), key_range(keys), key_type).num_rows
         for place, keys in ranges.items()
     )
 
@@ -249,7 +250,7 @@ def _overlapping(
     low = decode_rows(whole(files["min_key"]), key_type)
     high = decode_rows(whole(files["max_key"]), key_type)
     groups = {name: whole(files[name]) for name in ("partition", "bucket", "level")}
-    keys = {f"key{index}": low.field(index) for index in range(len(key_type.fields))}
+    keys = {f"key{index}": sortable(low.field(index)) for index in range(len(key_type.fields))}
     order = pc.sort_indices(
         pa.table({**groups, **keys}), [(name, "ascending") for name in (*groups, *keys)]
     )
@@ -272,7 +273,8 @@ def _is_before(
     """Whether each key of `left` is smaller than its key of `right`, column after column."""
     result = np.zeros(len(left_rows), dtype=bool)
     for index in reversed(range(width)):
-        one, other = left.field(index).take(left_rows), right.field(index).take(right_rows)
+        one = sortable(left.field(index)).take(left_rows)
+        other = sortable(right.field(index)).take(right_rows)
         result = _numpy(pc.less(one, other)) | (_numpy(pc.equal(one, other)) & result)
     return result
 

@@ -382,8 +382,9 @@ def _from_epoch_nanos(nanos: int, data_type: AtomicType) -> Any:
 
 def _far() -> InvalidInput:
     return InvalidInput(
-        "A key, partition or nested value lies outside of the years 1 to 9999, which is not read "
-        "here yet. Nothing was changed. Read the table with Paimon.",
+        "A key, partition or nested value lies outside of the years 1 to 9999, or of 1678 to 2261 "
+        "if its type has more than six digits of a second, which is not read here yet. Nothing was "
+        "changed. Read the table with Paimon.",
         kind=ErrorKind.UNSUPPORTED,
     )
 

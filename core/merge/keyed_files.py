@@ -14,6 +14,7 @@ from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, by_place, files_in
 from core.errors import ErrorKind
 from core.format.binary_row import decode_row
+from core.format.key_order import key_rank
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.file_moves import (
     Block,
@@ -133,7 +134,7 @@ def _ranges(
 ) -> Iterable[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     types = schema.key_type.types
     for low, high in zip(files["min_key"].to_pylist(), files["max_key"].to_pylist(), strict=True):
-        yield decode_row(low, types), decode_row(high, types)
+        yield key_rank(decode_row(low, types)), key_rank(decode_row(high, types))
 
 
 def _check_bucket_mode(

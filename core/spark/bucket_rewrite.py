@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from core.commit.overwrite_upgrade import top_level
 from core.format.binary_row import decode_row
+from core.format.key_order import key_rank, sortable
 from core.format.table_schema import TableSchema
 from core.spark.bucket_sides import key_bytes
 from core.spark.compaction import with_sequences
@@ -85,7 +86,10 @@ def run_order(rows: pa.Table, schema: TableSchema) -> pa.Array:
     by = {
         key: column
         for name in columns
-        for key, column in ((f"{name} is set", pc.is_valid(rows[name])), (name, rows[name]))
+        for key, column in (
+            (f"{name} is set", pc.is_valid(rows[name])),
+            (name, sortable(rows[name])),
+        )
     }
     return pc.sort_indices(pa.table(by), sort_keys=[(name, "ascending") for name in by])
 
@@ -95,8 +99,10 @@ def _shares(
 ) -> Iterator[pa.Table]:
     """Rows by rising keys, cut where the next section begins."""
     types = schema.key_type.types
-    keys = [decode_row(each, types) for each in key_bytes(rows, schema).to_pylist()]
-    starts = (min(decode_row(file.min_key, types) for file in each) for each in ranges[1:])
+    keys = [key_rank(decode_row(each, types)) for each in key_bytes(rows, schema).to_pylist()]
+    starts = (
+        min(key_rank(decode_row(file.min_key, types)) for file in each) for each in ranges[1:]
+    )
     cuts = [0, *(bisect_left(keys, start) for start in starts), len(keys)]
     for start, end in pairwise(cuts):
         yield rows.slice(start, end - start)

@@ -17,6 +17,7 @@ from core.format.arrow_types import nullable_columns
 from core.format.binary_row import decode_row
 from core.format.binary_rows import decode_rows, encode_rows
 from core.format.index_manifest import NO_INDEX_FILES
+from core.format.key_order import key_rank, sortable
 from core.format.table_schema import TableSchema
 from core.merge import row_merge
 from core.merge.policy import Policy
@@ -277,8 +278,8 @@ class BucketReader:
         types = self.scope.schema.ranged_key_type.types
         if not types:
             return True
-        low, high = (decode_row(each, types) for each in (file.min_key, file.max_key))
-        return low <= ends[1] and ends[0] <= high
+        low, high = (key_rank(decode_row(each, types)) for each in (file.min_key, file.max_key))
+        return low <= key_rank(ends[1]) and key_rank(ends[0]) <= high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -353,7 +354,7 @@ def _ends(keys: pa.Array, schema: TableSchema) -> tuple[_Key, _Key] | None:
     if not len(keys):
         return None
     names = schema.trimmed_primary_keys
-    columns = decode_rows(keys, schema.key_type).flatten()
+    columns = [sortable(each) for each in decode_rows(keys, schema.key_type).flatten()]
     order = pc.sort_indices(
         pa.table(columns, names=list(names)), sort_keys=[(name, "ascending") for name in names]
     )

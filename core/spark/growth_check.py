@@ -17,6 +17,7 @@ from core.commit.commit_message import CommitMessage
 from core.errors import ErrorKind, Refused
 from core.format import options as table_options
 from core.format.binary_row import decode_row
+from core.format.key_order import key_range
 from core.format.manifest_entry import NO_FILES
 from core.format.table_schema import TableSchema
 from core.spark.readers import read_staged
@@ -133,9 +134,7 @@ def _beside(files: pa.Table, added: pa.Table, schema: TableSchema) -> pa.Table:
         own = ScanFilter(
             partitions=frozenset([place["partition"]]), buckets=frozenset([place["bucket"]])
         )
-        parts.append(
-            filter_by_key(filter_entries(files, own), (min(keys), max(keys)), schema.key_type)
-        )
+        parts.append(filter_by_key(filter_entries(files, own), key_range(keys), schema.key_type))
     return pa.concat_tables(parts)
 
 

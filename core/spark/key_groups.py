@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.format.key_order import sortable
+
 INSERTS: Final = pa.array([0, 2], pa.int8())
 """The row kinds that leave a row: +I and +U."""
 
@@ -46,7 +48,8 @@ class KeyGroups:
         changes = np.zeros(ordered.num_rows, dtype=bool)
         changes[0] = True
         for key in keys:
-            column = ordered[key].chunk(0) if ordered[key].num_chunks else ordered[key]
+            held = ordered[key].chunk(0) if ordered[key].num_chunks else ordered[key]
+            column = sortable(held)
             before, after = column.slice(0, len(column) - 1), column.slice(1)
             differs = pc.not_equal(after, before)
             if column.null_count:

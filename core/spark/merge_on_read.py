@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
+from core.format.key_order import sortable
 from core.format.options import Options
 from core.format.table_schema import TableSchema
 from core.spark.field_aggregators import FieldAggregator, Value, field_aggregator
@@ -121,11 +122,11 @@ def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
     Arrow's sort is stable, so rows that are equal so far stay in their order.
     """
     sort_keys = [(key, "ascending") for key in schema.trimmed_primary_keys]
-    columns = {key: rows[key] for key, _ in sort_keys}
+    columns = {key: sortable(rows[key]) for key, _ in sort_keys}
     direction = schema.options.get("sequence.field.sort-order", "ascending").lower()
     for name in schema.options.read(table_options.SEQUENCE_FIELD):
         # A row without a user sequence loses, whichever way the sequence is sorted.
-        columns |= {f"{name} is set": pc.is_valid(rows[name]), name: rows[name]}
+        columns |= {f"{name} is set": pc.is_valid(rows[name]), name: sortable(rows[name])}
         sort_keys += [(f"{name} is set", "ascending"), (name, direction)]
     columns |= {name: rows[name] for name in last}
     sort_keys += [(name, "ascending") for name in last]

@@ -18,6 +18,7 @@ from core.format.binary_row import decode_row
 from core.format.data_types import DataType
 from core.format.deletion_vector import DeletionVectorRange
 from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
+from core.format.key_order import key_rank
 from core.format.snapshot import Snapshot
 from core.format.table_schema import BucketMode, TableSchema
 from core.merge.predicate import Condition
@@ -308,8 +309,7 @@ def sections(files: Iterable[PlacedFile], schema: TableSchema) -> Iterator[list[
 
 
 def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
-    # Null comes before all values, as in Paimon.
-    return tuple((value is not None, value) for value in decode_row(key, types))
+    return key_rank(decode_row(key, types))
 
 
 def _deletion_vectors(

@@ -21,7 +21,9 @@ from core.format.avro_encoding import whole
 from core.format.binary_row import EMPTY_ROW
 from core.format.binary_rows import decode_rows
 from core.format.data_types import RowType
+from core.format.fine_times import scalar_of
 from core.format.index_manifest import NO_INDEX_FILES, decode_index_manifest
+from core.format.key_order import sortable
 from core.format.manifest_entry import MANIFEST_ENTRY, NO_FILES, FileKind, decode_manifest
 from core.format.manifest_list import decode_manifest_list
 from core.format.snapshot import Snapshot
@@ -404,8 +406,9 @@ def _compare(
     """Compare rows with a key, column by column; what cannot be compared is never true."""
     result = pa.repeat(pa.scalar(False), len(rows))
     for index in reversed(range(len(key))):
-        column = rows.field(index)
-        value = pa.scalar(key[index], column.type)
+        column = sortable(rows.field(index))
+        kind = rows.field(index).type
+        value = sortable(pa.array([scalar_of(key[index], kind)], kind))[0]
         decided = comparison(column, value).fill_null(False)
         tied = pc.equal(column, value).fill_null(False)
         result = pc.or_(decided, pc.and_(tied, result))

@@ -1,5 +1,6 @@
 """Each merge engine against a loop over the rows of a key, in the order of their sequence."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.commit.schema_commit import new_schema
 from core.errors import InvalidInput
-from core.format.data_types import BIGINT, INT, STRING
+from core.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot
 from core.spark.merge_on_read import check_mergeable, merge_rows
 
 Row = tuple[int, int | None, str | None, int]
@@ -159,3 +160,23 @@ def test_a_delete_is_refused_where_the_engine_takes_none(
 ) -> None:
     with pytest.raises(InvalidInput, match=named):
         merged([(1, 1, "a", 0), (1, None, None, 3)], **options)
+
+
+def test_zeros_are_two_keys_and_nans_are_one() -> None:
+    schema = new_schema(
+        [("id", AtomicType(root=TypeRoot.DOUBLE)), ("n", INT)],
+        primary_keys=("id",),
+        options={"bucket": "1"},
+    )
+    keys = [math.nan, 0.0, -0.0, math.nan, -0.0, 0.0, 1.0]
+    table = pa.table(
+        {
+            "id": pa.array(keys),
+            "n": pa.array(range(len(keys)), pa.int32()),
+            "_SEQUENCE_NUMBER": pa.array(range(len(keys)), pa.int64()),
+            "_VALUE_KIND": pa.array([0] * len(keys), pa.int8()),
+        }
+    )
+    found = merge_rows(table, schema)
+    assert str(found["id"].to_pylist()) == "[-0.0, 0.0, 1.0, nan]"
+    assert found["n"].to_pylist() == [4, 5, 6, 3]
