@@ -29,6 +29,7 @@ from core.format.scan_options import READ_OPTIONS, WRITE_OPTIONS
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import check_assignable, conform, names_for, unsupported
 from core.spark.data_files import WriteTarget, check_writable, split, write_bucket
+from core.spark.told_first import told_first
 from core.spark.writers import Sequences, check_store, next_sequences, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
@@ -96,6 +97,7 @@ class BranchWriter(DataSourceArrowWriter):
         self._target = replace(write_target(store, table, write.write_id), replaces=overwrite)
         self._sequences = next_sequences(table, table.head())
 
+    @told_first()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenMessages:
         """Write the rows of one task."""
         context = TaskContext.get()
@@ -110,6 +112,7 @@ class BranchWriter(DataSourceArrowWriter):
         )
         return WrittenMessages(packed=pickle.dumps(messages))
 
+    @told_first()
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the snapshot; raises CommitConflict where it cannot stand."""
         found: list[CommitMessage] = []

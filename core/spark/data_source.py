@@ -42,6 +42,7 @@ from core.spark.data_sink import BranchWriter
 from core.spark.file_pruning import check_condition
 from core.spark.incremental import ChangesRead, plan_changes
 from core.spark.readers import ReadTask, TableRead, plan_table
+from core.spark.told_first import told_first
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 from core.table.scan_state import state_asked
@@ -115,6 +116,7 @@ class BranchDataSource(DataSource):
         """The name of the format."""
         return FORMAT
 
+    @told_first()
     def schema(self) -> StructType:
         """The columns of the state that is read."""
         planned = _Request(self.options).read(None)
@@ -127,6 +129,7 @@ class BranchDataSource(DataSource):
         is_pushed = options.get("pushdown", "false").lower() == "true"
         return FilteredReader(options) if is_pushed else BranchReader(options)
 
+    @told_first()
     def writer(self, schema: StructType, overwrite: bool) -> BranchWriter:
         """The writer of one job: appends, or replaces the partitions that get rows."""
         request = _Request(self.options)
@@ -140,6 +143,7 @@ class BranchReader(DataSourceReader):
         self._options = options
         self._pushed: tuple[Condition, ...] = ()
 
+    @told_first()
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task."""
         planned = _Request(self._options).read(_all_of(self._pushed))
@@ -153,13 +157,15 @@ class BranchReader(DataSourceReader):
         """The rows of one task."""
         if partition.value is not None:  # Spark makes a partition where there is none
             knowledge, parts = partition.value
-            for part in parts:
-                yield from knowledge.batches(part)
+            with told_first():
+                for part in parts:
+                    yield from knowledge.batches(part)
 
 
 class FilteredReader(BranchReader):
     """A reader to which Spark hands its filters."""
 
+    @told_first()
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  # Spark's name
         """Note which filters leave out files and rows; Spark still evaluates all of them."""
         request = _Request(self._options)

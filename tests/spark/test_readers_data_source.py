@@ -122,3 +122,6 @@ def test_what_is_wrong_is_said_in_a_sentence(reading: WarmSession, table: LocalT
     with pytest.raises(PaimonError, match="snapshot 99") as raised:
         reading.run(lambda _: load(reading, table, snapshot="99").count(), description="read")
     assert "\n" not in raised.value.message
+    # In a notebook, what Spark raised is all that there is.
+    shown = str(raised.value.__cause__)
+    assert shown.index("snapshot 99") < shown.index("Traceback"), shown

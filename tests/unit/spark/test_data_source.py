@@ -1,6 +1,7 @@
 """What the options of the format ask for, and which filters of Spark are understood."""
 
 import datetime as dt
+import traceback
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import datasource as spark
+from pyspark.sql.types import StructType
 
 from core.errors import NotFound, PaimonError
 from core.format.data_types import INT, STRING, AtomicType, TypeRoot
 from core.merge.predicate import parse_condition
-from core.spark.data_source import FilteredReader, condition_of
+from core.spark.data_source import BranchDataSource, FilteredReader, condition_of
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
@@ -27,6 +29,22 @@ COLUMNS = (
 SCHEMA = a_schema(0, COLUMNS)
 DAY = dt.date(2026, 1, 2)
 TIME = dt.datetime(2026, 1, 2, 3, 4, 5)
+
+
+def test_a_refusal_is_a_sentence_before_its_traceback(tmp_path: Path) -> None:
+    options = {"warehouse": str(tmp_path), "table": "db.t"}
+    wrong: list[dict[str, str]] = [{"branch": "dev"}, {"snapshot": "x"}, {"brnch": "x"}]
+    for more in wrong:
+        source = BranchDataSource({**options, **more})
+        for refused in (source.schema, source.reader(StructType()).partitions):
+            with pytest.raises(PaimonError) as error:
+                refused()
+            # As Spark does where it makes a traceback shorter.
+            error.value.__cause__ = None
+            shown = "".join(traceback.format_exception(error.value))
+            first = shown.splitlines()[0]
+            assert first.startswith("core.errors."), shown
+            assert first.endswith(error.value.message), shown
 
 
 @pytest.mark.parametrize(
