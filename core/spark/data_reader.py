@@ -34,7 +34,7 @@ from core.format.value_casts import cast_values, unread_values
 from core.spark.avro_rows import read_avro_rows
 from core.spark.int96 import open_parquet, with_times
 from core.spark.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
-from core.spark.orc_times import OUT_OF_RANGE, UnservedOrc, read_far_stripes
+from core.spark.orc_times import OUT_OF_RANGE, UnservedOrc, columns_to_ask, read_far_stripes
 from core.spark.verify_files import open_source
 from core.storage.file_io import FileReader
 
@@ -241,9 +241,10 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
         raise _unserved(file.path)
     stripes = orc.ORCFile(source)
     there = [name for name in names if name in stripes.schema.names]
+    asked = columns_to_ask(there)
     for number in range(stripes.nstripes):
         try:
-            rows = pa.Table.from_batches([stripes.read_stripe(number, columns=there)])
+            rows = pa.Table.from_batches([stripes.read_stripe(number, columns=asked)]).select(there)
         except pa.ArrowInvalid as error:
             if OUT_OF_RANGE not in str(error):
                 raise
@@ -251,7 +252,7 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
             return
         yield rows
     if not stripes.nstripes:
-        yield stripes.read(columns=there)
+        yield stripes.read(columns=asked).select(there)
 
 
 def _read_far_stripes(

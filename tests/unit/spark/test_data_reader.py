@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.arrow_types import to_arrow
-from core.format.data_types import STRING, DataField, parse_data_type
+from core.format.data_types import STRING, DataField, RowType, parse_data_type
 from core.format.deletion_vector import write_deletion_vectors
 from core.spark.data_reader import (
     ROW_TRACKING_FIELDS,
@@ -98,6 +98,27 @@ def test_values_of_an_older_type_are_read_where_it_is_known_what_paimon_makes_of
     else:
         found = read_data_file(store, a_file(tmp_path), schemas, fields, with_system=False)
         assert found["c"].to_pylist() == [value]
+
+
+@pytest.mark.parametrize("wanted", [("a.b",), ("a",), ("a", "a.b"), ("k`x", "a.b"), ("a.b", "c d")])
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_column_is_found_by_its_whole_name(
+    tmp_path: Path, form: str, wanted: tuple[str, ...]
+) -> None:
+    """A name with a dot is that of a field of a row to the readers of files, too."""
+    inner = DataField(id=9, name="b", type=STRING)
+    kinds = {"k`x": STRING, "a.b": STRING, "a": RowType(fields=(inner,)), "c d": STRING}
+    values = {"k`x": "tick", "a.b": "outer", "a": {"b": "inner"}, "c d": "blank"}
+    schemas = {0: a_schema(0, tuple(kinds.items()))}
+    rows = pa.table({n: pa.array([v], to_arrow(kinds[n])) for n, v in values.items()})
+    write = pq.write_table if form == "parquet" else orc.write_table
+    write(rows, str(tmp_path / f"data-1.{form}"))
+    fields = tuple(schemas[0].field(name) for name in wanted)
+    store = FileIO.for_url(str(tmp_path))
+    found = read_data_file(
+        store, a_file(tmp_path, f"data-1.{form}"), schemas, fields, with_system=False
+    )
+    assert found.to_pylist() == [{name: values[name] for name in wanted}]
 
 
 def test_other_formats_are_refused_by_name() -> None:
