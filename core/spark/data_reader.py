@@ -114,7 +114,7 @@ def read_pieces(
 
     Raises:
         FormatError: The file is missing or cannot be read.
-        InvalidInput: Its format is not served.
+        InvalidInput: Its format is not served, or a value in it (UNSUPPORTED).
     """
     system = [*_SYSTEM.values()] if with_system else []
     written = {field.id: field for field in schemas[file.schema_id].fields}
@@ -129,7 +129,7 @@ def read_pieces(
                 field.name: content[field.name].cast(to_arrow(field.type)) for field in system
             }
             for field in fields:
-                column = _column(content, by_id.get(field.id), field)
+                column = _column(file, content, by_id.get(field.id), field)
                 if field.id in tracked:
                     column = _tracked(column, field, file, start)
                 columns[field.name] = column
@@ -138,15 +138,23 @@ def read_pieces(
             start += content.num_rows
     except NotFound as error:
         raise _broken(file, "it is missing") from error
+    except pa.ArrowNotImplementedError as error:
+        raise _unread(file, error) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(file, str(error).splitlines()[0].rstrip(".")) from error
+        raise _broken(file, _first_line(error)) from error
 
 
-def _column(content: pa.Table, source: DataField | None, field: DataField) -> pa.ChunkedArray:
+def _column(
+    file: DataFile, content: pa.Table, source: DataField | None, field: DataField
+) -> pa.ChunkedArray:
     if source is None or source.name not in content.column_names:
         kind = to_arrow(field.type)
         return pa.chunked_array([pa.nulls(content.num_rows, kind)], kind)
-    return evolve(content[source.name], source.type, field.type)
+    try:
+        return evolve(content[source.name], source.type, field.type)
+    except pa.ArrowException as error:
+        # The file gave its values, so it is whole.
+        raise _unread(file, error) from error
 
 
 def _tracked(
@@ -295,6 +303,19 @@ def _unserved(path: str) -> InvalidInput:
         kind=ErrorKind.UNSUPPORTED,
         path=path,
     )
+
+
+def _unread(file: DataFile, error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"{file.path} holds what cannot be read here: {_first_line(error)}. Read other columns, or "
+        "the table with Paimon.",
+        kind=ErrorKind.UNSUPPORTED,
+        path=file.path,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
 
 
 def _broken(file: DataFile, why: str) -> FormatError:

@@ -39,6 +39,7 @@ from core.spark.readers import spark_layout, spark_rows
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.table_frames import frame_of
+from core.spark.task_errors import with_kinds
 from core.spark.writers import identity_of, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
@@ -138,7 +139,8 @@ def numbered_rows(
                 yield from found.to_batches(max_chunksize=_ROWS_AT_ONCE)
 
     return frame.repartition(max(1, len(packed))).mapInArrow(
-        read, from_arrow_schema(whole, prefer_timestamp_ntz=True)
+        lambda batches: with_kinds(read(batches)),
+        from_arrow_schema(whole, prefer_timestamp_ntz=True),
     )
 
 

@@ -30,6 +30,7 @@ from core.spark.data_reader import ROW_TRACKING_FIELDS, DataFile, read_data_file
 from core.spark.file_pruning import check_condition
 from core.spark.merge_on_read import check_mergeable, columns_to_merge, live_rows, merge_rows
 from core.spark.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
+from core.spark.task_errors import with_kinds
 from core.storage.file_io import FileIO
 from core.table.fallback_branch import branch_parts
 from core.table.file_store_table import FileStoreTable
@@ -334,7 +335,7 @@ def read_in_tasks(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in chain.from_iterable(batch["id"].to_pylist() for batch in batches):
             for each in pickle.loads(packed[number]):
-                yield from read(each)
+                yield from with_kinds(read(each))
 
     # One task a number, without a shuffle to spread them.
     numbers = spark.range(0, len(packed), 1, max(1, len(packed)))

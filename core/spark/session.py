@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 from core.errors import ErrorKind, InvalidInput, PaimonError, StorageError
 from core.spark.java_home import find_java
 from core.spark.java_start import java_started
+from core.spark.task_errors import error_of_task
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -491,6 +492,8 @@ def _result_of(future: "Future[T]", description: str, settings: SparkSettings) -
     except PaimonError:
         raise
     except (PySparkException, Py4JError) as error:
+        if (told := error_of_task(error)) is not None:
+            raise told from error
         if _TOO_LARGE in str(error):
             raise PaimonError(
                 f"The rows of the answer take more than {settings.query_memory}, which one may "

@@ -30,6 +30,7 @@ from core.merge.predicate import Condition
 from core.spark.readers import read_staged, read_table
 from core.spark.session import Progress, WarmSession
 from core.spark.table_frames import frame_of
+from core.spark.task_errors import error_of_task
 from core.sql.answer import single_names
 from core.sql.calls import refusal_of
 from core.sql.functions import ACCOUNT_NAMES, REFUSED_FUNCTIONS
@@ -271,13 +272,13 @@ def _told_in_a_sentence(sql: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        fault = _fault_of(sql, error)
+        fault = error_of_task(error) or _fault_of(sql, error)
         if fault is None:
             raise
         raise fault from error
-    except InvalidInput:
-        raise
     except PaimonError as error:
+        if isinstance(error, InvalidInput) or error.kind is not ErrorKind.UNEXPECTED:
+            raise
         # A session tells errors of its runs as failures of its own.
         cause = error.__cause__
         is_spark = isinstance(cause, PySparkException | Py4JJavaError)
