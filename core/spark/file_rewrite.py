@@ -38,14 +38,14 @@ from core.spark.read_plan import place_files
 from core.spark.readers import spark_layout, spark_rows
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
-from core.spark.table_frames import frame_of
+from core.spark.table_frames import frame_of, own_name
 from core.spark.task_errors import with_kinds
 from core.spark.writers import identity_of, write_target
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
-FILE: Final = "__file"
-POSITION: Final = "__position"
+FILE: Final = own_name("file")
+POSITION: Final = own_name("position")
 """Which of the files, and which of its rows, deleted ones counted."""
 
 _UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])

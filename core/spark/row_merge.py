@@ -20,6 +20,7 @@ from core.spark.conform import unsupported
 from core.spark.data_files import check_deletes
 from core.spark.merge_pruning import rows_that_can_match
 from core.spark.session import Progress, WarmSession
+from core.spark.table_frames import own_name
 from core.spark.target_rows import (
     TargetRows,
     check_target,
@@ -35,9 +36,9 @@ from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
 from core.table.file_store_table import FileStoreTable
 
-_NUMBER: Final = "__source"
-_CLAUSE: Final = "__clause"
-_MOVES: Final = "__moves"
+_NUMBER: Final = own_name("source")
+_CLAUSE: Final = own_name("clause")
+_MOVES: Final = own_name("moves")
 
 
 def merge_into(

@@ -1,8 +1,20 @@
-"""Arrow tables as frames of Spark, which are known by their types and not by their rows."""
+"""Arrow tables as frames of Spark, and the names of columns that they have for us alone."""
+
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+
+_OWN: Final = "\ue000"
+
+
+def own_name(name: str) -> str:
+    """A name for a column of ours beside those of a table.
+
+    It begins with a character of Unicode that stands for nothing, so nobody names a column so.
+    """
+    return f"{_OWN}{name}"
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:

@@ -37,6 +37,7 @@ from core.spark.growth_check import Growth, check_growth
 from core.spark.merge_on_read import VALUE_KIND
 from core.spark.readers import check_alone, check_readable, read_table
 from core.spark.session import Progress, WarmSession
+from core.spark.table_frames import own_name
 from core.spark.writers import WriteRequest, check_store, prepare_rows
 from core.sql.words import quoted_name
 from core.storage.file_io import FileIO
@@ -300,7 +301,7 @@ def refuse_losing(session: WarmSession, changed: DataFrame, losing: Column) -> N
 
 
 def _before(name: str) -> str:
-    return f"{name} before"
+    return own_name(f"{name} before")
 
 
 def quoted(name: str, table: str | None = None) -> Column:
