@@ -359,12 +359,10 @@ class Services(TableLists):
     def has_free_worker(self) -> bool:
         """Whether a worker lives that takes these jobs, and runs none now."""
         worker = self.worker()
-        return (
-            worker is not None
-            and worker.is_alive
-            and not worker.serves_other_store
-            and worker.job is None
-        )
+        if worker is None or not worker.is_alive or worker.serves_other_store:
+            return False
+        # A heartbeat tells for half a second of a job that is over, such as the statement before.
+        return worker.job is None or self.job(worker.job).state.is_over
 
     def start_worker(self) -> bool:
         """Start a worker in the background; False if one runs already."""

@@ -110,9 +110,15 @@ def test_a_free_worker_answers_a_query(console: CommandLine, beside: Beside, tex
 def test_no_other_worker_is_waited_for(
     console: CommandLine, beside: Beside, view: WorkerView | None
 ) -> None:
-    beside.view = view
+    beside.view, beside.ends = view, job("somebody's", state=JobState.RUNNING)
     assert console("sql", "SELECT * FROM db.t").code == FAILED
     assert (beside.asked, beside.own_spark) == ([], 1)
+
+
+def test_a_worker_that_has_just_ended_a_job_is_free(console: CommandLine, beside: Beside) -> None:
+    beside.view = replace(_WORKER, job="j1")
+    assert console("sql", "SELECT * FROM db.t").code == 0
+    assert (len(beside.asked), beside.own_spark) == (1, 0)
 
 
 def test_the_error_of_the_worker_ends_the_command_as_one_of_this_process(
