@@ -8,11 +8,11 @@ from core.commit.row_commit import PreparedRows
 from core.errors import InvalidInput
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition, parse_condition
-from core.spark.data_files import check_deletes
 from core.spark.file_pruning import check_condition
 from core.spark.session import Progress, WarmSession
 from core.spark.target_rows import (
     TargetRows,
+    check_delete,
     check_update,
     losing,
     refuse_losing,
@@ -50,7 +50,7 @@ def delete_rows(
     schema = table.schema()
     target = TargetRows.read(session, store, table, _prunable(condition, schema))
     if schema.primary_keys:
-        check_deletes(schema)
+        check_delete(schema)
     gone = _picked(target.frame, condition, alias)
     return target.replace(session, deleted=gone, write_id=write_id, progress=progress)
 

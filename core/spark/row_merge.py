@@ -17,12 +17,12 @@ from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format.table_schema import TableSchema
 from core.spark.conform import unsupported
-from core.spark.data_files import check_deletes
 from core.spark.merge_pruning import rows_that_can_match
 from core.spark.session import Progress, WarmSession
 from core.spark.table_frames import own_name
 from core.spark.target_rows import (
     TargetRows,
+    check_delete,
     check_target,
     check_update,
     losing,
@@ -166,7 +166,7 @@ def _numbered(merge: RowMerge, columns: Sequence[str], schema: TableSchema) -> t
         if clause.action is Action.UPDATE and values:
             check_update(schema, values)
         if clause.action is Action.DELETE and schema.primary_keys:
-            check_deletes(schema)
+            check_delete(schema)
         found.append(
             _Clause(
                 number=number,

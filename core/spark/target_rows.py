@@ -24,7 +24,7 @@ from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.merge.predicate import Condition
 from core.spark.conform import ROW_KINDS, unsupported
-from core.spark.data_files import check_writable
+from core.spark.data_files import check_deletes, check_writable
 from core.spark.file_rewrite import (
     FILE,
     POSITION,
@@ -241,6 +241,23 @@ def check_update(schema: TableSchema, columns: Iterable[str]) -> None:
         if isinstance(field.type, AtomicType) and _loses_in_spark(field.type):
             raise unsupported(
                 f"Rows cannot be updated here: column {field.name!r} is {field.type}, which Spark "
+                "does not keep whole."
+            )
+
+
+def check_delete(schema: TableSchema) -> None:
+    """Refuse a DELETE from a table with a primary key that would not find its rows.
+
+    Raises:
+        InvalidInput: The merge engine takes no deletes, or Spark cannot tell the keys apart.
+    """
+    check_deletes(schema)
+    for field in schema.fields:
+        kind = field.type
+        is_key = field.name in schema.primary_keys
+        if is_key and isinstance(kind, AtomicType) and _loses_in_spark(kind):
+            raise unsupported(
+                f"Rows cannot be deleted here: key column {field.name!r} is {kind}, which Spark "
                 "does not keep whole."
             )
 
