@@ -28,6 +28,7 @@ from core.format.data_types import (
 )
 from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME
 
+VARIANT_MARK: Final = {b"variant": b"true"}
 _PLAIN_ARROW: Final = {
     TypeRoot.CHAR: pa.string(),
     TypeRoot.VARCHAR: pa.string(),
@@ -46,7 +47,11 @@ _PLAIN_ARROW: Final = {
     TypeRoot.GEOMETRY: pa.binary(),
     TypeRoot.GEOGRAPHY: pa.binary(),
     TypeRoot.VARIANT: pa.struct(
-        [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
+        [
+            pa.field("value", pa.binary(), False),
+            # By this mark Spark tells a VARIANT from a row of two binaries.
+            pa.field("metadata", pa.binary(), False, VARIANT_MARK),
+        ]
     ),
 }
 

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.arrow_types import arrow_schema, to_arrow
+from core.format.arrow_types import VARIANT_MARK, arrow_schema, to_arrow
 from core.format.data_types import DataField, with_nullable
 from core.format.fine_times import FINE_LOCAL_TIME, cast_times, is_fine
 from core.format.layout_options import check_rows_read
@@ -405,7 +405,8 @@ def spark_rows(rows: pa.Table, layout: pa.Schema) -> pa.Table:
 
 
 def _spark_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _spark_type(field.type), field.nullable)
+    mark = VARIANT_MARK if VARIANT_MARK.items() <= (field.metadata or {}).items() else None
+    return pa.field(field.name, _spark_type(field.type), field.nullable, mark)
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
