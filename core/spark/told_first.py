@@ -36,4 +36,7 @@ def _with_sentence_first(error: PaimonError) -> PaimonError:
         "__cause__": property(lambda _self: sentence, keep),
     }
     told: type[PaimonError] = type(kind.__name__, (kind,), members)
-    return told(error.message, kind=error.kind, **error.facts)
+    found = told(error.message, kind=error.kind, **error.facts)
+    for note in getattr(error, "__notes__", ()):
+        found.add_note(note)
+    return found

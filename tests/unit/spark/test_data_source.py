@@ -15,6 +15,7 @@ from core.errors import NotFound, PaimonError
 from core.format.data_types import INT, STRING, AtomicType, TypeRoot
 from core.merge.predicate import parse_condition
 from core.spark.data_source import BranchDataSource, FilteredReader, condition_of
+from core.spark.told_first import told_first
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
@@ -45,6 +46,14 @@ def test_a_refusal_is_a_sentence_before_its_traceback(tmp_path: Path) -> None:
             first = shown.splitlines()[0]
             assert first.startswith("core.errors."), shown
             assert first.endswith(error.value.message), shown
+
+
+def test_the_notes_of_a_refusal_are_kept() -> None:
+    refusal = NotFound("There is none.")
+    refusal.add_note("What a task tells of it.")
+    with pytest.raises(NotFound) as error, told_first():
+        raise refusal
+    assert error.value.__notes__ == ["What a task tells of it."]
 
 
 @pytest.mark.parametrize(
