@@ -183,7 +183,7 @@ class _Reader(TargetWords):
         columns: tuple[NamedColumn, ...] = ()
         if self.takes("PARTITION"):
             columns, given = self._partition()
-            if given is None or len(given) < len(columns):
+            if not given or len(given) < len(columns):
                 raise self.error("rows are removed from a partition by its values", back=1)
             values = dict(given)
         self.expect_end()
@@ -209,6 +209,11 @@ class _Reader(TargetWords):
         """Take the columns of a partition, and the values of those that the rows do not bring."""
         columns: list[NamedColumn] = []
         values: dict[str, Constant] = {}
+        following = [each.token_type for each in self.tokens[self.at : self.at + 2]]
+        if following == [TokenType.L_PAREN, TokenType.R_PAREN]:
+            # No column is given, so that all partitions are replaced.
+            self.at += 2
+            return (), MappingProxyType({})
 
         def take() -> None:
             place = self.place(self.at)

@@ -12,6 +12,7 @@ from core.sql.writes import WriteKind, parse_write
 @pytest.mark.parametrize(
     ("partition", "values", "columns"),
     [
+        ("()", {}, []),
         ("(g = 'x', h)", {"g": "x"}, ["g", "h"]),
         ("(h, G = 3)", {"G": 3}, ["h", "G"]),
         ("(g, h)", None, ["g", "h"]),
@@ -104,6 +105,7 @@ def test_a_plan_is_asked_for_in_the_words_of_spark_and_flink(words: str) -> None
         ("DELETE d.t WHERE a = 1", "column 8: found 'd' behind DELETE in place of FROM"),
         ("INSERT d.t VALUES (1)", "found 'd' behind INSERT in place of INTO or OVERWRITE"),
         ("TRUNCATE d.t", "found 'd' behind TRUNCATE in place of TABLE"),
+        ("TRUNCATE TABLE d.t PARTITION ()", "removed from a partition by its values"),
         ("TRUNCATE TABLE d.t PARTITION (g)", "removed from a partition by its values"),
         ("DROP d.t", "found 'd' behind DROP in place of TABLE or BRANCH"),
         ("USE d", "found 'd' behind USE in place of BRANCH"),
