@@ -40,7 +40,8 @@ def _run(folder: Path, text: str, *options: str) -> str:
     """What pytest prints of a file of tests, with the plugins of the suite that are named."""
     (folder / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", *options]
-    environment = {name: os.environ[name] for name in os.environ if name != "CI"}
+    own = ("CI", "PYTEST_ADDOPTS")
+    environment = {name: os.environ[name] for name in os.environ if name not in own}
     run = subprocess.run(
         [*command, "-c", os.devnull, f"--rootdir={folder}", str(folder)],
         cwd=_ROOT,
