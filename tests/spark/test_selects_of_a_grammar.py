@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from core.format.identifier import Identifier
 from core.spark.session import WarmSession
@@ -17,6 +18,9 @@ from tests.support.select_grammar import SelectGrammar, Source
 from tests.support.statements import Statements
 
 pytestmark = pytest.mark.depth("full")
+
+_SPARK_FAILS: Final = "PLAN_VALIDATION_FAILED"
+"""What Spark says where its own optimizer breaks a plan: there is no answer to compare with."""
 
 Row = tuple[Any, ...]
 
@@ -156,14 +160,24 @@ def copied(session: WarmSession, tmp_path_factory: pytest.TempPathFactory, seed:
 def test_selects_answer_as_plain_spark_on_a_copy_of_the_rows(
     copied: Copied, rng: random.Random, examples: Examples
 ) -> None:
-    count, answered, wrong = examples(5), 0, []
+    count, answered, unplanned, wrong = examples(5), 0, 0, []
     for number in range(count):
         drawn = SelectGrammar(rng, copied.sources).draw()
-        wanted = answer_of(copied.plain.rows, drawn.plain)
+        try:
+            wanted = answer_of(copied.plain.rows, drawn.plain)
+        except Py4JJavaError as error:
+            if _SPARK_FAILS not in str(error):
+                raise
+            unplanned += 1
+            continue
         found = answer_of(copied.ours.rows, drawn.ours)
         answered += wanted != "refused"
         if found != wanted:
             wrong.append(f"{number}: {drawn.ours}\n  plain {wanted}\n  ours  {found}")
-    print(f"{count} statements, {answered} of them answered, {len(wrong)} otherwise than by Spark")
+    print(
+        f"{count} statements, {answered} of them answered, {len(wrong)} otherwise than by Spark, "
+        f"{unplanned} on which Spark itself fails"
+    )
     assert not wrong, "\n".join(wrong)
+    assert unplanned <= count * 0.02, "Spark fails on few"
     assert answered >= count * 0.8, "the grammar draws statements that mean something"
