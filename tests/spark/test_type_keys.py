@@ -18,6 +18,7 @@ from tests.support.requirements import need_java_paimon
 from tests.support.type_matrix import FINE, exact_rows, held_in_keys, one_by_one
 from tests.support.write_bench import WriteBench
 
+pytestmark = pytest.mark.depth("full")
 _IN_LONG_RUNS = pytest.mark.depth("long")
 
 

@@ -22,6 +22,8 @@ from tests.support.requirements import need_java_paimon
 from tests.support.type_matrix import FINE, exact_rows, held_in_keys, one_by_one
 from tests.support.write_bench import WriteBench
 
+pytestmark = pytest.mark.depth("full")
+
 _SPECIAL = (" ", "\t", "__DEFAULT_PARTITION__", "a=b/c%20:d", "..", "{x}\"'*?\\#^[]\x7f", "é\u00a0")
 
 
