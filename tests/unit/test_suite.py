@@ -203,7 +203,9 @@ def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
         assert child.stdout is not None
         child.stdout.readline()
         while_it_runs = processor_time.processor_seconds() - before
-    assert 0.2 < while_it_runs <= processor_time.processor_seconds() - before
+    after = processor_time.processor_seconds() - before
+    # Seconds are sums of ticks, each process's rounded by itself.
+    assert 0.2 < while_it_runs <= after + 0.05
 
 
 def test_a_thread_that_ends_while_children_are_looked_for_is_left_out(
