@@ -36,26 +36,20 @@ def read_records(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.
     if not data.startswith((_PARQUET, _ORC)):
         return read_avro(data, layout, path, version)
     try:
-        found = _read_columns(data)
-        columns = [
-            _by_name(whole(found[field.name]), field.type)
-            if field.name in found.column_names
-            else pa.nulls(found.num_rows, field.type)
-            for field in layout
-        ]
-        table = pa.Table.from_arrays(columns, schema=layout)
+        records = _by_name(whole(_read_columns(data).to_struct_array()), pa.struct(list(layout)))
+        table = pa.Table.from_arrays(records.flatten(), schema=layout)
         table.validate(full=True)
         check_nulls(table)
     except FormatError as error:
         raise broken(path, error.message) from error
+    except pa.ArrowNotImplementedError as error:
+        raise FormatError(
+            f"{path or 'A metadata file'} cannot be read here: {error}. "
+            "Read the table with Paimon.",
+            kind=ErrorKind.UNSUPPORTED,
+            path=path,
+        ) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, pa.ArrowNotImplementedError):
-            raise FormatError(
-                f"{path or 'A metadata file'} cannot be read here: {error}. "
-                "Read the table with Paimon.",
-                kind=ErrorKind.UNSUPPORTED,
-                path=path,
-            ) from error
         raise broken(path, str(error)) from error
     check_version(table, path, version)
     return table
@@ -74,7 +68,7 @@ def _read_columns(data: bytes) -> pa.Table:
 
 
 def _by_name(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """An array in a type whose structs have the fields of its own, or lack some."""
+    """Convert an array; fields of structs are found by name, and are null where missing."""
     if array.type == wanted:
         return array
     mask = pc.is_null(array) if array.null_count else None
