@@ -20,7 +20,7 @@ _ROUNDS = 12
 
 
 def round_seconds(_: int = 0) -> float:
-    """Return what one round of the work takes, by the clock of its processor."""
+    """Return the processor seconds of one round of the work."""
     started = time.process_time()
     rows = {f"key-{number % 5_000}": number * 7 % 1_013 for number in range(120_000)}
     total = 0

@@ -51,7 +51,7 @@ def run_merge(
     background: bool,
     as_json: bool,
 ) -> int:
-    """Tell what a merge would do, and have it done unless something stops it; the exit code.
+    """Preview a merge and run it unless something stops it; return the exit code.
 
     Args:
         services: The door to the core.
