@@ -13,9 +13,10 @@ from core.quality.drift import Rating
 _COLOURS: Final = {
     Rating.ALARM: Role.CONFLICT,
     Rating.WATCH: Role.THEIRS,
+    Rating.SMALL: Role.OURS,
     Rating.CALM: Role.BASE,
 }
-_SIGNS: Final = {Rating.ALARM: "!", Rating.WATCH: "~", Rating.CALM: ""}
+_SIGNS: Final = {Rating.ALARM: "!", Rating.WATCH: "~", Rating.SMALL: "+", Rating.CALM: ""}
 _BAR: Final = 26
 _LABEL: Final = 24
 _FULL: Final = 3.0

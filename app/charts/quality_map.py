@@ -12,6 +12,7 @@ from core.quality.drift import Rating
 _LOOKS: Final = {
     Rating.ALARM: ("!", Role.CONFLICT),
     Rating.WATCH: ("~", Role.THEIRS),
+    Rating.SMALL: ("+", Role.OURS),
     Rating.CALM: ("", Role.BASE),
 }
 _LABEL: Final = 24

@@ -24,7 +24,6 @@ from core.format.identifier import Identifier
 from core.procedures.call import Argument
 from core.procedures.compare_quality import COMPARE_QUALITY
 from core.quality.comparison import QualityComparison, ScopeComparison
-from core.quality.drift import Rating
 
 HTML: Final = ".html"
 
@@ -98,7 +97,7 @@ def print_quality(found: QualityComparison) -> None:
 
 def _print_drifted(found: QualityComparison, scope: ScopeComparison) -> None:
     for column in scope.columns:
-        if column.rating not in (Rating.ALARM, Rating.WATCH):
+        if not column.rating.is_told:
             continue
         print_line()
         print_line(f"{column.name}:")

@@ -8,8 +8,9 @@ from app.models.exactness import EXACT
 from app.models.quality_figures import LONGEST, measure_text
 from app.models.wording import count, plural, shortened, size
 from core.quality.attribution import explaining_bins
+from core.quality.bins import NAN_BIN, NULL_BIN, OTHER_BIN, Bin
 from core.quality.comparison import ColumnComparison, QualityComparison, Scope, ScopeComparison
-from core.quality.drift import NAN_BIN, NULL_BIN, OTHER_BIN, Bin, Drift, Measure, Rating
+from core.quality.drift import Drift, Measure, Rating
 from core.quality.profile import ColumnKind
 
 _MOST_BARS: Final = 20
@@ -75,6 +76,13 @@ def summary(scope: ScopeComparison) -> str:
             if each
         ]
         return f"{', '.join(parts)}; {worst} most."
+    small = found[Rating.SMALL]
+    if small:
+        verb = "differ" if len(small) > 1 else "differs"
+        return (
+            f"No column drifted far; {plural(len(small), 'column')} {verb} little but for certain: "
+            f"{small[0].name}{' most' if len(small) > 1 else ''}."
+        )
     if found[Rating.FEW_ROWS]:
         return "Too few rows to rate: a side has fewer than 100."
     return "No column drifted." if found[Rating.CALM] else "No column can be rated."
@@ -135,15 +143,26 @@ def drift_words(drift: Drift) -> str:
     """Write a measure with its value and what it may be off by."""
     if not drift.value:
         return "no difference" if drift.measure is not Measure.NULLS else "as many nulls"
-    if drift.measure is Measure.W:
-        return f"quantiles moved by {drift.value:.3f} deviations"
-    percent = drift.measure in (Measure.NULLS, Measure.DISTINCT)
+    percent = drift.measure in (Measure.NULLS, Measure.DISTINCT, Measure.SHARE)
     scale, unit, digits = (100.0, " %", 1) if percent else (1.0, "", 3)
+    if drift.measure is Measure.W:
+        unit = " deviations"
     error = f" ±{drift.error * scale:.{digits}f}" if drift.error else ""
-    chance = ", no more than chance" if 0 < drift.value <= drift.chance else ""
-    names = {Measure.NULLS: "null rate differs by", Measure.DISTINCT: "distinct values differ by"}
+    # The error reaches farther up than down where a bin may be empty.
+    sure = f", at least {drift.sure * scale:.{digits}f}{unit}" if error and drift.sure else ""
+    chance = ", no more than chance" if drift.sure <= drift.chance else ""
+    names = {
+        Measure.NULLS: "null rate differs by",
+        Measure.DISTINCT: "distinct values differ by",
+        Measure.SHARE: f"share of {_quoted(drift.of)} differs by",
+        Measure.W: "quantiles moved by",
+    }
     name = names.get(drift.measure, str(drift.measure))
-    return f"{name} {drift.value * scale:.{digits}f}{error}{unit}{chance}"
+    return f"{name} {drift.value * scale:.{digits}f}{error}{unit}{sure}{chance}"
+
+
+def _quoted(text: str | None) -> str:
+    return f'"{shortened(text or "", LONGEST)}"'
 
 
 def drift_bars(scope: ScopeComparison) -> DriftBars:
@@ -193,7 +212,7 @@ def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShare
 
 def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
     """Tell in which values the sides of a column differ most; None where it did not drift."""
-    if column.rating not in (Rating.ALARM, Rating.WATCH):
+    if not column.rating.is_told:
         return None
     first, other = side_titles(scope)
     parts = [

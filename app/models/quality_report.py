@@ -26,7 +26,7 @@ from core.quality.comparison import ColumnComparison, QualityComparison, ScopeCo
 from core.quality.drift import Rating
 
 _SIDE_CLASSES: Final = {"A": "a", "B": "b", "Merged": "m", "Base": "o"}
-_SIGNS: Final = {Rating.ALARM: "! ", Rating.WATCH: "~ "}
+_SIGNS: Final = {Rating.ALARM: "! ", Rating.WATCH: "~ ", Rating.SMALL: "+ "}
 # Nothing is fetched and nothing runs, whatever a table holds.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = """
@@ -36,6 +36,7 @@ table { border-collapse: collapse; margin: .5rem 0 1rem; }
 th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8886; }
 td { white-space: pre-wrap; overflow-wrap: anywhere; }
 .alarm { border-left: 4px solid #D6246E; } .watch { border-left: 4px solid #C27700; }
+.small { border-left: 4px solid #2A74CC; }
 .bars td { padding: .1rem .6rem; border: 0; } .bar { height: .7rem; min-width: 1px; }
 .a { background: #2A74CC; } .b { background: #C27700; } .m { background: #0EA08F; }
 .o { background: #626D7A; }
@@ -140,7 +141,7 @@ def _add_table(
     for number, line in enumerate(lines):
         row = ET.SubElement(table, "tr")
         if ratings and ratings[number] in _SIGNS:
-            row.set("class", str(ratings[number]))
+            row.set("class", ratings[number].name.lower())
         for cell in line:
             _put(row, "td", cell)
 

@@ -44,6 +44,7 @@ _CHART = "cmp-drift"
 _TONES = {
     Rating.ALARM: ":red-badge[! alarm]",
     Rating.WATCH: ":orange-badge[~ watch]",
+    Rating.SMALL: ":blue-badge[+ small but certain]",
     Rating.CALM: ":green-badge[calm]",
 }
 
@@ -155,8 +156,9 @@ def _show_bars(scope: ScopeComparison) -> None:
         selection_mode="points", config=CHART_CONFIG, alt=drift.alt,
     )  # fmt: skip
     st.caption(
-        "`!` alarm \u2003 `~` watch \u2003 a bar tells how far a column lies beyond chance "
-        f"and errors; the line is where it alarms \u2003 a click chooses a column \u2003 {left_out}"
+        "`!` alarm \u2003 `~` watch \u2003 `+` small but certain \u2003 a bar tells how far a "
+        "column lies beyond chance and errors; the line is where it alarms \u2003 a click chooses "
+        f"a column \u2003 {left_out}"
     )
 
 

@@ -128,13 +128,17 @@ def with_result(work: QualityWork, result: WouldBe) -> QualityWork:
 
 
 def _summary(found: QualityComparison) -> str:
-    alarms, watched = (
+    alarms, watched, small = (
         {
             column.name
             for scope in found.scopes
             for column in scope.columns
             if column.rating is rating
         }
-        for rating in (Rating.ALARM, Rating.WATCH)
+        for rating in (Rating.ALARM, Rating.WATCH, Rating.SMALL)
     )
-    return f"Columns that drifted: {len(alarms)} alarm, {len(watched - alarms)} to be watched."
+    little = len(small - alarms - watched)
+    return (
+        f"Columns that drifted: {len(alarms)} alarm, {len(watched - alarms)} to be watched, "
+        f"{little} little but for certain."
+    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Final
 
-from core.quality.drift import Bin, smoothed_shares
+from core.quality.bins import Bin, smoothed_shares
 
 _MOST: Final = 3
 _LEAST_SHARE: Final = 0.1

@@ -9,22 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from core.diff.row_diff import ComparedColumn
-from core.quality.drift import (
-    LEAST_ROWS,
-    Bin,
-    Drift,
-    Measure,
-    Rating,
-    bins_of,
-    measure_drift,
-)
+from core.quality.bins import Bin, bins_of
+from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift
 from core.quality.drift_map import DriftMap
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Which quantiles are told of each side."""
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of profiles and of what is concluded from them."""
 
 

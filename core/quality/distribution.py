@@ -6,12 +6,14 @@ costs is counted, so that a rank is either exact or known within a bound that ho
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Points: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,12 +21,12 @@ class Distribution:
     """Values as points on a line.
 
     Attributes:
-        points: Distinct values, ascending; no NaN.
+        points: Distinct values, ascending; no NaN. The least and the largest are among them.
         weights: How many values each point stands for.
         error: By how many values a rank may be off at most; 0 where every value is a point.
     """
 
-    points: Floats
+    points: Points
     weights: Ints
     error: int = 0
 
@@ -38,20 +40,31 @@ class Distribution:
         """By how much a share of the values may be off at most, from 0 to 1."""
         return min(1.0, self.error / self.count) if self.count else 0.0
 
-    def rank(self, at: Floats) -> Ints:
+    def rank(self, at: Points) -> Ints:
         """How many values are at most as large as each of some numbers."""
         return self._ranks()[np.searchsorted(self.points, at, side="right")]
 
-    def rank_below(self, at: Floats) -> Ints:
+    def rank_below(self, at: Points) -> Ints:
         """How many values are less than each of some numbers."""
         return self._ranks()[np.searchsorted(self.points, at, side="left")]
 
-    def quantiles(self, shares: Floats) -> Floats:
+    def quantiles(self, shares: Floats) -> Points:
         """The least values that so large a share of all do not exceed; there is a value."""
-        ranks = self._ranks()[1:]
+        return self._at_ranks(self.quantile_ranks(shares))
+
+    def quantile_span(self, shares: Floats) -> tuple[Points, Points]:
+        """Between which values the quantiles lie for certain, both ends included."""
+        ranks = self.quantile_ranks(shares)
+        return self._at_ranks(ranks - self.error), self._at_ranks(ranks + self.error)
+
+    def quantile_ranks(self, shares: Floats) -> Ints:
+        """How many values a quantile is the last of, where none stands there twice."""
         # What a float makes of a share times a count may lie a hair above the whole number.
-        wanted = np.maximum(np.ceil(shares * self.count - 1e-6), 1)
-        return self.points[np.minimum(np.searchsorted(ranks, wanted), len(self.points) - 1)]
+        return np.maximum(np.ceil(shares * self.count - 1e-6), 1).astype(np.int64)
+
+    def _at_ranks(self, ranks: Ints) -> Points:
+        at = np.searchsorted(self._ranks()[1:], ranks)
+        return self.points[np.minimum(at, len(self.points) - 1)]
 
     def _ranks(self) -> Ints:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.weights)])
@@ -98,6 +111,8 @@ def _thinned(whole: Distribution, limit: int | None) -> Distribution:
     is_heavy = weights >= step
     is_first = np.ones(len(points), bool)
     is_first[1:] = (cell[1:] != cell[:-1]) | is_heavy[1:] | is_heavy[:-1]
+    # The ends stay what they are: beyond them lies no quantile, however rough the rest is.
+    is_first[[1, -1]] = True
     first = np.flatnonzero(is_first)
     last = np.append(first[1:], len(points)) - 1
     middle = (begins[first] + ends[last]) / 2

@@ -1,36 +1,56 @@
 """How far the values of two sides lie apart: measures, what chance makes of them, and a rating.
 
-A measure is rated only above what samples of one population reach in one of a hundred cases, and
-after its error is taken off. Two sides are always compared in this order: the base, then the other.
+A measure is rated only above what samples of one population reach by chance (`core.quality.chance`)
+and by the least that it is for certain (`core.quality.bounds`). Two sides are always compared in
+this order: the base, then the other.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import log, log2, sqrt
+from math import inf, log, log2, sqrt
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from core.quality.distribution import Distribution, Floats
+from core.quality.bins import Bin, bins_of, category_counts, expected_bins, smoothed_shares
+from core.quality.bounds import (
+    BinCounts,
+    Ends,
+    category_ends,
+    js_terms,
+    ks_ends,
+    most_missed,
+    moved_ends,
+    psi_terms,
+    tenths_ends,
+    term_ends,
+)
+from core.quality.chance import (
+    distinct_allowance,
+    excess,
+    kolmogorov,
+    presence,
+    share_chance,
+)
+from core.quality.distinct_values import DistinctValues, merge_distinct_values
+from core.quality.distribution import Distribution, Ints, merge_distributions
 from core.quality.profile import ColumnKind, ColumnProfile
-from core.quality.top_values import TopValues
 
 LEAST_ROWS: Final = 100
 """Below so many rows on a side nothing is rated."""
 
 _QUANTILES: Final = np.arange(1, 101) / 100
-_EDGES: Final = np.arange(1, 10) / 10
-_CATEGORIES: Final = 50
-_LEAST_EXPECTED: Final = 5
-_ONE_OF_HUNDRED_NORMAL: Final = 2.326
-_ONE_OF_HUNDRED_BOTH_ENDS: Final = 2.576
-_ONE_OF_HUNDRED_KOLMOGOROV: Final = 1.628
-# Jensen and Shannon's divergence in bits is about a chi-square over so much.
-_DIVERGENCE_TO_CHI_SQUARE: Final = 5.545
 # Values that hardly repeat are as many as rows are; a change of their number says nothing more.
 _ROWS_A_VALUE: Final = 10
+# Of fewer values of both sides no share is more than chance, however they lie.
+_LEAST_OF_A_SHARE: Final = 8
+# Variance of a number of values below which chance adds or takes none in ONE_TEST of the cases.
+_LEAST_VARIANCE: Final = 1e-3
+# Below this part of where it is watched, a certain difference is no news.
+_WORTH_TELLING: Final = 0.1
+_HAIR: Final = 1e-9
 
 
 class Measure(StrEnum):
@@ -39,6 +59,8 @@ class Measure(StrEnum):
     PSI = "PSI"
     KS = "KS"
     JS = "JS"
+    SHARE = "share"
+    """The text whose share of the rows differs farthest beyond chance."""
     W = "W"
     NULLS = "null rate"
     DISTINCT = "distinct"
@@ -50,6 +72,8 @@ class Rating(StrEnum):
     FEW_ROWS = "too few to rate"
     NOT_RATED = "not rated"
     CALM = "calm"
+    SMALL = "small but certain"
+    """More than chance, and less than is watched."""
     WATCH = "watch"
     ALARM = "alarm"
 
@@ -58,12 +82,18 @@ class Rating(StrEnum):
         """Its place among all, the worst highest."""
         return list(Rating).index(self)
 
+    @property
+    def is_told(self) -> bool:
+        """Whether something differs for certain."""
+        return self.rank >= Rating.SMALL.rank
+
 
 THRESHOLDS: Final[Mapping[Measure, tuple[float, float]]] = MappingProxyType(
     {
         Measure.PSI: (0.1, 0.2),
         Measure.KS: (0.1, 0.2),
         Measure.JS: (0.1, 0.2),
+        Measure.SHARE: (0.1, 0.2),
         Measure.W: (0.1, 0.25),
         Measure.NULLS: (0.01, 0.05),
         Measure.DISTINCT: (0.1, 0.3),
@@ -79,15 +109,19 @@ class Drift:
     Attributes:
         value: The measure.
         error: By how much it may be off.
+        sure: What it is at least, for certain.
         chance: What it must exceed to be more than chance.
         rating: Never FEW_ROWS.
+        of: The text that a share is of; None for other measures.
     """
 
     measure: Measure
     value: float
     error: float
+    sure: float
     chance: float
     rating: Rating
+    of: str | None = None
 
     @property
     def alarms_at(self) -> float:
@@ -97,35 +131,7 @@ class Drift:
     @property
     def severity(self) -> float:
         """How many alarms it is worth for certain: 1 where it just alarms, 0 if it is chance."""
-        if self.value <= self.chance:
-            return 0.0
-        return max(0.0, self.value - self.error) / self.alarms_at
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
-    """A part of the values of a column.
-
-    Attributes:
-        low: What its measures exceed; None for the first bin of measures, and for all others.
-        high: The largest measure that is in it; None for the last one, and for all others.
-        value: The text that all of it are; None where there are no such texts.
-        name: OTHER_BIN, NULL_BIN or NAN_BIN; None for measures and texts.
-        base: How many values of the base are in it.
-        other: How many of the other side.
-    """
-
-    low: float | None = None
-    high: float | None = None
-    value: str | None = None
-    name: str | None = None
-    base: int
-    other: int
-
-
-NULL_BIN: Final = "NULL"
-NAN_BIN: Final = "NaN"
-OTHER_BIN: Final = "all others"
+        return self.sure / self.alarms_at if self.sure > self.chance else 0.0
 
 
 def measure_drift(
@@ -143,43 +149,12 @@ def measure_drift(
         return ()
     found = [_null_drift(base, other)]
     if with_distinct:
-        found += _distinct_drift(base, other)
+        found += _distinct_drift(base, other, kind)
     if kind.has_measures and base.distribution and other.distribution:
         found += _measured_drift(base, other, base.distribution, other.distribution, kind)
     elif kind.has_categories and not _is_all_distinct(base) and not _is_all_distinct(other):
         found += _category_drift(base, other)
     return tuple(found)
-
-
-def bins_of(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> tuple[Bin, ...]:
-    """The bins of a column: tenths of the base, or its most frequent texts; then NaN and nulls."""
-    bins: list[Bin] = []
-    if kind.has_categories:
-        bins += _category_bins(base, other)
-    elif base.distribution and other.distribution:
-        edges = bin_edges(base.distribution, other.distribution)
-        shares = (_in_bins(each.distribution, edges) for each in (base, other))
-        ends = [None, *edges.tolist(), None]
-        bins += [
-            Bin(low=low, high=high, base=mine, other=theirs)
-            for low, high, mine, theirs in zip(ends, ends[1:], *shares, strict=False)
-        ]
-    if base.nans or other.nans:
-        bins.append(Bin(name=NAN_BIN, base=base.nans, other=other.nans))
-    if base.nulls or other.nulls:
-        bins.append(Bin(name=NULL_BIN, base=base.nulls, other=other.nulls))
-    return tuple(bins)
-
-
-def bin_edges(base: Distribution, other: Distribution) -> Floats:
-    """Where the tenths of the base end, each number once; of the other side if that has none."""
-    whole = base if base.count else other
-    if not whole.count:
-        return np.zeros(0)
-    edges = np.unique(whole.quantiles(_EDGES))
-    # Behind the largest value of all there is nothing to count.
-    ends = [float(each.points[-1]) for each in (base, other) if each.count]
-    return edges[edges < max(ends)]
 
 
 def psi(bins: Sequence[Bin]) -> float:
@@ -211,139 +186,175 @@ def _measured_drift(
     new: Distribution,
     kind: ColumnKind,
 ) -> list[Drift]:
-    # Either bin that an edge parts takes the error of that edge: two a bin.
-    error = 2 * (old.rank_error + new.rank_error)
-    found = _psi_drift(_expected(bins_of(base, other, kind), base, other), base, other, error)
+    is_exact = not old.error and not new.error
+    bins = expected_bins(bins_of(base, other, kind), (base.rows, other.rows))
+    counts = None if is_exact else tenths_ends(base, other)
+    found = _psi_drift(bins, counts)
     if not old.count or not new.count:
         return found
-    ks_error = old.rank_error + new.rank_error
-    chance = _ONE_OF_HUNDRED_KOLMOGOROV * sqrt(1 / old.count + 1 / new.count)
-    ks = _rated(Measure.KS, ks_distance(old, new), ks_error, chance)
+    distance = ks_distance(old, new)
+    ends = (distance, distance) if is_exact else ks_ends(old, new, _QUANTILES)
+    ks = _rated(Measure.KS, distance, ends, kolmogorov((old.count, new.count)))
     found.append(ks)
     deviation = base.moments.deviation if base.moments else None
-    if kind is ColumnKind.NUMBER and deviation and ks.value > ks.chance:
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(new.quantiles(_QUANTILES) - old.quantiles(_QUANTILES))
-        # The ends may be infinite, or one broken value: neither tells how far the rest moved.
-        inner = apart[np.isfinite(apart)][:-1]
-        if len(inner):
-            found.append(_rated(Measure.W, float(inner.mean()) / deviation, 0.0, 0.0))
+    if kind is ColumnKind.NUMBER and deviation and ks.sure > ks.chance:
+        found += _moved(old, new, deviation)
     return found
+
+
+def _moved(old: Distribution, new: Distribution, deviation: float) -> list[Drift]:
+    """How far the quantiles moved, those that are finite on both sides; an infinite one is none."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(new.quantiles(_QUANTILES) - old.quantiles(_QUANTILES))
+        ends = [np.asarray(each) / deviation for each in moved_ends(old, new, _QUANTILES)]
+        apart = apart / deviation
+    is_finite = np.isfinite(apart)
+    if not is_finite.any():
+        return []
+    # Where one may be infinite, nothing is certain but that it is no less than it can be.
+    low, high = (
+        float(np.nan_to_num(each[is_finite], nan=worst, posinf=worst).mean())
+        for each, worst in zip(ends, (0.0, inf), strict=True)
+    )
+    return [_rated(Measure.W, float(apart[is_finite].mean()), (low, high), 0.0)]
 
 
 def _category_drift(base: ColumnProfile, other: ColumnProfile) -> list[Drift]:
-    short = [each.top.error / each.rows if each.top else 0.0 for each in (other, base)]
-    bins = _expected(bins_of(base, other, ColumnKind.TEXT), base, other)
-    found = _psi_drift(bins, base, other, sum(short))
+    is_exact = not any(each.top.error for each in (base, other) if each.top)
+    bins = expected_bins(bins_of(base, other, ColumnKind.TEXT), (base.rows, other.rows))
+    counts = None if is_exact else category_ends(base, other)
+    found = _psi_drift(bins, counts)
     if len(bins) > 1:
-        chance = sqrt(_chi_square(len(bins) - 1) * _h(base.rows, other.rows))
-        chance /= sqrt(_DIVERGENCE_TO_CHI_SQUARE)
         distance = js_distance(bins)
-        slopes = [
-            short[0] * abs(log2(2 * p / (p + q))) + short[1] * abs(log2(2 * q / (p + q)))
-            for p, q in smoothed_shares(bins)
-        ]
-        error = distance - sqrt(max(0.0, distance**2 - sum(slopes) / 2))
-        found.append(_rated(Measure.JS, distance, error, chance))
-    return found
+        ends = (distance, distance)
+        if counts is not None:
+            low, high = term_ends(counts, js_terms)
+            ends = (sqrt(low / 2), min(1.0, sqrt(high / 2)))
+        # A distance grows as the square root of what chance is told by.
+        beyond = excess(bins)
+        chance = distance / sqrt(beyond) if beyond else distance
+        found.append(_rated(Measure.JS, distance, ends, chance))
+    return [*found, *_share_drift(base, other)]
 
 
-def _psi_drift(
-    bins: Sequence[Bin], base: ColumnProfile, other: ColumnProfile, error: float
-) -> list[Drift]:
+def _share_drift(base: ColumnProfile, other: ColumnProfile) -> list[Drift]:
+    """The text whose share differs farthest beyond chance, if any does; one may be new or gone."""
+    rows = (base.rows, other.rows)
+    short = [most_missed(each.top, each.valid) if each.top else 0 for each in (base, other)]
+    counts = {
+        text: count
+        for text, count in category_counts(base, other).items()
+        if sum(count) >= _LEAST_OF_A_SHARE
+    }
+    found = []
+    for text, (old, new) in counts.items():
+        is_more = new / rows[1] > old / rows[0]
+        # What is not listed may stand there on the side that has less.
+        missed = (short[0] / rows[0], short[1] / rows[1])[not is_more]
+        value = abs(new / rows[1] - old / rows[0])
+        most = (short[1] / rows[1], short[0] / rows[0])[not is_more]
+        if value - missed < _WORTH_TELLING * THRESHOLDS[Measure.SHARE][0]:
+            continue
+        chance = share_chance(old + new, rows, is_more=is_more, tests=len(counts))
+        ends = (max(0.0, value - missed), value + most)
+        found.append(_rated(Measure.SHARE, value, ends, chance, of=text))
+    return [max(found, key=lambda each: (each.severity, each.sure - each.chance))] if found else []
+
+
+def _psi_drift(bins: Sequence[Bin], counts: BinCounts | None) -> list[Drift]:
     if len(bins) < 2:
         return []
-    chance = _chi_square(len(bins) - 1) * _h(base.rows, other.rows)
-    slopes = (abs(log(p / q)) + abs(p - q) / min(p, q) for p, q in smoothed_shares(bins))
-    return [_rated(Measure.PSI, psi(bins), error * sum(slopes), chance)]
+    value = psi(bins)
+    beyond = excess(bins)
+    chance = value / beyond if beyond else value
+    ends = (value, value) if counts is None else term_ends(counts, psi_terms)
+    return [_rated(Measure.PSI, value, ends, chance)]
 
 
 def _null_drift(base: ColumnProfile, other: ColumnProfile) -> Drift:
-    apart = abs(other.nulls / other.rows - base.nulls / base.rows)
-    rate = (base.nulls + other.nulls) / (base.rows + other.rows)
-    chance = _ONE_OF_HUNDRED_BOTH_ENDS * sqrt(rate * (1 - rate) * _h(base.rows, other.rows))
-    return _rated(Measure.NULLS, apart, 0.0, chance)
+    old, new = base.nulls / base.rows, other.nulls / other.rows
+    rows, count = (base.rows, other.rows), base.nulls + other.nulls
+    value = abs(new - old)
+    chance = share_chance(count, rows, is_more=new > old) if value else 0.0
+    return _rated(Measure.NULLS, value, (value, value), chance)
 
 
-def _distinct_drift(base: ColumnProfile, other: ColumnProfile) -> list[Drift]:
+def _distinct_drift(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> list[Drift]:
     old, new = base.distinct, other.distinct
     if old is None or new is None or not old.count or base.valid < _ROWS_A_VALUE * old.count:
         return []
     apart = abs(new.count - old.count) / old.count
     error = (new.error + old.error * new.count / old.count) / old.count
-    return [_rated(Measure.DISTINCT, apart, error, 0.0)]
+    allowed = _distinct_chance(base, other, kind, old, new)
+    ends = (max(0.0, apart - error), apart + error)
+    return [_rated(Measure.DISTINCT, apart, ends, allowed / old.count)]
 
 
-def _rated(measure: Measure, value: float, error: float, chance: float) -> Drift:
+def _distinct_chance(
+    base: ColumnProfile,
+    other: ColumnProfile,
+    kind: ColumnKind,
+    old: DistinctValues,
+    new: DistinctValues,
+) -> float:
+    """By how many the different values of two sides differ by chance."""
+    rows = (base.valid, other.valid)
+    counts = _counts_of_values(base, other, kind)
+    if counts is None:
+        # Of more rows there are more values, at most in proportion. Values that one side alone has
+        # are what the difference of the two numbers varies by.
+        both = merge_distinct_values([old, new], None).count
+        more = abs(rows[1] / rows[0] - 1) if (rows[1] > rows[0]) == (new.count > old.count) else 0.0
+        alone = max(0, 2 * both - old.count - new.count)
+        return more * old.count + distinct_allowance(alone)
+    expected, variance = 0.0, 0.0
+    for count, times in zip(*np.unique(counts, return_counts=True), strict=True):
+        on_old, on_new = presence(int(count), rows)
+        expected += int(times) * (on_new - on_old)
+        variance += int(times) * (on_old * (1 - on_old) + on_new * (1 - on_new))
+    is_expected_way = (expected > 0) == (new.count > old.count)
+    # Values that no side can lack by chance vary by nothing.
+    allowed = distinct_allowance(variance) if variance > _LEAST_VARIANCE else 0.0
+    return allowed + (abs(expected) if is_expected_way else 0.0)
+
+
+def _counts_of_values(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> Ints | None:
+    """How often each value stands on both sides together; None where not each is known."""
+    if kind.has_categories and base.top and other.top:
+        if base.top.error or other.top.error:
+            return None
+        return np.array([sum(each) for each in category_counts(base, other).values()], np.int64)
+    if kind.has_measures and base.distribution and other.distribution:
+        whole = merge_distributions([base.distribution, other.distribution], None)
+        return None if whole.error else whole.weights
+    return None
+
+
+def _rated(
+    measure: Measure, value: float, ends: Ends, chance: float, *, of: str | None = None
+) -> Drift:
     watch, alarm = THRESHOLDS[measure]
-    sure = value - error
-    if value <= chance or sure <= watch:
+    low, high = min(value, *ends), max(value, *ends)
+    # A difference of two shares may lie a hair above the number that it is.
+    sure = low - _HAIR
+    if sure <= chance or sure < _WORTH_TELLING * watch:
         rating = Rating.CALM
+    elif sure <= watch:
+        rating = Rating.SMALL
     else:
         rating = Rating.ALARM if sure > alarm else Rating.WATCH
-    return Drift(measure=measure, value=value, error=error, chance=chance, rating=rating)
+    return Drift(
+        measure=measure,
+        value=value,
+        error=max(value - low, high - value),
+        sure=low,
+        chance=chance,
+        rating=rating,
+        of=of,
+    )
 
 
 def _is_all_distinct(profile: ColumnProfile) -> bool:
     """Whether hardly a text stands there twice, as with ids: nothing can be compared."""
     found = profile.distinct
     return found is not None and profile.valid > 1 and found.count + found.error >= profile.valid
-
-
-def _category_bins(base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
-    if base.top is None or other.top is None:
-        return []
-    counts = [_counts(each.top) for each in (base, other) if each.top]
-    names = list(counts[0] or counts[1])[:_CATEGORIES]
-    bins = [Bin(value=each, base=counts[0].get(each, 0), other=counts[1].get(each, 0))
-            for each in names]  # fmt: skip
-    rest = (base.valid - sum(each.base for each in bins), other.valid - sum(b.other for b in bins))
-    if any(rest):
-        bins.append(Bin(name=OTHER_BIN, base=rest[0], other=rest[1]))
-    return bins
-
-
-def _counts(top: TopValues) -> dict[str, int]:
-    return dict(zip(top.values.to_pylist(), top.counts.to_pylist(), strict=True))
-
-
-def _in_bins(found: Distribution | None, edges: Floats) -> list[int]:
-    if found is None:
-        return [0] * (len(edges) + 1)
-    ranks = np.concatenate([[0], found.rank(edges), [found.count]])
-    return [int(each) for each in np.diff(ranks)]
-
-
-def _expected(bins: Sequence[Bin], base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
-    """Bins in which chance alone would put at least five rows of each side; the rest as one."""
-    rows = base.rows + other.rows
-    kept: list[Bin] = []
-    rest = Bin(name=OTHER_BIN, base=0, other=0)
-    for each in bins:
-        share = (each.base + each.other) / rows
-        is_rest = each.name == OTHER_BIN
-        if not is_rest and share * min(base.rows, other.rows) >= _LEAST_EXPECTED:
-            kept.append(each)
-        else:
-            rest = Bin(name=OTHER_BIN, base=rest.base + each.base, other=rest.other + each.other)
-    share = (rest.base + rest.other) / rows
-    if share * min(base.rows, other.rows) >= _LEAST_EXPECTED:
-        return [*kept, rest]
-    return kept
-
-
-def smoothed_shares(bins: Sequence[Bin]) -> list[tuple[float, float]]:
-    """The smoothed shares of each bin, of the other side and of the base."""
-    new, old = (sum(each.other for each in bins), sum(each.base for each in bins))
-    half = 0.5 * len(bins)
-    return [((each.other + 0.5) / (new + half), (each.base + 0.5) / (old + half)) for each in bins]
-
-
-def _h(rows: int, base_rows: int) -> float:
-    return 1 / rows + 1 / base_rows
-
-
-def _chi_square(degrees: int) -> float:
-    """What a chi-square exceeds in one of a hundred cases. Source: Wilson and Hilferty."""
-    spread = 2 / (9 * degrees)
-    return float(degrees * (1 - spread + _ONE_OF_HUNDRED_NORMAL * sqrt(spread)) ** 3)

@@ -12,8 +12,9 @@ import pytest
 from core.diff.row_diff import ComparedColumn
 from core.format.arrow_types import arrow_schema
 from core.format.data_types import DataField, parse_data_type
+from core.quality.bins import Bin, bins_of
 from core.quality.comparison import ColumnComparison, Scope, compare_profiles
-from core.quality.drift import Bin, Drift, Measure, Rating, bins_of, js_distance, ks_distance, psi
+from core.quality.drift import Drift, Measure, Rating, js_distance, ks_distance, psi
 from core.quality.profile import EXACT, SIDE, UNIT, ColumnKind, Detail, Profile, merge_profiles
 from core.quality.profile_rows import profile_column, profile_rows
 
