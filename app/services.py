@@ -119,6 +119,7 @@ class Services(TableLists):
             warehouse=settings.get_warehouse(),
             state_dir=str(settings.warehouse_state_dir),
             store_options=dict(settings.store_options),
+            catalog=settings.catalog,
             database_url=settings.job_store,
             spark_master=settings.spark_master,
             spark_remote=settings.spark_remote,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from core.errors import ErrorKind, InvalidInput
+from core.format.other_catalog import CatalogKind
 from core.jobs.settings import QUERY_MEMORY, QUERY_SECONDS
 from core.procedures.permissions import Role
 from core.sql.answer import MOST_ROWS
@@ -45,6 +46,8 @@ class Settings:
         cache_bytes: How large that may grow.
         actor: Who asks; written into ledgers and receipts.
         role: What the actor may do: the name of a Role.
+        catalog: The catalog of Paimon that keeps the tables: the name of a CatalogKind; None
+            looks for signs of one in the tables.
         store_options: Options of the store, such as an endpoint and keys, as pairs.
         spark_master: The master of Spark, None for the local default.
         spark_remote: The address of a Spark Connect server, None for none.
@@ -65,6 +68,7 @@ class Settings:
     cache_bytes: int
     actor: str
     role: str
+    catalog: str | None
     store_options: Pairs
     spark_master: str | None
     spark_remote: str | None
@@ -104,6 +108,7 @@ class Settings:
             cache_bytes=read.get("cache_bytes", _size) or 4 * _UNITS["gb"],
             actor=read.get("actor", str) or _login_name(),
             role=read.get("role", _one_of(tuple(Role))) or Role.OPERATOR,
+            catalog=read.get("catalog", _one_of(tuple(CatalogKind))),
             store_options=read.get("store_options", _pairs) or (),
             spark_master=read.get("spark_master", str),
             spark_remote=read.get("spark_remote", str),
@@ -129,6 +134,11 @@ class Settings:
     def child_environment(self) -> dict[str, str]:
         """Return this process's environment with these settings in it."""
         return {**os.environ, **self.to_environment()}
+
+    @property
+    def catalog_kind(self) -> CatalogKind | None:
+        """The catalog that keeps the tables; None where nobody said."""
+        return None if self.catalog is None else CatalogKind(self.catalog)
 
     @property
     def warehouse_state_dir(self) -> Path:

@@ -63,6 +63,7 @@ class TableLists:
             store_options=dict(self.settings.store_options),
             cache_dir=self.settings.cache_dir,
             read_only=read_only,
+            catalog_kind=self.settings.catalog_kind,
         )
         check_is_warehouse(warehouse)
         return warehouse

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.errors import PaimonError
 from core.format.identifier import Identifier
+from core.format.options import Options
 from core.table.file_store_table import FileStoreTable
 
 
@@ -24,6 +25,7 @@ class TableEntry:
     path: str
     table_type: str = "table"
     comment: str | None = None
+    options: Options = field(default_factory=Options)
     error: PaimonError | None = None
 
 

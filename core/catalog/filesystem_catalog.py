@@ -137,6 +137,7 @@ class FilesystemCatalog:
                         path=folder.path,
                         table_type=schema.options.read(table_options.TABLE_TYPE),
                         comment=schema.comment,
+                        options=schema.options,
                     )
                 ]
             branches = [

@@ -1,4 +1,4 @@
-"""Options by which Paimon keeps metadata for others beside a commit or a tag: Iceberg, metastores.
+"""Metadata that Paimon keeps for others beside a commit or a tag: Iceberg, metastores, programs.
 
 None of that is written here. Left out without a word, those who read it would see the table as it
 was. Source: Paimon AbstractFileStore.createCommitCallbacks and createTagCallbacks, in 2.0.0.
@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from core.format.identifier import MAIN_BRANCH
 from core.format.options import Options
+from core.format.other_catalog import CatalogKind
 
 
 class Act(StrEnum):
@@ -27,11 +28,13 @@ class KeptElsewhere:
         option: The option that asks for it.
         what: What it does, as it completes "Paimon …".
         stale: What is out of date without it, as the beginning of a sentence.
+        until: What brings it up to date, as it completes "until …".
     """
 
     option: str
     what: str
     stale: str
+    until: str = "Paimon commits to the table again"
 
 
 def kept_elsewhere(options: Options, branch: str, act: Act) -> tuple[KeptElsewhere, ...]:
@@ -47,6 +50,19 @@ def kept_elsewhere(options: Options, branch: str, act: Act) -> tuple[KeptElsewhe
     """
     found = _at_commits(options, branch) if act is Act.COMMIT else _at_tags(options, branch)
     return tuple(found)
+
+
+def kept_in_catalog(kind: CatalogKind) -> KeptElsewhere:
+    """Return what Paimon does for its catalog where main gets another schema.
+
+    Its own ALTER TABLE tells the catalog; `sys.repair` does so later. Other branches are not told.
+    """
+    return KeptElsewhere(
+        "metastore",
+        f"keeps the columns and options of main in {kind.keeper}",
+        "That copy of columns and options",
+        until="CALL sys.repair tells the catalog in Paimon",
+    )
 
 
 def _at_commits(options: Options, branch: str) -> Iterator[KeptElsewhere]:

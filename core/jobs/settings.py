@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import InvalidInput
+from core.format.other_catalog import CatalogKind
 from core.sql.answer import MOST_ROWS
 
 QUERY_SECONDS: Final = 900.0
@@ -21,6 +22,7 @@ class JobSettings:
         warehouse: An absolute path or a URL.
         state_dir: A local folder that the console and the worker share.
         store_options: Options of the store, such as endpoint and keys.
+        catalog: The catalog of Paimon that keeps the tables, such as `hive`; None if nobody said.
         database_url: `postgresql://…`; None keeps the jobs in an SQLite file in `state_dir`.
         spark_master: `local[*]`, `spark://…`; None takes the default.
         spark_remote: A Spark Connect address; it wins over `spark_master`.
@@ -34,6 +36,7 @@ class JobSettings:
     warehouse: str
     state_dir: str
     store_options: Mapping[str, str] = field(default_factory=dict)
+    catalog: str | None = None
     database_url: str | None = None
     spark_master: str | None = None
     spark_remote: str | None = None
@@ -43,6 +46,11 @@ class JobSettings:
     query_rows: int = MOST_ROWS
     query_memory: str = QUERY_MEMORY
     idle_seconds: float | None = None
+
+    @property
+    def catalog_kind(self) -> CatalogKind | None:
+        """The catalog that keeps the tables; None where nobody said."""
+        return None if self.catalog is None else CatalogKind(self.catalog)
 
     @property
     def jobs_url(self) -> str:

@@ -68,6 +68,7 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
         settings.warehouse,
         store_options=dict(settings.store_options),
         cache_dir=Path(settings.state_dir) / "cache",
+        catalog_kind=settings.catalog_kind,
     )
     rows = WarmRows(settings, warehouse.file_io)
     context = JobContext(warehouse, rows, wall_clock_millis)

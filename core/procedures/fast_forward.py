@@ -8,7 +8,7 @@ from core.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, 
 from core.diff.file_safety import FileSafety
 from core.errors import ErrorKind, InvalidInput, Refused
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.kept_elsewhere import Act
+from core.format.kept_elsewhere import Act, KeptElsewhere
 from core.format.receipt import Receipt
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Preview
@@ -33,7 +33,11 @@ from core.procedures.stages import Facts, Stages
 from core.procedures.take_over import finish_take_over
 from core.procedures.verify_files import arriving_files, verify
 from core.procedures.warehouse import Warehouse
-from core.procedures.without_callbacks import journal_of_callbacks, weigh_callbacks
+from core.procedures.without_callbacks import (
+    journal_of_callbacks,
+    left_out_of,
+    weigh_callbacks,
+)
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
 
@@ -54,7 +58,8 @@ def preview_fast_forward(
 def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
     table = warehouse.table(_identifier(call).on_branch(_target(call)))
-    found = _preview(table, _plan(table, call.text("branch"), _target(call)), call)
+    plan = _plan(table, call.text("branch"), _target(call))
+    found = _preview(warehouse, table, plan, call)
     rules = told_rules(warehouse, table.identifier) if found.can_run else []
     return replace(found, consequences=(*found.consequences, *rules))
 
@@ -112,7 +117,9 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
     )
 
 
-def _preview(table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall) -> Preview:
+def _preview(
+    warehouse: Warehouse, table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall
+) -> Preview:
     force = call.flag("force")
     runs = plan.can_run or (force and plan.can_replace)
     found = preview_of_forward(
@@ -122,7 +129,14 @@ def _preview(table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall) 
         actor=call.actor,
         sharing=safety_of_forward(table, plan) if runs else None,
     )
-    return weigh_callbacks(found, call, table, Act.COMMIT) if runs else found
+    return weigh_callbacks(found, call, _left_out(warehouse, table, plan)) if runs else found
+
+
+def _left_out(
+    warehouse: Warehouse, target: FileStoreTable, plan: FastForwardPlan
+) -> tuple[KeptElsewhere, ...]:
+    moved = bool(plan.arrives.schema_ids or plan.would_remove.schema_ids)
+    return left_out_of(warehouse, target, Act.COMMIT, changes_schema=moved)
 
 
 def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
@@ -133,7 +147,7 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     if Operation.find(warehouse, table, call.operation_id) is not None:
         return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
     plan = _plan(table, source, target)
-    preview = _preview(table, plan, call)
+    preview = _preview(warehouse, table, plan, call)
     check_role(call.role, preview.role, _what(target, force=force))
     wanted = call.find_text("plan_id")
     if wanted is not None and wanted != plan.id:
@@ -154,7 +168,7 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
         "plan_id": plan.id,
         "journal": {
             **journal_of_forward(table.on(target), plan, call.operation_id),
-            **journal_of_callbacks(call, table, Act.COMMIT),
+            **journal_of_callbacks(call, _left_out(warehouse, table, plan)),
         },
         **({} if digest is None else {"rules": digest}),
     }

@@ -31,6 +31,7 @@ from core.format.options import Options
 from core.format.receipt import Receipt
 from core.format.table_schema import BucketMode, TableSchema
 from core.procedures.call import ProcedureCall
+from core.procedures.other_catalog import check_catalog
 from core.procedures.permissions import Role, check_role
 from core.procedures.query import place_of
 from core.procedures.records import receipt_of_stage
@@ -138,6 +139,12 @@ def _create(
         if statement.is_lenient:
             return f"There is a table {existing} already; it stays as it is."
         raise AlreadyExists(f"There is a table {existing} already. Choose another name.")
+    check_catalog(
+        warehouse,
+        identifier,
+        f"Table {identifier} is not created",
+        consequence="not know the table",
+    )
     create_table(warehouse.store, paths, schema)
     return f"Table {identifier} was created."
 
@@ -195,6 +202,12 @@ def _drop(warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, 
         raise
     for name in (MAIN_BRANCH, *table.branches.names()):
         check_unprotected(table.on_listed(name), "dropped")
+    check_catalog(
+        warehouse,
+        identifier,
+        f"Table {identifier} is not dropped",
+        consequence="still list the table, without its files",
+    )
     _move(warehouse, table, kept)
     return _dropped(identifier, kept)
 
@@ -214,6 +227,14 @@ def _alter(
     before = table.schema()
     changes = [_change_of(change, before) for change in statement.changes]
     _check_options(table, before, statement.changes)
+    if table.branch == MAIN_BRANCH:
+        # No catalog keeps the schema of another branch.
+        check_catalog(
+            warehouse,
+            table.identifier,
+            f"Table {table.identifier} is not altered",
+            consequence="still tell of its columns and options as they are now",
+        )
     after = change_schema(table, warehouse.store, changes, now_millis=warehouse.clock())
     if after.id == before.id:
         return f"{table.identifier} is like that already."
@@ -238,6 +259,13 @@ def _rename(warehouse: Warehouse, statement: TableStatement, branch: str) -> str
         )
     for name in (MAIN_BRANCH, *table.branches.names()):
         check_unprotected(table.on_listed(name), "renamed")
+    for identifier in (source, target):
+        check_catalog(
+            warehouse,
+            identifier,
+            f"Table {source} is not renamed",
+            consequence="still list the table by its old name, without its files",
+        )
     _move(warehouse, table, _path(warehouse, target))
     return f"Table {source} is called {target} now."
 

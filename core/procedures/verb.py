@@ -23,7 +23,12 @@ from core.procedures.quality_gate import GateSides
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
-from core.procedures.without_callbacks import journal_of_callbacks, weigh_callbacks
+from core.procedures.without_callbacks import (
+    changes_schema,
+    journal_of_callbacks,
+    left_out_of,
+    weigh_callbacks,
+)
 from core.table.file_store_table import FileStoreTable
 
 
@@ -116,10 +121,11 @@ def decide(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if act is None or planned.already is not None or not planned.preview.can_run:
         return planned
     target = planned.table.on(planned.branch)
+    left_out = left_out_of(warehouse, target, act, changes_schema=changes_schema(planned.journal))
     return replace(
         planned,
-        preview=weigh_callbacks(planned.preview, call, target, act),
-        journal={**planned.journal, **journal_of_callbacks(call, target, act)},
+        preview=weigh_callbacks(planned.preview, call, left_out),
+        journal={**planned.journal, **journal_of_callbacks(call, left_out)},
     )
 
 

@@ -11,6 +11,7 @@ from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.commit.commit_store import CommitStore
 from core.errors import ErrorKind, NotAllowed
 from core.format.identifier import Identifier
+from core.format.other_catalog import CatalogKind
 from core.storage.file_io import FileIO
 from core.storage.metadata_cache import MetadataCache
 from core.storage.store_probe import StoreVerdict, probe
@@ -27,6 +28,7 @@ class Warehouse:
         url: As the user named it.
         verdict: Whether commits are safe here, and if not, why.
         clock: Milliseconds since the epoch.
+        catalog_kind: The catalog that keeps the tables; None where nobody said.
     """
 
     url: str
@@ -35,6 +37,7 @@ class Warehouse:
     store: CommitStore
     verdict: StoreVerdict
     clock: Callable[[], int]
+    catalog_kind: CatalogKind | None = None
 
     @classmethod
     def open(
@@ -44,6 +47,7 @@ class Warehouse:
         store_options: Mapping[str, object] | None = None,
         cache_dir: Path | None = None,
         read_only: bool = False,
+        catalog_kind: CatalogKind | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> "Warehouse":
         """Open a warehouse by path or URL.
@@ -55,6 +59,7 @@ class Warehouse:
                 cannot create a file only where there is none.
             cache_dir: Where fetched metadata is kept; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
+            catalog_kind: The catalog of Paimon that keeps the tables; None where nobody said.
             clock: Milliseconds since the epoch.
 
         Raises:
@@ -82,6 +87,7 @@ class Warehouse:
             store=store,
             verdict=verdict,
             clock=clock,
+            catalog_kind=catalog_kind,
         )
 
     def table(self, name: str | Identifier) -> FileStoreTable:

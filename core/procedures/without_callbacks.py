@@ -8,10 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from core.errors import ErrorKind
-from core.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere
+from core.format.identifier import MAIN_BRANCH
+from core.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere, kept_in_catalog
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes
+from core.procedures.other_catalog import catalog_of_table
 from core.procedures.permissions import Role
+from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
 WITHOUT_CALLBACKS: Final = "without_callbacks"
@@ -20,18 +23,39 @@ WITHOUT_CALLBACKS: Final = "without_callbacks"
 _JOURNALLED: Final = "withoutCallbacks"
 
 
+def left_out_of(
+    warehouse: Warehouse, target: FileStoreTable, act: Act, *, changes_schema: bool
+) -> tuple[KeptElsewhere, ...]:
+    """Return what Paimon would do for others, and is not done here.
+
+    Args:
+        warehouse: The warehouse, whose catalog may keep the schema of main.
+        target: The table on the branch that changes.
+        act: What is done to it.
+        changes_schema: Whether schemas come to the branch or leave it.
+    """
+    found = kept_elsewhere(target.schema().options, target.branch, act)
+    if not changes_schema or target.branch != MAIN_BRANCH:
+        return found
+    other = catalog_of_table(warehouse, target)
+    return found if other is None else (*found, kept_in_catalog(other.kind))
+
+
+def changes_schema(journal: Mapping[str, object]) -> bool:
+    """Whether schemas come to the target of an operation or leave it."""
+    return any(journal.get(key) for key in ("schemas", "schemaIds", "removeSchemaIds"))
+
+
 def weigh_callbacks(
-    preview: Preview, call: ProcedureCall, target: FileStoreTable, act: Act
+    preview: Preview, call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
 ) -> Preview:
     """Return a preview that also tells what Paimon would do for others.
 
     Args:
         preview: Of the call.
         call: Its argument `without_callbacks` is why an operator goes on.
-        target: The table on the branch that changes.
-        act: What is done to it.
+        left_out: What is not done here.
     """
-    left_out = _left_out(target, act)
     if not left_out:
         return preview
     reason = call.find_text(WITHOUT_CALLBACKS)
@@ -41,10 +65,10 @@ def weigh_callbacks(
 
 
 def journal_of_callbacks(
-    call: ProcedureCall, target: FileStoreTable, act: Act
+    call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
 ) -> dict[str, object]:
     """Return what an operation notes of them; nothing where there is nothing to leave out."""
-    left_out, reason = _left_out(target, act), call.find_text(WITHOUT_CALLBACKS)
+    reason = call.find_text(WITHOUT_CALLBACKS)
     if not left_out or reason is None:
         return {}
     return {_JOURNALLED: {"reason": reason, "options": [each.option for each in left_out]}}
@@ -64,20 +88,17 @@ def notes_of_callbacks(plan: Mapping[str, object]) -> tuple[str, ...]:
     return (f"Without what {options} asks for: {noted['reason']}",)
 
 
-def _left_out(target: FileStoreTable, act: Act) -> tuple[KeptElsewhere, ...]:
-    return kept_elsewhere(target.schema().options, target.branch, act)
-
-
 def _blocks(each: KeptElsewhere) -> Consequence:
     return blocks(
-        f"By {each.option!r} Paimon {each.what}, which is not done here. {each.stale} would be out "
-        "of date. Use Paimon, or add --without-callbacks with a reason, as an operator.",
+        f"By {each.option!r} Paimon {each.what}, which Branch Console does not do. {each.stale} "
+        "would be out of date. Use Paimon, or go on as an operator with a reason "
+        "(--without-callbacks).",
         ErrorKind.UNSUPPORTED,
     )
 
 
 def _leaves(each: KeptElsewhere) -> Consequence:
     return changes(
-        f"{each.stale} is out of date until Paimon writes the table again: by {each.option!r} it "
-        f"{each.what}, which is not done here."
+        f"{each.stale} is out of date until {each.until}: by {each.option!r} Paimon {each.what}, "
+        "which Branch Console does not do."
     )

@@ -13,6 +13,7 @@ from core.commit.fences import put_fence
 from core.commit.schema_commit import add_column, change_schema
 from core.commit.tag_commit import create_tag
 from core.format.data_types import INT
+from core.format.other_catalog import CatalogKind
 from core.format.receipt import Receipt
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.registry import run_call
@@ -48,7 +49,10 @@ class BranchBench(CommitBench):
     """The table of a CommitBench, with procedures that know its warehouse."""
 
     def warehouse(
-        self, store: CommitStore | None = None, clock: Callable[[], int] = lambda: NOW
+        self,
+        store: CommitStore | None = None,
+        clock: Callable[[], int] = lambda: NOW,
+        catalog_kind: CatalogKind | None = None,
     ) -> Warehouse:
         used = store or CommitStore.of(self.file_io)
         return Warehouse(
@@ -58,6 +62,7 @@ class BranchBench(CommitBench):
             store=used,
             verdict=StoreVerdict(can_write=True),
             clock=clock,
+            catalog_kind=catalog_kind,
         )
 
     def call(

@@ -4,6 +4,7 @@ import pytest
 
 from app.settings import Settings, absolute_warehouse
 from core.errors import ErrorKind, InvalidInput
+from core.format.other_catalog import CatalogKind
 
 
 def settings(overrides: dict[str, str | None] | None = None, **environment: str) -> Settings:
@@ -87,6 +88,7 @@ def test_a_child_process_gets_the_same_settings(tmp_path: Path) -> None:
     ("name", "value"),
     [
         ("role", "king"),
+        ("catalog", "rest"),
         ("port", "http"),
         ("port", "70000"),
         ("cache_bytes", "a lot"),
@@ -114,6 +116,13 @@ def test_queries_have_bounds_that_settings_move_and_a_child_gets_them() -> None:
         BRANCH_CONSOLE_QUERY_MEMORY="512m",
     )
     assert (found.query_seconds, found.query_rows, found.query_memory) == (0, 50, "512m")
+    assert settings(**found.to_environment()) == found
+
+
+def test_a_catalog_is_named_and_a_child_gets_it() -> None:
+    assert settings().catalog_kind is None
+    found = settings(BRANCH_CONSOLE_CATALOG="Hive")
+    assert found.catalog_kind is CatalogKind.HIVE
     assert settings(**found.to_environment()) == found
 
 
