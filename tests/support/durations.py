@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.processor_time import processor_seconds
+from tests.support.processor_time import Stopwatch, processor_seconds
 
 # Core-seconds at depth quick and full: 4.4 and 13.2 minutes of two cores, without the starts.
 BUDGETS: Final = {
@@ -35,6 +35,8 @@ _DEPTHS: Final = ("quick", "full")
 _SLOWEST: Final = 20
 # What is shorter is not worth a line in the file that is kept.
 _KEPT_FROM_SECONDS: Final = 0.1
+# What others do during a test that is shorter counts for the next that is not.
+_LOOK_FROM_SECONDS: Final = 0.1
 _FILE: Final = "durations.json"
 
 
@@ -55,7 +57,9 @@ class _Run:
     tests: dict[str, _Took] = field(default_factory=lambda: defaultdict(_Took))
     outcomes: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
-    last_cpu: float = 0.0
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    # The wall seconds of the phases of the test that runs.
+    wall: float = 0.0
 
 
 _RUN: Final = pytest.StashKey[_Run]()
@@ -74,18 +78,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[_RUN].last_cpu = processor_seconds()
+    session.config.stash[_RUN].watch.lap(looks_at_others=True)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
     report = yield
+    run = item.config.stash[_RUN]
+    run.wall += report.duration
     if report.when == "teardown":
-        # Once a test: a look at the clocks of all that runs costs more than most unit tests.
-        run = item.config.stash[_RUN]
-        now = processor_seconds()
-        report.cpu = max(0.0, now - run.last_cpu)
-        run.last_cpu = now
+        report.cpu = run.watch.lap(looks_at_others=run.wall >= _LOOK_FROM_SECONDS)
+        run.wall = 0.0
     return report
 
 

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -192,9 +194,14 @@ def test_the_judge_of_a_whole_run_knows_the_machine(took: int, said: str) -> Non
     assert run.stdout == f"all took {took} s, {said} 18 min x 0.90 = 972 s\n"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that still run")
-def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
-    before = processor_time.processor_seconds()
+needs_proc = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells children that still run"
+)
+
+
+@contextmanager
+def _busy_child() -> Iterator[None]:
+    """A child that has used 0.3 s of processor time, and waits until the block is over."""
     work = "while time.process_time() < 0.3: pass"
     busy = f"import sys, time\n{work}\nprint(flush=True)\nsys.stdin.read()"
     with subprocess.Popen(
@@ -202,10 +209,28 @@ def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
+        yield
+
+
+@needs_proc
+def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
+    before = processor_time.processor_seconds()
+    with _busy_child():
         while_it_runs = processor_time.processor_seconds() - before
     after = processor_time.processor_seconds() - before
     # Seconds are sums of ticks, each process's rounded by itself.
     assert 0.2 < while_it_runs <= after + 0.05
+
+
+@needs_proc
+def test_what_a_child_does_between_two_looks_is_told_once_with_the_second() -> None:
+    watch = processor_time.Stopwatch()
+    with _busy_child():
+        without, with_it = (watch.lap(looks_at_others=looks) for looks in (False, True))
+    assert without < 0.1
+    assert with_it > 0.2
+    # It has ended, and its seconds are those of who waited for it.
+    assert watch.lap(looks_at_others=True) < 0.1
 
 
 def test_a_thread_that_ends_while_children_are_looked_for_is_left_out(
