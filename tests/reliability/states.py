@@ -64,7 +64,20 @@ class Reading:
     needs: Mapping[str, bytes]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What lay in the folder of a table at one moment."""
+
+    branches: Mapping[str, BranchOnDisk]
+    manifests: Mapping[str, bytes]
+
+
 _readings: dict[tuple[str, bytes], Reading] = {}
+
+
+def look_at(table: Path) -> Seen:
+    """Read all metadata of a table; for several questions about one moment, once is enough."""
+    return Seen(branches=branches_of(table), manifests=manifests_of(table))
 
 
 def branches_of(table: Path) -> dict[str, BranchOnDisk]:
@@ -214,12 +227,17 @@ def data_and_index_files(table: Path) -> list[str]:
     )
 
 
-def problems(table: Path) -> list[str]:
-    """Whatever a reader of some branch would stumble over; empty where all is well."""
-    there = manifests_of(table)
+def problems(table: Path, seen: Seen | None = None) -> list[str]:
+    """Whatever a reader of some branch would stumble over; empty where all is well.
+
+    Args:
+        table: Its folder.
+        seen: What lies there, where that has been looked at already.
+    """
+    now = seen or look_at(table)
     found = []
-    for name, branch in branches_of(table).items():
-        found += [f"{name}: {problem}" for problem in _problems(table, branch, there)]
+    for name, branch in now.branches.items():
+        found += [f"{name}: {problem}" for problem in _problems(table, branch, now.manifests)]
     return found
 
 

@@ -194,9 +194,10 @@ class Branching(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_broken_and_every_branch_holds_its_rows(self) -> None:
-        table = self.root / TABLE
-        assert states.problems(table) == []
-        found = states.branches_of(table)
+        table, bench = self.root / TABLE, RowBench(self.root)
+        seen = states.look_at(table)
+        assert states.problems(table, seen) == []
+        found = seen.branches
         assert {each for each in found if not each.startswith("rescue-")} == set(
             self.model.branches
         )
@@ -204,11 +205,12 @@ class Branching(RuleBasedStateMachine):
             snapshots, tags = found[name].snapshots, found[name].tags
             for number, state in held.history.items():
                 assert number in snapshots, f"snapshot {number} of {name} is gone (I12)"
-                assert _rows(table, snapshots[number]) == state.rows, f"{name} at {number}"
+                rows = _rows(table, snapshots[number], seen)
+                assert rows == state.rows, f"{name} at {number}"
             assert max(snapshots, default=None) == held.head_id, name
             for tag, state in held.tags.items():
-                assert _rows(table, tags[tag]) == state.rows, f"tag {tag} of {name}"
-            columns = [each.name for each in RowBench(self.root).table(name).schema().fields]
+                assert _rows(table, tags[tag], seen) == state.rows, f"tag {tag} of {name}"
+            columns = [each.name for each in bench.table(name).schema().fields]
             assert tuple(columns[3:]) == held.columns, name
         type(self).steps += 1
         if self.steps % _SAMPLE_EVERY == 0 and len(self.museum) < 40:
@@ -339,9 +341,9 @@ def _is_other(branch: ModelBranch, number: int) -> bool:
     return branch.history[number].token != head.token
 
 
-def _rows(table: Path, data: bytes) -> Rows:
+def _rows(table: Path, data: bytes, seen: states.Seen) -> Rows:
     found: dict[int, int] = {}
-    for name in states.reading(table, data).point.files:
+    for name in states.reading(table, data, seen.manifests).point.files:
         rows = _rows_of(name)
         assert not found.keys() & rows.keys(), f"a key is there twice: {name}"
         found |= rows
