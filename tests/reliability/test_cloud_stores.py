@@ -1,4 +1,8 @@
-"""The core on each object store: the answers of local files, and nothing ever overwritten."""
+"""The core on each object store: the answers of local files, and nothing ever overwritten.
+
+S3 and Google Cloud Storage are asked in every full run, Azure and HDFS at night, whose servers take
+longest to start; what these answer is played to the publishers by tests/unit/storage in each run.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +26,19 @@ from tests.support.store_servers import StoreServer
 from tests.support.warehouses import FixtureWarehouse
 
 pytestmark = pytest.mark.depth("full")
+_at_night = pytest.mark.depth("long")
+_AZURE = pytest.param("azure", marks=_at_night)
+_HDFS = pytest.param("hdfs", marks=_at_night)
 
 
-@pytest.fixture(scope="module", params=["s3", "gcs", "azure", "hdfs"])
+@pytest.fixture(scope="module", params=["s3", "gcs", _AZURE, _HDFS])
 def server(
     request: pytest.FixtureRequest, store_server: Callable[[str], StoreServer]
 ) -> StoreServer:
     return store_server(request.param)
 
 
-@pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
+@pytest.mark.parametrize("kind", ["s3", "gcs", _AZURE])
 def test_a_warehouse_gives_the_answers_of_the_same_files_on_disk(
     warehouse_142: FixtureWarehouse,
     store_server: Callable[[str], StoreServer],
@@ -116,7 +123,7 @@ def test_a_store_has_no_directories_to_move(store: FileIO) -> None:
     assert moved is Moved.UNSUPPORTED
 
 
-@pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
+@pytest.mark.parametrize("kind", ["s3", "gcs", _AZURE])
 def test_a_warehouse_in_a_bucket_that_is_not_there_opens_with_the_reason(
     store_server: Callable[[str], StoreServer], kind: str
 ) -> None:
@@ -126,7 +133,7 @@ def test_a_warehouse_in_a_bucket_that_is_not_there_opens_with_the_reason(
         opened.check_writable()
 
 
-@pytest.mark.parametrize("kind", ["s3", "azure"])
+@pytest.mark.parametrize("kind", ["s3", _AZURE])
 def test_a_wrong_key_is_named_with_the_file_it_was_to_open(
     store_server: Callable[[str], StoreServer], kind: str
 ) -> None:
