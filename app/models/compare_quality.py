@@ -247,7 +247,9 @@ def _bin_label(each: Bin, column: ColumnComparison) -> str:
     low, high = (measure_text(end, column) for end in (each.low, each.high))
     if column.kind is ColumnKind.TIME:
         # Both ends would not fit below a bar, and the one begins where the other ends.
-        return f"≤ {high}" if each.high is not None else f"> {low}" if each.low else "all"
+        if each.high is not None:
+            return f"≤ {high}"
+        return "all" if each.low is None else f"> {low}"
     if each.low is None:
         return "all" if each.high is None else f"≤ {high}"
     return f"> {low}" if each.high is None else f"{low} … {high}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final, TypeAlias
 
 from app.models.exactness import EXACT, UNREAD, shares_label
@@ -17,6 +17,7 @@ from core.quality.comparison import (
     ScopeComparison,
     SideFigures,
 )
+from core.quality.distribution import Number
 from core.quality.profile import ColumnKind
 
 LONGEST: Final = 40
@@ -24,7 +25,9 @@ LONGEST: Final = 40
 
 _DAY_MICROS: Final = 86_400_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_Get: TypeAlias = Callable[[SideFigures], float | None]
+# A decimal has 38 digits, and the difference of two may have one more.
+_WIDE: Final = Context(prec=80)
+_Get: TypeAlias = Callable[[SideFigures], Number | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,18 +172,22 @@ def _weaker(*lines: FigureLine | None) -> str:
     return next((each for each in labels if each != EXACT), labels[0])
 
 
-def measure_text(value: float | None, column: ColumnComparison, *, is_span: bool = False) -> str:
+def measure_text(value: Number | None, column: ColumnComparison, *, is_span: bool = False) -> str:
     """Write a measure of a column: dates as dates, spans of time as such, numbers shortly.
 
     Args:
-        value: See `core.quality.profile_rows.to_measures`.
+        value: See `core.quality.measures.to_measures`; what is exact is written to its last digit.
         column: What it is a measure of.
         is_span: Whether it is a distance of two measures.
     """
     if value is None or math.isnan(value):
         return NOT_READ
     if column.kind is not ColumnKind.TIME or math.isinf(value):
+        if not isinstance(value, float):
+            text = f"{value:,f}" if isinstance(value, Decimal) else f"{value:,}"
+            return text.replace("-", MINUS)
         return f"{value:,.6g}".replace("-", MINUS) if abs(value) < 1e15 else f"{value:.6g}"
+    value = float(value)
     is_date = column.type.startswith("DATE")
     micros = value * _DAY_MICROS if is_date else value
     if is_span:
@@ -288,7 +295,7 @@ def _distinct_line(old: SideFigures | None, new: SideFigures | None) -> FigureLi
         before=line.before,
         after=line.after,
         delta=line.delta,
-        label=f"≈ ±{count(max(errors))} (95 %)",
+        label=f"≈ ±{count(max(errors))} (99.99 %)",
     )
 
 
@@ -298,7 +305,7 @@ def _measure_line(
     before, after = (None if side is None else get(side) for side in (column.before, column.after))
     delta = ""
     if before is not None and after is not None:
-        apart = after - before
+        apart = _apart(before, after)
         sign = "+" if apart > 0 else ""
         delta = "0" if not apart else f"{sign}{measure_text(apart, column, is_span=True)}"
     return FigureLine(
@@ -308,3 +315,11 @@ def _measure_line(
         delta=delta,
         label=label,
     )
+
+
+def _apart(before: Number, after: Number) -> Number:
+    if isinstance(before, Decimal) and isinstance(after, Decimal):
+        return _WIDE.subtract(after, before)
+    if isinstance(before, Decimal) or isinstance(after, Decimal):
+        return float(after) - float(before)
+    return after - before

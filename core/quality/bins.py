@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from core.quality.distribution import Distribution, Points
+from core.quality.distribution import Distribution, Number, Points
 from core.quality.profile import ColumnKind, ColumnProfile
 from core.quality.top_values import TopValues
 
@@ -32,8 +32,8 @@ class Bin:
         other: How many of the other side.
     """
 
-    low: float | None = None
-    high: float | None = None
+    low: Number | None = None
+    high: Number | None = None
     value: str | None = None
     name: str | None = None
     base: int
@@ -53,7 +53,8 @@ def bins_of(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> tupl
     elif base.distribution and other.distribution:
         edges = bin_edges(base.distribution, other.distribution)
         shares = (_in_bins(each.distribution, edges) for each in (base, other))
-        ends = [None, *edges.tolist(), None]
+        whole = base.distribution if base.distribution.count else other.distribution
+        ends = [None, *whole.numbers(edges), None]
         bins += [
             Bin(low=low, high=high, base=mine, other=theirs)
             for low, high, mine, theirs in zip(ends, ends[1:], *shares, strict=False)

@@ -18,7 +18,7 @@ from core.quality.bins import (
     category_counts,
     is_expected,
 )
-from core.quality.distribution import Distribution, Floats, Ints
+from core.quality.distribution import Distribution, Floats, Ints, differences
 from core.quality.profile import ColumnProfile
 from core.quality.top_values import TopValues
 
@@ -185,8 +185,8 @@ def ks_ends(base: Distribution, other: Distribution, shares: Floats) -> Ends:
 def moved_ends(base: Distribution, other: Distribution, shares: Floats) -> tuple[Floats, Floats]:
     """Between which ends the distances of the quantiles of two sides lie; NaN where not finite."""
     old, new = base.quantile_span(shares), other.quantile_span(shares)
-    with np.errstate(invalid="ignore"):
-        over, under = new[1] - old[0], new[0] - old[1]
+    over = differences(new[1], old[0], base.scale)
+    under = differences(new[0], old[1], base.scale)
     near = np.maximum(0.0, np.maximum(under, -over))
     return near, np.maximum(np.abs(over), np.abs(under))
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from core.diff.row_diff import ComparedColumn
 from core.quality.bins import Bin, bins_of
+from core.quality.distribution import Number
 from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift
 from core.quality.drift_map import DriftMap
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
@@ -50,10 +52,10 @@ class SideFigures:
 
     Attributes:
         valid: Values that are neither null nor NaN.
-        distinct: None where that is not known; with what it may be off by, with 95 % certainty.
+        distinct: None where that is not known; with what it may be off by, with 99.99 % certainty.
         low, high: As texts.
         mean, deviation: Of measures, see `to_measures`; of texts and bytes, of their lengths.
-        quantiles: Of the same, at QUANTILES; empty without values.
+        quantiles: Of the same, at QUANTILES, to the last digit; empty without values.
         rank_error: By how much the share that a quantile stands for may be off, for certain.
     """
 
@@ -67,7 +69,7 @@ class SideFigures:
     high: str | None
     mean: float | None
     deviation: float | None
-    quantiles: tuple[float, ...]
+    quantiles: tuple[Number, ...]
     rank_error: float
 
 
@@ -183,7 +185,7 @@ class QualityComparison:
 
     def to_json(self) -> str:
         """Encode as JSON, which `from_json` reads."""
-        return json.dumps({"version": VERSION, **asdict(self)})
+        return json.dumps({"version": VERSION, **asdict(self)}, default=_decimal_text)
 
     @classmethod
     def from_json(cls, text: str) -> "QualityComparison":
@@ -296,7 +298,7 @@ def _figures(profile: ColumnProfile) -> SideFigures:
         high=profile.high,
         mean=None if moments is None else moments.mean,
         deviation=None if moments is None else moments.deviation,
-        quantiles=tuple(found.quantiles(np.array(QUANTILES)).tolist())
+        quantiles=tuple(found.numbers(found.quantiles(np.array(QUANTILES))))
         if found is not None and has_values
         else (),
         rank_error=0.0 if found is None else found.rank_error,
@@ -338,11 +340,28 @@ def _column(raw: Mapping[str, Any]) -> ColumnComparison:
                 )
                 for each in raw["drifts"]
             ),
-            "bins": tuple(Bin(**each) for each in raw["bins"]),
+            "bins": tuple(map(_bin, raw["bins"])),
             "rating": Rating(raw["rating"]),
         }
     )
 
 
 def _side(raw: Mapping[str, Any] | None) -> SideFigures | None:
-    return None if raw is None else SideFigures(**{**raw, "quantiles": tuple(raw["quantiles"])})
+    if raw is None:
+        return None
+    return SideFigures(**{**raw, "quantiles": tuple(map(_number, raw["quantiles"]))})
+
+
+def _bin(raw: Mapping[str, Any]) -> Bin:
+    ends = {name: None if raw[name] is None else _number(raw[name]) for name in ("low", "high")}
+    return Bin(**{**raw, **ends})
+
+
+def _decimal_text(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(type(value))
+
+
+def _number(raw: float | str) -> Number:
+    return Decimal(raw) if isinstance(raw, str) else raw

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 Hashes = npt.NDArray[np.uint64]
 
 ALL_HASHES: Final[int] = 2**64
-_TWO_SIDED_95: Final = 1.96
+_DEVIATIONS: Final = 4
+"""Of the estimate, that its error is told as: one of 16,000 lies farther off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,10 +47,46 @@ class DistinctValues:
 
     @property
     def error(self) -> int:
-        """How many values there may be more or fewer, with 95 % certainty."""
+        """How many values there may be more or fewer, with 99.99 % certainty."""
         if self.is_complete or not len(self.hashes):
             return 0
-        return round(_TWO_SIDED_95 * self.count / math.sqrt(len(self.hashes)))
+        return round(_DEVIATIONS * self.count / math.sqrt(len(self.hashes)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctChange:
+    """By which part of the different values of one side the other has more or fewer.
+
+    Attributes:
+        value: The change, negative where the other has fewer.
+        error: By how much it may be off, with 99.99 % certainty.
+        alone: About how many values only one of both has.
+    """
+
+    value: float
+    error: float
+    alone: int
+
+
+def distinct_change(of: DistinctValues, to: DistinctValues) -> DistinctChange | None:
+    """Compare the different values of two sides; None where the first one has none.
+
+    What both have is known of the same hashes, so that only values of one side alone are unsure.
+    """
+    below = min(of.below, to.below)
+    share = below / ALL_HASHES
+    old, new = (
+        each.hashes if below == ALL_HASHES else each.hashes[each.hashes < np.uint64(below)]
+        for each in (of, to)
+    )
+    if not len(old):
+        return None
+    alone = len(np.setxor1d(old, new, assume_unique=True))
+    value = (len(new) - len(old)) / len(old)
+    error = 0.0
+    if below < ALL_HASHES:
+        error = _DEVIATIONS * (math.sqrt(alone) / len(old) + abs(value) / math.sqrt(len(old)))
+    return DistinctChange(value=value, error=error, alone=round(alone / share))
 
 
 def distinct_values(values: pa.Array, limit: int | None) -> DistinctValues:

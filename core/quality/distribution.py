@@ -5,7 +5,8 @@ costs is counted, so that a rank is either exact or known within a bound that ho
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Points: TypeAlias = npt.NDArray[Any]
+"""Floats, or whole numbers of 64 bits, or of any size as objects of Python."""
+Number: TypeAlias = int | float | Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,11 +27,13 @@ class Distribution:
         points: Distinct values, ascending; no NaN. The least and the largest are among them.
         weights: How many values each point stands for.
         error: By how many values a rank may be off at most; 0 where every value is a point.
+        scale: How many digits of a point stand behind the point, as of an unscaled decimal.
     """
 
     points: Points
     weights: Ints
     error: int = 0
+    scale: int = 0
 
     @property
     def count(self) -> int:
@@ -62,6 +67,11 @@ class Distribution:
         # What a float makes of a share times a count may lie a hair above the whole number.
         return np.maximum(np.ceil(shares * self.count - 1e-6), 1).astype(np.int64)
 
+    def numbers(self, points: Points) -> list[Number]:
+        """What points stand for, to the last digit."""
+        found: list[Number] = points.tolist()
+        return [_decimal(int(each), self.scale) for each in found] if self.scale else found
+
     def _at_ranks(self, ranks: Ints) -> Points:
         at = np.searchsorted(self._ranks()[1:], ranks)
         return self.points[np.minimum(at, len(self.points) - 1)]
@@ -70,13 +80,33 @@ class Distribution:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.weights)])
 
 
-def distribution_of(values: Floats, counts: Ints, limit: int | None) -> Distribution:
+def differences(of: Points, less: Points, scale: int) -> Floats:
+    """What some points are more than others, rounded once."""
+    if of.dtype.kind == "f" or less.dtype.kind == "f":
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart: Floats = of - less
+        return apart
+    # In 64 bits a difference would turn round.
+    whole = of.astype(object) - less.astype(object)
+    return np.array([each / 10**scale for each in whole.tolist()], np.float64)
+
+
+def _decimal(number: int, scale: int) -> Decimal:
+    # Arithmetic of decimals rounds to as many digits as its context has; this does not.
+    digits = tuple(map(int, str(abs(number))))
+    return Decimal((int(number < 0), digits, -scale))
+
+
+def distribution_of(
+    values: Points, counts: Ints, limit: int | None, scale: int = 0
+) -> Distribution:
     """The distribution of some values, each so often as is said.
 
     Args:
         values: In any order, some of them maybe several times; no NaN.
         counts: How often each stands there.
         limit: About how many points are kept; None for all.
+        scale: See `Distribution`.
     """
     order = np.argsort(values)
     ordered = values[order]
@@ -84,19 +114,18 @@ def distribution_of(values: Floats, counts: Ints, limit: int | None) -> Distribu
     is_first[1:] = ordered[1:] != ordered[:-1]
     first = np.flatnonzero(is_first)
     weights = np.add.reduceat(counts[order], first) if len(first) else np.zeros(0, np.int64)
-    return _thinned(Distribution(points=ordered[first], weights=weights), limit)
+    whole = Distribution(points=ordered[first], weights=weights, scale=scale)
+    return _thinned(whole, limit)
 
 
 def merge_distributions(parts: Sequence[Distribution], limit: int | None) -> Distribution:
     """The distribution of the values of all parts."""
-    points = np.concatenate([np.zeros(0), *(each.points for each in parts)])
-    weights = np.concatenate([np.zeros(0, np.int64), *(each.weights for each in parts)])
-    whole = distribution_of(points, weights, None)
-    error = sum(each.error for each in parts)
-    return _thinned(
-        Distribution(points=whole.points, weights=whole.weights, error=error),
-        limit,
-    )
+    if not parts:
+        return Distribution(points=np.zeros(0), weights=np.zeros(0, np.int64))
+    points = np.concatenate([each.points for each in parts])
+    weights = np.concatenate([each.weights for each in parts])
+    whole = distribution_of(points, weights, None, parts[0].scale)
+    return _thinned(replace(whole, error=sum(each.error for each in parts)), limit)
 
 
 def _thinned(whole: Distribution, limit: int | None) -> Distribution:
@@ -125,4 +154,5 @@ def _thinned(whole: Distribution, limit: int | None) -> Distribution:
         points=points[chosen],
         weights=ends[last] - begins[first],
         error=whole.error + missed,
+        scale=whole.scale,
     )

@@ -34,8 +34,8 @@ from core.quality.chance import (
     presence,
     share_chance,
 )
-from core.quality.distinct_values import DistinctValues, merge_distinct_values
-from core.quality.distribution import Distribution, Ints, merge_distributions
+from core.quality.distinct_values import DistinctChange, distinct_change
+from core.quality.distribution import Distribution, Ints, differences, merge_distributions
 from core.quality.profile import ColumnKind, ColumnProfile
 
 LEAST_ROWS: Final = 100
@@ -204,10 +204,9 @@ def _measured_drift(
 
 def _moved(old: Distribution, new: Distribution, deviation: float) -> list[Drift]:
     """How far the quantiles moved, those that are finite on both sides; an infinite one is none."""
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(new.quantiles(_QUANTILES) - old.quantiles(_QUANTILES))
-        ends = [np.asarray(each) / deviation for each in moved_ends(old, new, _QUANTILES)]
-        apart = apart / deviation
+    apart = differences(new.quantiles(_QUANTILES), old.quantiles(_QUANTILES), old.scale)
+    apart = np.abs(apart) / deviation
+    ends = [np.asarray(each) / deviation for each in moved_ends(old, new, _QUANTILES)]
     is_finite = np.isfinite(apart)
     if not is_finite.any():
         return []
@@ -283,10 +282,12 @@ def _distinct_drift(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind)
     old, new = base.distinct, other.distinct
     if old is None or new is None or not old.count or base.valid < _ROWS_A_VALUE * old.count:
         return []
-    apart = abs(new.count - old.count) / old.count
-    error = (new.error + old.error * new.count / old.count) / old.count
-    allowed = _distinct_chance(base, other, kind, old, new)
-    ends = (max(0.0, apart - error), apart + error)
+    change = distinct_change(old, new)
+    if change is None:
+        return []
+    apart = abs(change.value)
+    allowed = _distinct_chance(base, other, kind, change, old.count)
+    ends = (max(0.0, apart - change.error), apart + change.error)
     return [_rated(Measure.DISTINCT, apart, ends, allowed / old.count)]
 
 
@@ -294,8 +295,8 @@ def _distinct_chance(
     base: ColumnProfile,
     other: ColumnProfile,
     kind: ColumnKind,
-    old: DistinctValues,
-    new: DistinctValues,
+    change: DistinctChange,
+    number: int,
 ) -> float:
     """By how many the different values of two sides differ by chance."""
     rows = (base.valid, other.valid)
@@ -303,16 +304,15 @@ def _distinct_chance(
     if counts is None:
         # Of more rows there are more values, at most in proportion. Values that one side alone has
         # are what the difference of the two numbers varies by.
-        both = merge_distinct_values([old, new], None).count
-        more = abs(rows[1] / rows[0] - 1) if (rows[1] > rows[0]) == (new.count > old.count) else 0.0
-        alone = max(0, 2 * both - old.count - new.count)
-        return more * old.count + distinct_allowance(alone)
+        is_expected_way = (rows[1] > rows[0]) == (change.value > 0)
+        more = abs(rows[1] / rows[0] - 1) if is_expected_way else 0.0
+        return more * number + distinct_allowance(change.alone)
     expected, variance = 0.0, 0.0
     for count, times in zip(*np.unique(counts, return_counts=True), strict=True):
         on_old, on_new = presence(int(count), rows)
         expected += int(times) * (on_new - on_old)
         variance += int(times) * (on_old * (1 - on_old) + on_new * (1 - on_new))
-    is_expected_way = (expected > 0) == (new.count > old.count)
+    is_expected_way = (expected > 0) == (change.value > 0)
     # Values that no side can lack by chance vary by nothing.
     allowed = distinct_allowance(variance) if variance > _LEAST_VARIANCE else 0.0
     return allowed + (abs(expected) if is_expected_way else 0.0)

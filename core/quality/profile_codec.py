@@ -1,6 +1,7 @@
 """Profiles as Arrow tables, a row a column: so they travel between processes and are kept."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -8,18 +9,27 @@ import pyarrow as pa
 
 from core.errors import FormatError
 from core.quality.distinct_values import ALL_HASHES, DistinctValues
-from core.quality.distribution import Distribution
-from core.quality.profile import ColumnProfile, Moments, Profile
+from core.quality.distribution import Distribution, Points
+from core.quality.moments import Moments
+from core.quality.profile import ColumnProfile, Profile
 from core.quality.top_values import TopValues
+
+_POINTS: Final[Mapping[str, pa.DataType]] = MappingProxyType(
+    {"points": pa.float64(), "whole_points": pa.int64(), "wide_points": pa.string()}
+)
+# By what the points are an array of.
+_POINTS_OF: Final = MappingProxyType({"f": "points", "i": "whole_points", "O": "wide_points"})
 
 PROFILE: Final = pa.schema(
     [
         pa.field("column", pa.string()),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("rows", "nulls", "nans")),
         *(pa.field(name, pa.string()) for name in ("low", "high")),
-        pa.field("moments", pa.struct([("count", pa.int64()), ("mean", pa.float64()),
-                                       ("squares", pa.float64())])),
-        pa.field("points", pa.list_(pa.float64())),
+        pa.field("moments", pa.struct([("count", pa.int64()), ("total", pa.string()),
+                                       ("squares", pa.string()), ("exponent", pa.int64()),
+                                       ("scale", pa.int64())])),
+        *(pa.field(name, pa.list_(kind)) for name, kind in _POINTS.items()),
+        pa.field("scale", pa.int64()),
         pa.field("weights", pa.list_(pa.int64())),
         pa.field("rank_error", pa.int64()),
         pa.field("hashes", pa.list_(pa.uint64())),
@@ -30,6 +40,8 @@ PROFILE: Final = pa.schema(
     ]
 )  # fmt: skip
 """A ColumnProfile a row; what a column does not have is null.
+
+Sums are hexadecimal texts, as no number of Arrow holds them; so are points beyond 64 bits.
 
 The row without a column is of the key: `rows` are those of the unit, `nulls` those whose key stands
 there before. `hashes_below` is null where no hash was left out.
@@ -76,8 +88,14 @@ def _cells(name: str, column: ColumnProfile) -> dict[str, Any]:
         "high": column.high,
         "moments": None
         if moments is None
-        else {"count": moments.count, "mean": moments.mean, "squares": moments.squares},
-        "points": None if found is None else found.points,
+        else {
+            "count": moments.count,
+            "total": hex(moments.total),
+            "squares": hex(moments.squares),
+            "exponent": moments.exponent,
+            "scale": moments.scale,
+        },
+        **({} if found is None else _point_cells(found)),
         "weights": None if found is None else found.weights,
         "rank_error": None if found is None else found.error,
         "top": None if top is None else top.values.to_pylist(),
@@ -85,6 +103,12 @@ def _cells(name: str, column: ColumnProfile) -> dict[str, Any]:
         "top_error": None if top is None else top.error,
         **_distinct_cells(column.distinct),
     }
+
+
+def _point_cells(found: Distribution) -> dict[str, Any]:
+    kind = found.points.dtype.kind
+    points = found.points if kind != "O" else [hex(each) for each in found.points.tolist()]
+    return {_POINTS_OF[kind]: points, "scale": found.scale}
 
 
 def _distinct_cells(found: DistinctValues | None) -> dict[str, Any]:
@@ -101,13 +125,14 @@ def _column(row: Mapping[str, Any]) -> ColumnProfile:
         nans=row["nans"],
         low=row["low"],
         high=row["high"],
-        moments=None if row["moments"] is None else Moments(**row["moments"]),
+        moments=None if row["moments"] is None else _moments(row["moments"]),
         distribution=None
-        if row["points"] is None
+        if row["weights"] is None
         else Distribution(
-            points=np.array(row["points"], np.float64),
+            points=_points(row),
             weights=np.array(row["weights"], np.int64),
             error=row["rank_error"],
+            scale=row["scale"],
         ),
         distinct=_distinct(row),
         top=None
@@ -118,6 +143,19 @@ def _column(row: Mapping[str, Any]) -> ColumnProfile:
             error=row["top_error"],
         ),
     )
+
+
+def _moments(row: Mapping[str, Any]) -> Moments:
+    sums = {name: int(row[name], 16) for name in ("total", "squares")}
+    return Moments(**{**row, **sums})
+
+
+def _points(row: Mapping[str, Any]) -> Points:
+    if row["points"] is not None:
+        return np.array(row["points"], np.float64)
+    if row["whole_points"] is not None:
+        return np.array(row["whole_points"], np.int64)
+    return np.array([int(each, 16) for each in row["wide_points"]], object)
 
 
 def _distinct(row: Mapping[str, Any]) -> DistinctValues | None:

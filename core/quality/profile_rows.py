@@ -1,28 +1,25 @@
 """The profile of rows that were read: columns are counted by value, and all follows from that."""
 
 from collections.abc import Sequence
-from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.format.binary_rows import encode_rows
 from core.format.data_types import DataField
-from core.format.fine_times import is_fine, time_parts, time_texts
+from core.format.fine_times import is_fine, time_texts
 from core.quality.distinct_values import distinct_values, merge_distinct_values
-from core.quality.distribution import Floats, Ints, distribution_of
+from core.quality.distribution import Ints, distribution_of
+from core.quality.measures import to_measures
+from core.quality.moments import moments_of
 from core.quality.profile import (
     ColumnKind,
     ColumnProfile,
     Detail,
     Profile,
     kind_of,
-    moments_of,
 )
 from core.quality.top_values import top_values
-
-_MICROS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 
 
 def profile_rows(
@@ -79,39 +76,13 @@ def profile_column(column: pa.ChunkedArray, kind: ColumnKind, detail: Detail) ->
         nans=nans,
         low=low,
         high=high,
-        moments=None if measures is None else moments_of(measures, weights),
+        moments=None if measures is None else moments_of(measures[0], weights, measures[1]),
         distribution=None
         if measures is None
-        else distribution_of(measures, weights, detail.points),
+        else distribution_of(measures[0], weights, detail.points, measures[1]),
         distinct=distinct,
         top=top_values(values, counts, detail.top) if kind.has_categories else None,
     )
-
-
-def to_measures(values: pa.Array, kind: ColumnKind) -> Floats | None:
-    """Put values on a line: dates as days and times as microseconds, of texts their length.
-
-    Args:
-        values: No nulls.
-        kind: What they are; booleans have no measure.
-    """
-    match kind:
-        case ColumnKind.NUMBER:
-            # Whole numbers beyond 2^53 lose digits that no measure needs.
-            return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), np.float64)
-        case ColumnKind.TIME:
-            if is_fine(values.type):
-                millis, nanos = time_parts(values)
-                return millis * 1e3 + nanos * 1e-3
-            width = pa.int32() if values.type.bit_width == 32 else pa.int64()
-            numbers = np.asarray(values.view(width).to_numpy(), np.float64)
-            return numbers * _MICROS.get(getattr(values.type, "unit", ""), 1.0)
-        case ColumnKind.TEXT:
-            return np.asarray(pc.utf8_length(values).to_numpy(), np.float64)
-        case ColumnKind.BYTES:
-            return np.asarray(pc.binary_length(values).to_numpy(), np.float64)
-        case ColumnKind.FLAG | ColumnKind.OTHER:
-            return None
 
 
 def _ends(values: pa.Array, kind: ColumnKind) -> tuple[str | None, str | None]:
