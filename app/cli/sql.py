@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from app.cli.arguments import JsonOption, LimitOption, WarehouseOption, open_services
+from app.cli.arguments import (
+    JsonOption,
+    LimitOption,
+    WarehouseOption,
+    WithoutCallbacksOption,
+    open_services,
+)
 from app.cli.branches import BackgroundOption, run_call
 from app.cli.jobs import JobArgument, finish_job
 from app.cli.lifecycle import run_previewed
@@ -23,6 +29,7 @@ from app.cli.output import (
     progress,
 )
 from core.errors import ErrorKind, InvalidInput
+from core.procedures.arguments import takes_argument
 from core.procedures.call import Argument, argument_text
 from core.sql.answer import Answer
 from core.sql.statement import CONFIRM, QUERY, Statement
@@ -48,6 +55,7 @@ def sql(
     ],
     limit: LimitOption = None,
     background: BackgroundOption = False,
+    without_callbacks: WithoutCallbacksOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -67,6 +75,8 @@ def sql(
             f"With --json one statement makes one document; {len(found)} were given.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
+    if without_callbacks is not None:
+        found = _with_reason(found, without_callbacks)
     services = open_services(warehouse)
     with closing(_Queries(services)) as queries:
         for number, statement in enumerate(found):
@@ -200,6 +210,22 @@ def _run(
     found = queries.answer({**statement.arguments, "limit": wanted})
     print_answer(found, as_json=as_json, is_all=limit == 0)
     return 0
+
+
+def _with_reason(found: Sequence[Statement], reason: str) -> tuple[Statement, ...]:
+    """The statements, those that commit with the reason why they go on without callbacks."""
+    given = {"without_callbacks": reason}
+    taking = [takes_argument(each.procedure, "without_callbacks") for each in found]
+    if not any(taking):
+        raise InvalidInput(
+            "--without-callbacks is for statements that write rows, merge, or move a history or a "
+            "tag; none was given. Nothing was run.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    return tuple(
+        replace(each, arguments={**given, **each.arguments}) if takes else each
+        for each, takes in zip(found, taking, strict=True)
+    )
 
 
 def _rows_wanted(limit: int | None, as_json: bool) -> int:

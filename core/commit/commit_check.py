@@ -16,7 +16,7 @@ from core.commit.strict_mode import find_strict_conflict
 from core.errors import CommitConflict, ErrorKind, NotAllowed
 from core.format import options as table_options
 from core.format.index_manifest import NO_INDEX_FILES
-from core.format.kept_elsewhere import Act, kept_elsewhere
+from core.format.kept_elsewhere import WITHOUT_CALLBACKS_OPTION, Act, kept_elsewhere
 from core.format.layout_options import unserved_in_writes
 from core.format.manifest_entry import NO_FILES
 from core.format.snapshot import Snapshot
@@ -125,9 +125,11 @@ def check_features(
     left_out = kept_elsewhere(schema.options, table.branch, Act.COMMIT)
     if left_out and not without_callbacks:
         raise NotAllowed(
-            f"{table.identifier} is not written here: by {left_out[0].option!r} Paimon "
-            f"{left_out[0].what}, which is not done here. {left_out[0].stale} would be out of "
-            "date. Nothing was committed; write it with Paimon.",
+            f"{table.identifier} is not written: by {left_out[0].option!r} Paimon "
+            f"{left_out[0].what}, which Branch Console does not do. {left_out[0].stale} would be "
+            "out of date. Nothing was committed. Write with Paimon, or go on as an operator with a "
+            f"reason (--without-callbacks; in SQL /*+ OPTIONS('{WITHOUT_CALLBACKS_OPTION}' = "
+            "'reason') */ behind the table).",
             kind=ErrorKind.UNSUPPORTED,
             option=left_out[0].option,
         )

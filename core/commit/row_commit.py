@@ -13,6 +13,7 @@ from core.commit.message_codec import decode_messages, encode_messages
 from core.commit.own_commit import snapshots_behind
 from core.commit.read_check import ReadAt
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
+from core.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
 from core.format.receipt import identity_from, identity_to
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.table.file_store_table import FileStoreTable
@@ -124,7 +125,10 @@ def land(
 
     Which of both: see `FileStoreCommit.commit`.
     """
-    publisher = FileStoreCommit(table, store, clock=clock)
+    # The reason stands in the snapshot, and the journal of a write that is finished later holds it.
+    publisher = FileStoreCommit(
+        table, store, clock=clock, without_callbacks=WITHOUT_CALLBACKS_PROPERTY in commit.properties
+    )
     identifier = _identifier_of(intent)
     if commit.overwrites:
         return publisher.overwrite(

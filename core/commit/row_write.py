@@ -75,6 +75,7 @@ class RowWrite:
         statement: str,
         clock: Callable[[], int],
         process: Mapping[str, object] | None = None,
+        without_callbacks: bool = False,
     ) -> "RowWrite":
         """Write the journal entry that comes before the first file.
 
@@ -86,11 +87,13 @@ class RowWrite:
             statement: What was asked for.
             clock: Milliseconds since the epoch.
             process: Who writes, from `this_process`; this process if left out.
+            without_callbacks: Whether an operator leaves out what Paimon would do for others; the
+                properties of the commit tell why.
 
         Raises:
             NotAllowed: The table has a feature whose commits are not made here.
         """
-        check_features(table, table.schema())
+        check_features(table, table.schema(), without_callbacks=without_callbacks)
         now_millis = clock()
         intent = Journal(store, table.paths).begin(
             Intent(

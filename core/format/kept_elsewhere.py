@@ -7,10 +7,16 @@ was. Source: Paimon AbstractFileStore.createCommitCallbacks and createTagCallbac
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from core.format.identifier import MAIN_BRANCH
 from core.format.options import Options
 from core.format.other_catalog import CatalogKind
+
+WITHOUT_CALLBACKS_OPTION: Final = "without-callbacks"
+"""The dynamic option of a write that goes on without all that; its value is the reason."""
+WITHOUT_CALLBACKS_PROPERTY: Final = "branch.without-callbacks"
+"""The property of a snapshot of rows that was committed so: the reason."""
 
 
 class Act(StrEnum):

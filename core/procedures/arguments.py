@@ -29,7 +29,7 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "build_demo": frozenset({"data"}),
         "check_rules": _COMPARED | {"version", "rules"},
         "cherry_pick": _MERGED | {"branch", "snapshot"},
-        "compact": frozenset({"table", "partitions"}),
+        "compact": frozenset({"table", "partitions", "without_callbacks"}),
         "compare_quality": _COMPARED | {"whole", "merged"},
         "compare_rows": _MERGED | {"branch"},
         "compare_states": _COMPARED,
@@ -55,15 +55,20 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "rollback": _COMMITTED | {"snapshot", "tag", "cut"},
         "undo": _COMMITTED | {"operation"},
         **dict.fromkeys(
-            (
-                "insert_rows", "overwrite_rows", "update_rows", "delete_rows", "merge_into",
-                "create_table", "drop_table", "alter_table",
-            ),
-            _STATEMENT | {"table"},
+            ("insert_rows", "overwrite_rows", "update_rows", "delete_rows", "merge_into"),
+            _STATEMENT | {"table", "without_callbacks"},
+        ),
+        **dict.fromkeys(
+            ("create_table", "drop_table", "alter_table"), _STATEMENT | {"table"}
         ),
     }
 )  # fmt: skip
 """By the name of the procedure, as `core.procedures.registry` knows it."""
+
+
+def takes_argument(procedure: str, argument: str) -> bool:
+    """Whether a procedure has an argument."""
+    return argument in ARGUMENTS.get(procedure, ())
 
 
 def check_arguments(procedure: str, names: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 `without_callbacks` of a call holds the operator's reason; the ledger keeps it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from core.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere, kept_
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, Preview, blocks, changes
 from core.procedures.other_catalog import catalog_of_table
-from core.procedures.permissions import Role
+from core.procedures.permissions import Role, check_role
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
@@ -84,8 +84,35 @@ def notes_of_callbacks(plan: Mapping[str, object]) -> tuple[str, ...]:
     noted = plan.get(_JOURNALLED)
     if not isinstance(noted, Mapping):
         return ()
-    options = " and ".join(repr(each) for each in noted["options"])
-    return (f"Without what {options} asks for: {noted['reason']}",)
+    return (_note(noted["options"], noted["reason"]),)
+
+
+def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:
+    """Return why a call writes rows without what Paimon does for others; None where it need not.
+
+    Raises:
+        NotAllowed: The role of the caller does not reach.
+    """
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    if reason is None or not _left_out_by_rows(table):
+        return None
+    check_role(call.role, Role.OPERATOR, "leave out what Paimon does for others")
+    return reason
+
+
+def notes_of_rows(call: ProcedureCall, table: FileStoreTable) -> tuple[str, ...]:
+    """Return what a receipt tells of rows that were written without them."""
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    left_out = () if reason is None else _left_out_by_rows(table)
+    return (_note([each.option for each in left_out], reason),) if left_out else ()
+
+
+def _left_out_by_rows(table: FileStoreTable) -> tuple[KeptElsewhere, ...]:
+    return kept_elsewhere(table.schema().options, table.branch, Act.COMMIT)
+
+
+def _note(options: Sequence[str], reason: object) -> str:
+    return f"Without what {' and '.join(map(repr, options))} asks for: {reason}"
 
 
 def _blocks(each: KeptElsewhere) -> Consequence:

@@ -19,6 +19,7 @@ from core.format import options as table_options
 from core.format.arrow_types import to_arrow
 from core.format.binary_row import decode_row, encode_row
 from core.format.fine_times import scalar_of
+from core.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
 from core.format.manifest_entry import FileKind
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -27,6 +28,7 @@ from core.procedures.permissions import Role, check_role
 from core.procedures.row_engine import Progress
 from core.procedures.row_writer import Bucket, Rows, RowWriter
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import reason_for_rows
 from core.sql.merges import RowMerge
 from core.table.file_store_table import FileStoreTable
 
@@ -87,7 +89,8 @@ def insert_rows(
         writer: Writes the files.
         table: The table on the branch to be written.
         rows: The rows; a column that is left out gets its default or null.
-        call: Who asks, and the id: a call that ran before returns what it returned then.
+        call: Who asks, and the id: a call that ran before returns what it returned then. Its
+            argument `without_callbacks` is why an operator leaves out what Paimon does for others.
         by_position: Whether the n-th column is meant for the n-th of the table, as `INSERT INTO`
             without a list of columns has it; else columns are found by name.
         partition: Columns that the rows lack, and their one value.
@@ -376,6 +379,7 @@ def _run_once(
     known = RowWrite.resume(table, warehouse.store, call.operation_id, warehouse.clock)
     if known is not None:
         return _written(known)
+    reason = reason_for_rows(call, table)
     write = RowWrite.begin(
         table,
         warehouse.store,
@@ -383,6 +387,7 @@ def _run_once(
         actor=call.actor,
         statement=call.statement,
         clock=warehouse.clock,
+        without_callbacks=reason is not None,
     )
     snapshot: Snapshot | None = None
     with write.guarded():
@@ -393,7 +398,9 @@ def _run_once(
             "files_removed": _count(prepared.messages, "deleted_files", "compact_before"),
         }
         if commit.overwrites or commit.messages:
-            snapshot = write.publish(replace(commit, summary=figures))
+            told = {} if reason is None else {WITHOUT_CALLBACKS_PROPERTY: reason}
+            properties = {**commit.properties, **told}
+            snapshot = write.publish(replace(commit, summary=figures, properties=properties))
     if commit.overwrites:
         figures["files_removed"] = _replaced_files(table, snapshot)
     found = {"snapshot_id": None if snapshot is None else snapshot.id, **figures}

@@ -18,6 +18,7 @@ from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.row_writer import Rows, RowWriter, row_writer
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
+from core.procedures.without_callbacks import WITHOUT_CALLBACKS, notes_of_rows
 from core.procedures.write_rows import (
     Written,
     compact_table,
@@ -53,7 +54,8 @@ def run_write(
     """Run INSERT, INSERT OVERWRITE, UPDATE, DELETE or MERGE INTO.
 
     Arguments of the call: `sql`, the statement; `branch`, where a target stands whose branch it
-    does not name; `line` and `column`, where the statement stands in what was given.
+    does not name; `line` and `column`, where the statement stands in what was given;
+    `without_callbacks`, why an operator leaves out what Paimon does for others.
 
     Raises:
         InvalidInput: The statement is wrong; nothing was written.
@@ -72,7 +74,7 @@ def run_compact(
     """Compact a table.
 
     Arguments of the call: `table`; `partitions`, one partition as `day=2026-01-01,region=eu`, all
-    if left out.
+    if left out; `without_callbacks`, as for a statement that writes rows.
     """
 
     def compact(progress: Progress) -> _Done:
@@ -82,7 +84,7 @@ def run_compact(
         written = compact_table(
             warehouse, row_writer(rows), table, call, partition=partition, progress=progress
         )
-        return written, table, ()
+        return written, table, _notes(call, table, written)
 
     return _staged(warehouse, call, stages, compact)
 
@@ -151,6 +153,7 @@ def _written(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> _Done:
     write = parse_write(call.text("sql"), place_of(call))
+    call = _with_reason_of(call, write)
     branch = call.find_text("branch") or MAIN_BRANCH
     table = target_table(warehouse, write.target, branch)
     check_unprotected(table, "written")
@@ -172,7 +175,19 @@ def _written(
         # What the engine opened, it takes.
         frame = cast(Rows, f)
         done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
-    return done, table, opened.notes
+    return done, table, (*_notes(call, table, done), *opened.notes)
+
+
+def _notes(call: ProcedureCall, table: FileStoreTable, written: Written) -> tuple[str, ...]:
+    return () if written.snapshot_id is None else notes_of_rows(call, table)
+
+
+def _with_reason_of(call: ProcedureCall, write: Write) -> ProcedureCall:
+    """The call with the reason that the statement itself gives; another one counts no more."""
+    reason = write.target.without_callbacks
+    if reason is None:
+        return call
+    return replace(call, arguments={**call.arguments, WITHOUT_CALLBACKS: reason})
 
 
 def _carry_out(

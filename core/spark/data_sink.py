@@ -25,6 +25,12 @@ from core.commit.row_commit import RowCommit
 from core.commit.row_write import RowWrite, this_process
 from core.diff.lineage import ROW_OPERATION
 from core.errors import ErrorKind, InvalidInput
+from core.format.kept_elsewhere import (
+    WITHOUT_CALLBACKS_OPTION,
+    WITHOUT_CALLBACKS_PROPERTY,
+    Act,
+    kept_elsewhere,
+)
 from core.format.scan_options import READ_OPTIONS, WRITE_OPTIONS
 from core.format.table_schema import BucketMode, TableSchema
 from core.spark.conform import check_assignable, conform, names_for, unsupported
@@ -83,6 +89,7 @@ class BranchWriter(DataSourceArrowWriter):
         self._path = table.paths.table
         self._identifier = table.identifier
         self._overwrite = overwrite
+        self._properties = _properties(table, options, overwrite=overwrite)
         self._operation_id = str(uuid4())
         write = RowWrite.begin(
             table,
@@ -93,6 +100,7 @@ class BranchWriter(DataSourceArrowWriter):
             clock=_now_millis,
             # This very process ends with the call; what started it lives as long as the driver.
             process={**this_process(), "process": os.getppid()},
+            without_callbacks=WITHOUT_CALLBACKS_PROPERTY in self._properties,
         )
         self._target = replace(write_target(store, table, write.write_id), replaces=overwrite)
         self._sequences = next_sequences(table, table.head())
@@ -128,7 +136,7 @@ class BranchWriter(DataSourceArrowWriter):
                         messages=tuple(found),
                         overwrites=self._overwrite,
                         has_strays=True,
-                        properties={ROW_OPERATION: "OVERWRITE"} if self._overwrite else {},
+                        properties=self._properties,
                     )
                 )
         write.finish()
@@ -227,6 +235,18 @@ def _check(
     types = {each.name: each.type for each in to_arrow_schema(given, timezone="UTC")}
     names_for(list(types), schema)
     check_assignable(types, schema)
+
+
+def _properties(
+    table: FileStoreTable, options: Mapping[str, str], *, overwrite: bool
+) -> dict[str, str]:
+    """The properties of the snapshot: what was done, and why others are not told of it."""
+    found = {ROW_OPERATION: "OVERWRITE"} if overwrite else {}
+    given = {name.lower(): value.strip() for name, value in options.items()}
+    reason = given.get(WITHOUT_CALLBACKS_OPTION)
+    if reason and kept_elsewhere(table.schema().options, table.branch, Act.COMMIT):
+        found[WITHOUT_CALLBACKS_PROPERTY] = reason
+    return found
 
 
 def _now_millis() -> int:

@@ -24,6 +24,7 @@ from core.catalog.filesystem_catalog import FilesystemCatalog
 from core.errors import ErrorKind, InvalidInput
 from core.format.data_types import AtomicType, TypeRoot
 from core.format.identifier import MAIN_BRANCH, Identifier
+from core.format.kept_elsewhere import WITHOUT_CALLBACKS_OPTION
 from core.format.scan_options import READ_OPTIONS, TRAVEL_OPTIONS, ScanOptions, moment_millis
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -54,6 +55,7 @@ _OPTIONS: Final = frozenset(
     {
         *("warehouse", "table", "path", "branch", "snapshot", "tag", "timestamp"),
         *("changes", "columns", "filter", "pushdown"),
+        WITHOUT_CALLBACKS_OPTION,
         *READ_OPTIONS,
     }
 )
@@ -108,6 +110,8 @@ class BranchDataSource(DataSource):
         filter: A condition, see `core.merge.predicate`.
         pushdown: `true` where the frame, also as a view, is read by one query and once in it, so
             that filters of the query may leave out files; see above.
+        without-callbacks: Of a write: why it goes on without what Paimon does for others at each
+            commit, such as its Iceberg metadata.
         store.*: Options of the store, such as `store.endpoint_url`.
     """
 

@@ -272,7 +272,7 @@ def _assembled(
                 found[number] = _placed(query, clause)
         query.add(" FROM ")
         if meeting is not Meeting.NOT_MATCHED:
-            query.take(named)
+            query.take_target(named)
         if meeting is Meeting.MATCHED:
             query.add(f" JOIN {given} ON (")
             matching = query.take(condition)

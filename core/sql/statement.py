@@ -141,7 +141,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
         "compact": _in_order(
             "table partitions compact_strategy order_strategy order_by where options "
             "partition_idle_time buckets",
-            _same(COMPACT, "table", "partitions"),
+            _same(COMPACT, "table", "partitions", "without_callbacks"),
         ),
         "create_tag": _in_order(
             "table tag snapshot time_retained",

@@ -9,11 +9,12 @@ from sqlglot import Token, TokenType
 
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import BRANCH_MARK, Identifier
+from core.format.kept_elsewhere import WITHOUT_CALLBACKS_OPTION
 from core.format.near_names import did_you_mean, nearest_names
 from core.format.scan_options import check_branch, written_branch
 from core.sql.hints import clause_length, clause_options, table_options
 from core.sql.place import Origins, Place
-from core.sql.query import Query, RewrittenQuery, parse_query
+from core.sql.query import Query, RewrittenQuery, TableReference, parse_query
 from core.sql.words import Words, wrong
 
 _TRAVELS: Final = tuple(
@@ -38,12 +39,14 @@ class Target:
         names_branch: Whether the branch is named.
         place: Where it stands.
         name: How the statement calls it: by its alias, else by its name.
+        without_callbacks: Why the statement goes on without what Paimon does for others.
     """
 
     identifier: Identifier
     names_branch: bool
     place: Place
     name: str
+    without_callbacks: str | None = None
 
     def on(self, branch: str) -> Identifier:
         """The table on the branch that is named, or else of the session."""
@@ -111,7 +114,11 @@ def read_written_target(words: Words) -> Target:
     """
     target = read_target(words)
     place = words.place(words.at)
-    options = _options_behind(words)
+    options = dict(_options_behind(words))
+    reason = options.pop(WITHOUT_CALLBACKS_OPTION, None)
+    if reason is not None and not reason.strip():
+        raise wrong(place, f"the option {WITHOUT_CALLBACKS_OPTION!r} needs a reason as its value")
+    target = replace(target, without_callbacks=reason)
     try:
         branch = written_branch(options)
         if branch is None:
@@ -148,12 +155,7 @@ class TargetWords(Words):
         has_as = self.takes("AS")
         if not has_as and (self.at >= len(self.tokens) or self.stands(following)):
             return target
-        return Target(
-            identifier=target.identifier,
-            names_branch=target.names_branch,
-            place=target.place,
-            name=self.name(f"{following}, or an alias"),
-        )
+        return replace(target, name=self.name(f"{following}, or an alias"))
 
     def table_read(self) -> str:
         """Take a table that is read, perhaps at a version or time; return its bare name.
@@ -221,6 +223,7 @@ class Assembled:
         self.text = text
         self._words = words
         self._origins = {0: words.start}
+        self._targets: list[Part] = []
 
     def add(self, text: str, *, before: Span | None = None) -> None:
         """Go on with words that are not the statement's; they stand where `before` begins."""
@@ -236,6 +239,10 @@ class Assembled:
         self.text += self._words.text[first.start : last.end + 1]
         return Part(start=start, end=len(self.text))
 
+    def take_target(self, span: Span) -> None:
+        """Go on with the table that is changed, its options and its alias."""
+        self._targets.append(self.take(span))
+
     def take_value(self, span: Span) -> Part | None:
         """Go on with the value of a column; None where the statement says DEFAULT."""
         if span.end - span.start == 1 and is_default(self._words.tokens[span.start]):
@@ -250,4 +257,12 @@ class Assembled:
         Raises:
             InvalidInput: It is no query, or holds what is not run here.
         """
-        return parse_query(self.text, Origins(parts=tuple(self._origins.items())))
+        found = parse_query(self.text, Origins(parts=tuple(self._origins.items())))
+        return replace(found, references=tuple(map(self._as_read, found.references)))
+
+    def _as_read(self, reference: TableReference) -> TableReference:
+        """The reference without what the options of a changed table say to its commit alone."""
+        if not any(part.start <= reference.start < part.end for part in self._targets):
+            return reference
+        kept = [each for each in reference.options if each[0] != WITHOUT_CALLBACKS_OPTION]
+        return replace(reference, options=tuple(kept))

@@ -190,7 +190,7 @@ class _Reader(TargetWords):
         # No row comes in the place of all that there are.
         kept = ", ".join(quoted_name(each.name) for each in columns)
         query = Assembled(self, f"SELECT *{f' EXCEPT ({kept})' if kept else ''} FROM ")
-        query.take(named)
+        query.take_target(named)
         query.add(" WHERE false")
         return Write(
             kind=WriteKind.OVERWRITE,
@@ -286,7 +286,7 @@ class _Reader(TargetWords):
     ) -> Write:
         """Take the condition; the query that reads what the statement does is `query` and it."""
         query.add(" FROM ")
-        query.take(named)
+        query.take_target(named)
         condition = None
         if self.at < len(self.tokens):
             self.expect("WHERE")

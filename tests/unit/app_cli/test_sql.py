@@ -6,12 +6,13 @@ import pyarrow as pa
 import pytest
 
 from app.cli.arguments import open_services
+from core.commit.schema_commit import change_schema, set_options
 from core.errors import StorageError
 from core.jobs import client
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
 from core.sql.answer import Answer
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 
 
@@ -141,3 +142,20 @@ def test_rows_that_are_not_kept_are_told_where_the_jobs_cannot_be_read(
 
     monkeypatch.setattr(client, "open_client", fail)
     assert "not kept any more" in console("answer", "nope").error
+
+
+def test_a_reason_goes_to_the_statements_that_commit(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    iceberg = {"metadata.iceberg.storage": "table-location"}
+    change_schema(bench.table(), bench.store, [set_options(iceberg)], now_millis=NOW)
+    merge = "MERGE BRANCH dev ON TABLE db.t"
+    refused = console("sql", merge)
+    assert (refused.code, "metadata.iceberg.storage" in refused.err) == (1, True)
+    reason = ("--without-callbacks", "by hand")
+    wrong = console("sql", "CREATE BRANCH new ON TABLE db.t", *reason)
+    assert (wrong.code, "is for statements that write rows" in wrong.err) == (2, True)
+    done = console("sql", f"CREATE BRANCH new ON TABLE db.t; {merge}", *reason)
+    assert (done.code, "asks for: by hand" in done.out) == (0, True)

@@ -116,3 +116,23 @@ def test_no_error_names_as_missing_what_stands_there(text: str, told: str) -> No
     with pytest.raises(InvalidInput) as error:
         parse_statements(text)
     assert told in error.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO d.t {} VALUES (1)",
+        "INSERT OVERWRITE d.t {} PARTITION (a = 1) SELECT 1",
+        "UPDATE d.t {} AS x SET a = 1",
+        "DELETE FROM d.t {}",
+        "MERGE INTO d.t {} USING d.s ON t.a = s.a WHEN MATCHED THEN DELETE",
+        "TRUNCATE TABLE d.t {}",
+    ],
+)
+def test_a_statement_says_why_it_goes_on_without_callbacks(text: str) -> None:
+    assert parse_write(text.format("")).target.without_callbacks is None
+    hint = "/*+ OPTIONS('without-callbacks' = 'by hand', 'branch' = 'dev') */"
+    found = parse_write(text.format(hint)).target
+    assert (found.without_callbacks, found.identifier.branch) == ("by hand", "dev")
+    with pytest.raises(InvalidInput, match="'without-callbacks' needs a reason as its value"):
+        parse_write(text.format("/*+ OPTIONS('without-callbacks' = ' ') */"))
