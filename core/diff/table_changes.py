@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from core.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks, joined_masks, masks_since
 from core.diff.logical_log import Compaction, LogicalLog, Place, Step, keys_of
+from core.diff.net_effect import files_with_new_rows, fully_hidden, net_steps
 from core.diff.table_operation import TableOperation
 from core.format.manifest_entry import NO_FILES
 
@@ -25,7 +26,8 @@ class TableChanges:
         added: Files that hold what the side wrote since the base, as it was written.
         removed: Files of the base that are gone with their rows.
         masks: What it hid, or shows again, of files that are not gone.
-        steps: The commits since the base.
+        steps: The commits since the base, with what they came to: one that changed none but rows
+            of the side's own inserted.
     """
 
     log: LogicalLog
@@ -54,8 +56,17 @@ class TableChanges:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the side holds the rows of the base."""
-        return not (self.added or self.removed or self.masks)
+        """Whether the side holds the rows of the base, and no others that it does not hide."""
+        if self.removed or not (self.added or self.masks):
+            return not self.removed
+        files = self.files(self.added)
+        keys = {key for _, key in keys_of(files)}
+        return self.masks.keys() <= keys and self.added <= fully_hidden(files, self.masks)
+
+    @property
+    def wrote_rows(self) -> bool:
+        """Whether the side holds rows that the base lacks, which it did not only write again."""
+        return bool(files_with_new_rows(self.added, self.steps, self.files, self.masks))
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files that either log mentions, with the columns of MANIFEST_ENTRY."""
@@ -120,7 +131,7 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
         added=(now - then) | (gone_then - gone_now),
         removed=removed,
         masks={key: masks[key] for key in sorted(masks.keys() - gone)},
-        steps=tuple(_own_steps(base, side, not_taken)),
+        steps=net_steps(tuple(_own_steps(base, side, not_taken)), side, base),
     )
 
 

@@ -142,10 +142,19 @@ class FileMoves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """How files and partitions are told to people."""
+    """How files and partitions are told to people.
+
+    Attributes:
+        partition: Writes an encoded partition, such as `day=2026-11-21`; empty without any.
+    """
 
     table: str
     partition: Callable[[bytes], str]
+
+    def place(self, partition: bytes) -> str:
+        """Name a partition in a sentence, or the table where it has no partitions."""
+        name = self.partition(partition)
+        return f"partition {name!r}" if name else f"table {self.table}"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -158,7 +158,8 @@ def _check_bucket_mode(
         found.blocks.append(
             Block(
                 kind=ErrorKind.UNSUPPORTED,
-                text=f"Both sides changed {naming.partition(partition)}, and this table gives each "
-                "key its bucket as it comes: a key could end in two buckets.",
+                text=f"Both sides changed {naming.place(partition)}, and this table chooses the "
+                "bucket of a key when the key is first written (dynamic buckets): one key could "
+                "end in two buckets. Write the source's rows to the target with INSERT instead.",
             )
         )

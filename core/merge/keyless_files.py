@@ -195,7 +195,7 @@ class _KeylessMerge:
         if steps and self._rules.scope is InsertScope.TABLE:
             self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with)
             return
-        inserted = _partitions_of(s for s in self._ours.steps if s.operation is cell.ours)
+        inserted = _partitions_of(s for s in self._ours.lasting_steps if s.operation is cell.ours)
         for partition in sorted(_partitions_of(steps) & inserted):
             self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
 

@@ -253,6 +253,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
+    verdict = _verdict(theirs.changes, schema, moves, conflicts, blocks)
     plan = MergePlan(
         id="",
         table=sides.table,
@@ -261,7 +262,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         base=sides.base,
         ours=ours.head,
         theirs=theirs.head,
-        verdict=_verdict(theirs.changes, schema, moves, conflicts, blocks),
+        verdict=verdict,
         rules=rules,
         moves=moves,
         schema=schema,
@@ -270,7 +271,11 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         blocks=blocks,
         lies_on=tuple(theirs.lies_on),
         cost=_cost(moves),
-        notes=(*schema.notes, *moves.notes, *_notes(sides, moves)),
+        notes=(
+            (f"{theirs.branch!r} changed no row since the merge base: there is nothing to merge.",)
+            if verdict is MergeVerdict.UP_TO_DATE
+            else (*schema.notes, *moves.notes, *_notes(sides, moves))
+        ),
     )
     return _with_id(plan)
 
@@ -362,8 +367,8 @@ def _merged_schema(sides: MergeSides, rules: MergeRules, now_millis: int) -> Sch
         target_schemas=ours.schemas,
         source_schemas=theirs.schemas,
         used_ids=_used_schemas(theirs.changes),
-        ours_wrote=bool(ours.changes.added),
-        theirs_wrote=bool(theirs.changes.added),
+        ours_wrote=ours.changes.wrote_rows,
+        theirs_wrote=theirs.changes.wrote_rows,
         strict=rules.strict,
         table=sides.table,
         time_millis=now_millis,

@@ -7,7 +7,7 @@ from core.diff.fast_forward import plan_fast_forward
 from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.snapshot import Snapshot
+from core.format.snapshot import CommitKind, Snapshot
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.isolation import InsertScope, Isolation
@@ -23,7 +23,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.histories import histories_of
 from core.procedures.merge_heads import MergeHeads, find_heads
 from core.procedures.merge_sharing import forward_safety, with_sharing
-from core.procedures.merge_sides import holds_schema
+from core.procedures.merge_sides import holds_schema, read_sides
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -175,10 +175,26 @@ def _by_history(
     if heads.is_up_to_date and holds_schema(target, source, heads):
         text = _nothing_to_merge(target, source)
         return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
+    if heads.is_fast_forward and _may_net_to_nothing(heads):
+        # The history of a source that changed no row is not worth taking over: it would turn
+        # compactions of one branch into those of another.
+        plan = plan_merge(read_sides(target, source, heads), rules)
+        if plan.verdict is MergeVerdict.UP_TO_DATE:
+            verdict = MergeVerdict.UP_TO_DATE
+            return _by_heads(target, source, heads, verdict, rules, notes=plan.notes)
     if heads.is_fast_forward and _can_forward(target, source):
         text = f"{target.branch!r} has no commit of its own since: it takes over the history."
         return _by_heads(target, source, heads, MergeVerdict.FAST_FORWARD, rules, notes=(text,))
     return None
+
+
+def _may_net_to_nothing(heads: MergeHeads) -> bool:
+    """Whether what a source committed may come to no change of rows, as far as snapshots tell."""
+    line, root = heads.theirs_history, heads.root
+    if all(each.commit_kind is CommitKind.COMPACT for each in line):
+        return True
+    is_as_many = heads.theirs.total_record_count == root.total_record_count
+    return is_as_many or heads.theirs.index_manifest != root.index_manifest
 
 
 def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:

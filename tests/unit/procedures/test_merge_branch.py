@@ -205,10 +205,37 @@ def test_what_the_target_was_cut_back_behind_is_no_base(tmp_path: Path, is_rescu
     assert bench.live_names() == {f"data-{name}.parquet" for name in "axyzbcd"}
 
 
-def test_a_source_that_only_compacted_brings_nothing(bench: BranchBench) -> None:
+@pytest.mark.parametrize("has_moved", [False, True])
+def test_a_source_that_only_compacted_brings_nothing(bench: BranchBench, has_moved: bool) -> None:
     commit(bench, branch="dev", compact=(["base"], data_files(["compacted"], total_buckets=-1)))
-    bench.append("mine")
-    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+    if has_moved:
+        bench.append("mine")
+    _brings_nothing(bench)
+
+
+@pytest.mark.parametrize("has_moved", [False, True])
+def test_a_source_that_took_its_rows_away_again_brings_nothing(
+    bench: BranchBench, has_moved: bool
+) -> None:
+    bench.append("theirs", branch="dev")
+    commit(bench, branch="dev", gone=["theirs"])
+    if has_moved:
+        bench.append("mine")
+    _brings_nothing(bench)
+
+
+def test_an_altered_source_that_only_compacted_is_taken_over(bench: BranchBench) -> None:
+    commit(bench, branch="dev", compact=(["base"], data_files(["compacted"], total_buckets=-1)))
+    bench.alter("dev")
+    assert plan(bench).verdict is MergeVerdict.FAST_FORWARD
+
+
+def _brings_nothing(bench: BranchBench) -> None:
+    found, before = plan(bench), tree(Path(bench.file_io.root))
+    assert found.verdict is MergeVerdict.UP_TO_DATE
+    assert found.notes == ("'dev' changed no row since the merge base: there is nothing to merge.",)
+    merge(bench)
+    assert tree(Path(bench.file_io.root)) == before
 
 
 def test_the_compaction_of_the_source_is_not_replayed(bench: BranchBench) -> None:
