@@ -30,6 +30,9 @@ MOST_NESTING: Final = 250
 MOST_TYPE_NESTING: Final = 50
 """Levels of a data type; Arrow ends at 64."""
 
+MOST_VARIANT_NESTING: Final = 100
+"""Levels of the parts that a file shreds a VARIANT into; Paimon infers 50."""
+
 MOST_BRACKETS: Final = 100
 """Levels of a condition."""
 

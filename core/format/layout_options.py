@@ -148,15 +148,6 @@ _STOPPING: Final[Mapping[str, Judgement]] = MappingProxyType(
         "orc.timestamp-ltz.legacy.type": _stops(
             Effect.STOPS_READS, "ORC files hold times of another type", "true"
         ),
-        "variant.shreddingSchema": _stops(
-            Effect.STOPS_READS, "parts of a VARIANT lie in columns of their own"
-        ),
-        "parquet.variant.shreddingSchema": _stops(
-            Effect.STOPS_READS, "parts of a VARIANT lie in columns of their own"
-        ),
-        "variant.inferShreddingSchema": _stops(
-            Effect.STOPS_READS, "parts of a VARIANT lie in columns of their own", _OFF
-        ),
         "vector-field": _stops(Effect.STOPS_READS, "arrays are stored as vectors"),
         "vector.file.format": _stops(Effect.STOPS_READS, "vectors lie in files of their own"),
         **dict.fromkeys(
@@ -321,10 +312,11 @@ _NONE: Final = frozenset(
         "streaming-read-overwrite",
         "streaming-read.shuffle-bucket-with-partition", "streaming.read.snapshot.delay",
         "table-read.sequence-number.enabled", "target-file-row-num",
-        "variant.shredding.adaptive.maxInferBufferRow",
+        "variant.inferShreddingSchema", "variant.shredding.adaptive.maxInferBufferRow",
         "variant.shredding.adaptive.retentionRatio", "variant.shredding.inferenceMode",
         "variant.shredding.maxInferBufferRow", "variant.shredding.maxSchemaDepth",
         "variant.shredding.maxSchemaWidth", "variant.shredding.minFieldCardinalityRatio",
+        "variant.shreddingSchema",
         "vector-index.search-mode", "vector-search.distribute.enabled",
         "vector-search.lateral-join.batch-size", "vector.target-file-size",
         "visibility-callback.check-interval", "visibility-callback.enabled",

@@ -29,6 +29,7 @@ from core.format.data_types import (
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.fine_times import cast_times
+from core.format.shredded_variant import plain_variants
 from core.format.table_schema import TableSchema
 from core.format.value_casts import cast_values, unread_values
 from core.spark.avro_rows import read_avro_rows
@@ -210,6 +211,8 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
         case MultisetType(), MultisetType():
             keys = _evolve(array.keys, written.element, wanted.element)
             items = array.items.cast(pa.int32())
+        case AtomicType(root=TypeRoot.VARIANT), AtomicType(root=TypeRoot.VARIANT):
+            return plain_variants(array)
         case AtomicType(), AtomicType():
             return cast_values(array, written, wanted)
         case _:
