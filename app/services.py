@@ -1,7 +1,8 @@
 """The composition root, and the only door from the views and commands to the core.
 
 Reading happens here and now, through `core.procedures`. Whatever changes a table becomes a
-`ProcedureCall` that a worker runs in another process.
+`ProcedureCall` that a worker runs in another process. What a question needs is imported where it is
+asked: a list of branches should not wait for what merges and judges.
 """
 
 from __future__ import annotations
@@ -13,71 +14,47 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
-from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from app.table_lists import TableLists
-from core.diff.fast_forward import FastForwardPlan
-from core.diff.schema_diff import SchemaDiff
-from core.diff.state_diff import StateDiff
 from core.errors import NotFound, PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.receipt import Receipt
-from core.jobs.kept_diffs import KeptDiff, KeptDiffs
-from core.jobs.kept_profiles import KeptQuality
-from core.jobs.progress import JobView, WorkerView
-from core.jobs.results import KeptAnswers, no_answer
 from core.jobs.settings import JobSettings
-from core.merge.policy import Policy
-from core.merge.policy_draft import PolicyDraft
-from core.procedures.browse_branches import BranchReader, list_branches, read_branches
-from core.procedures.browse_conflicts import read_row_conflicts
-from core.procedures.browse_fallback import fallback_of
-from core.procedures.browse_graph import read_graph
-from core.procedures.browse_health import LostCommitList, list_lost_commits
-from core.procedures.browse_history import (
-    compare_schemas,
-    list_schemas,
-    list_snapshots,
-    list_tags,
-    read_snapshot,
-)
-from core.procedures.browse_receipts import read_receipt
-from core.procedures.browse_system import read_system_table
-from core.procedures.browse_tables import read_table
-from core.procedures.browse_values import (
-    BranchGraph,
-    BranchItem,
-    FallbackView,
-    SchemaItem,
-    SnapshotDetail,
-    SnapshotItem,
-    TableSummary,
-    TagItem,
-)
 from core.procedures.call import Argument, ProcedureCall
-from core.procedures.compare_quality import quality_name
-from core.procedures.compare_rows_job import row_diff_name
-from core.procedures.compare_states import compare_states
-from core.procedures.consequence import Preview
-from core.procedures.decisions import decisions_on_merge
-from core.procedures.doctor import TableHealth, examine, examine_all
-from core.procedures.fast_forward import preview_fast_forward
-from core.procedures.operation import table_of_operation
 from core.procedures.permissions import Role
-from core.procedures.preview import preview_call
-from core.procedures.preview_merge import planned_merge
-from core.procedures.resolve_conflicts import Resolution, find_resolution, save_draft
-from core.procedures.rule_evaluation import find_rules, read_rules
-from core.procedures.undo import UndoChance, find_undo_chance
-from core.procedures.warehouse import Warehouse
-from core.quality.comparison import QualityComparison
-from core.quality.rules import RuleSet
-from core.sql.answer import Answer
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from app.models.merge_preview import MergeDecision
+    from core.diff.fast_forward import FastForwardPlan
+    from core.diff.schema_diff import SchemaDiff
+    from core.diff.state_diff import StateDiff
+    from core.format.receipt import Receipt
     from core.jobs.client import JobClient
+    from core.jobs.kept_diffs import KeptDiff
+    from core.jobs.progress import JobView, WorkerView
+    from core.merge.policy import Policy
+    from core.merge.policy_draft import PolicyDraft
+    from core.procedures.browse_branches import BranchReader
+    from core.procedures.browse_health import LostCommitList
+    from core.procedures.browse_values import (
+        BranchGraph,
+        BranchItem,
+        FallbackView,
+        SchemaItem,
+        SnapshotDetail,
+        SnapshotItem,
+        TableSummary,
+        TagItem,
+    )
+    from core.procedures.consequence import Preview
+    from core.procedures.doctor import TableHealth
+    from core.procedures.resolve_conflicts import Resolution
+    from core.procedures.undo import UndoChance
+    from core.procedures.warehouse import Warehouse
+    from core.quality.comparison import QualityComparison
+    from core.quality.rules import RuleSet
+    from core.sql.answer import Answer
 
 _LOG_BYTES: Final = 256 * 1024
 
@@ -106,8 +83,7 @@ class Services(TableLists):
     @functools.cached_property
     def jobs_of_warehouse(self) -> JobClient:
         """The jobs of the warehouse."""
-        # The database behind it takes a third of a second to import; reading needs none of it.
-        from core.jobs.client import JobClient  # noqa: PLC0415
+        from core.jobs.client import JobClient
 
         return JobClient(self.job_settings)
 
@@ -132,46 +108,69 @@ class Services(TableLists):
 
     def table(self, table: Identifier) -> TableSummary:
         """Return a table on one branch."""
+        from core.procedures.browse_tables import read_table
+
         return read_table(self.warehouse, table)
 
     def branch_reader(self, table: Identifier) -> BranchReader:
         """Return what tells of the branches of a table, read once."""
+        from core.procedures.browse_branches import read_branches
+
         return read_branches(self.warehouse, table)
 
     def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
         """Return the branches of a table, each compared with the branch `versus`."""
+        from core.procedures.browse_branches import list_branches
+
         return list_branches(self.warehouse, table, versus)
 
     def graph(self, table: Identifier, versus: str | None = None) -> BranchGraph:
         """Return the lineage of a table's branches, each compared with the branch `versus`."""
+        from core.procedures.browse_graph import read_graph
+
         return read_graph(self.warehouse, table, versus)
 
     def fallback(self, table: Identifier) -> FallbackView | None:
         """Return which partitions a batch read takes from which branch; None: all from this."""
+        from core.procedures.browse_fallback import fallback_of
+
         return fallback_of(self.warehouse, table)
 
     def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
         """Return the snapshots of a branch, newest first."""
+        from core.procedures.browse_history import list_snapshots
+
         return list_snapshots(self.warehouse, table)
 
     def snapshot(self, table: Identifier, version: str) -> SnapshotDetail:
         """Return one snapshot with its files summed up; `version` is an id or a tag."""
+        from core.procedures.browse_history import read_snapshot
+
         return read_snapshot(self.warehouse, table, version)
 
     def schemas(self, table: Identifier) -> tuple[SchemaItem, ...]:
         """Return the schemas of a branch, newest first."""
+        from core.procedures.browse_history import list_schemas
+
         return list_schemas(self.warehouse, table)
 
     def schema_diff(self, table: Identifier, left: str, right: str) -> SchemaDiff:
         """Compare two schemas, each named by a branch or as `branch@schema-id`."""
+        from core.procedures.browse_history import compare_schemas
+
         return compare_schemas(self.warehouse, table, left, right)
 
     def compare_states(self, table: Identifier, before: str, after: str) -> StateDiff:
         """Compare two states of a table, each named by branch, snapshot, tag or time."""
+        from core.procedures.compare_states import compare_states
+
         return compare_states(self.warehouse, table, before, after)
 
     def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
         """Return the rows in which two states differ, None where no job has compared them yet."""
+        from core.jobs.kept_diffs import KeptDiffs
+        from core.procedures.compare_rows_job import row_diff_name
+
         kept = KeptDiffs(folder=self.job_settings.diffs_path)
         return kept.find(row_diff_name(table, diff))
 
@@ -187,6 +186,9 @@ class Services(TableLists):
 
         One that looked at more is as good as one that looked at what was asked for.
         """
+        from core.jobs.kept_profiles import KeptQuality
+        from core.procedures.compare_quality import quality_name
+
         kept = KeptQuality(folder=self.job_settings.quality_path)
         names = (
             quality_name(table, diff, reads_all=whole, merges=merged)
@@ -197,32 +199,46 @@ class Services(TableLists):
 
     def rules(self, table: Identifier, text: str | None = None) -> RuleSet | None:
         """Return the rules of a table, or those of a text; None where the table has none."""
+        from core.procedures.rule_evaluation import find_rules, read_rules
+
         return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
 
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""
+        from core.procedures.browse_history import list_tags
+
         return list_tags(self.warehouse, table)
 
     def lost_commits(self, table: Identifier) -> LostCommitList:
         """Return the commits to a branch that other writers replaced or built past."""
+        from core.procedures.browse_health import list_lost_commits
+
         return list_lost_commits(self.warehouse, table)
 
     def examine(self, table: Identifier | None) -> tuple[TableHealth, ...]:
         """Run the rules of health on a table or a branch of it, or on all tables."""
+        from core.procedures.doctor import examine, examine_all
+
         if table is None:
             return tuple(examine_all(self.warehouse))
         return (examine(self.warehouse, table),)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""
+        from core.procedures.browse_system import read_system_table
+
         return read_system_table(self.warehouse, table, name)
 
     def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
         """Tell what a command would do, and change nothing."""
+        from core.procedures.preview import preview_call
+
         return preview_call(self.warehouse, self.call(name, arguments, "preview"))
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
         """Decide what a fast-forward would do, and change nothing."""
+        from core.procedures.fast_forward import preview_fast_forward
+
         return preview_fast_forward(self.warehouse, table, source, target)
 
     def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
@@ -231,6 +247,10 @@ class Services(TableLists):
         Args:
             arguments: Of the procedure `merge_branch`.
         """
+        from app.models.merge_preview import MergeDecision
+        from core.procedures.preview import preview_call
+        from core.procedures.preview_merge import planned_merge
+
         call = self.call("merge_branch", arguments, "preview")
         plan, preview = planned_merge(self.warehouse, call), preview_call(self.warehouse, call)
         # Where a head moved in between, the run must see that it is not what was shown.
@@ -238,11 +258,15 @@ class Services(TableLists):
 
     def decisions(self, arguments: Mapping[str, Argument]) -> str:
         """Return what somebody decides on who starts this merge now, for a run to plan again by."""
+        from core.procedures.decisions import decisions_on_merge
+
         call = self.call("merge_branch", arguments, "decisions")
         return decisions_on_merge(self.warehouse, call).to_text()
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
+        from core.procedures.browse_conflicts import read_row_conflicts
+
         return read_row_conflicts(self.warehouse, table, plan_id)
 
     def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
@@ -251,17 +275,23 @@ class Services(TableLists):
         Args:
             arguments: Of the procedure `merge_branch`; a policy in them does not count.
         """
+        from core.procedures.resolve_conflicts import find_resolution
+
         return find_resolution(self.warehouse, self.call("merge_branch", arguments, "resolve"))
 
     def save_draft(
         self, arguments: Mapping[str, Argument], seen: PolicyDraft, wanted: Policy
     ) -> PolicyDraft:
         """Keep what this person decided on a draft that was seen; return the draft as it is now."""
+        from core.procedures.resolve_conflicts import save_draft
+
         call = self.call("merge_branch", arguments, "resolve")
         return save_draft(self.writable_warehouse, call, seen, wanted)
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""
+        from core.procedures.browse_receipts import read_receipt
+
         return read_receipt(self.warehouse, operation_id)
 
     def undo_chance(self, operation_id: str, table: Identifier | None = None) -> UndoChance:
@@ -271,6 +301,8 @@ class Services(TableLists):
             operation_id: The operation.
             table: Whose; looked for if left out.
         """
+        from core.procedures.undo import UndoChance, find_undo_chance
+
         try:
             found = table or self.table_of_operation(operation_id)
         except NotFound as error:
@@ -279,6 +311,8 @@ class Services(TableLists):
 
     def table_of_operation(self, operation_id: str) -> Identifier:
         """Return the table that an operation changed."""
+        from core.procedures.operation import table_of_operation
+
         return table_of_operation(self.warehouse, operation_id)
 
     def call(
@@ -319,6 +353,8 @@ class Services(TableLists):
 
     def answer(self, job_id: str, *, most: int | None = None) -> Answer:
         """Return the answer of a query that ran as a job, or its first rows."""
+        from core.jobs.results import KeptAnswers
+
         try:
             return KeptAnswers(folder=self.job_settings.answers_path).read(job_id, most=most)
         except NotFound as error:
@@ -370,6 +406,8 @@ class Services(TableLists):
         return self.jobs_of_warehouse.start_worker()
 
     def _why_no_answer(self, job_id: str) -> NotFound | None:
+        from core.jobs.results import no_answer
+
         try:
             return no_answer(self.job(job_id))
         except NotFound as unknown:

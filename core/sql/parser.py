@@ -171,7 +171,9 @@ class _Parser(Words):
         return "revert", arguments, None, self.takes("DRY RUN")
 
     def call(self) -> "_Read":
-        self.expect("SYS .")
+        if not self.takes("SYS ."):
+            # As in Paimon, where procedures live in the database `sys`.
+            raise self.unexpected("sys. and a procedure, such as CALL sys.create_branch(…)")
         name = self.name("a procedure").lower()
         if name not in CALLED:
             self.at -= 1

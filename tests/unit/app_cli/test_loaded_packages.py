@@ -67,10 +67,22 @@ def test_a_list_of_tables_loads_nothing_but_what_reads_files(
     assert found == ["fsspec"]
 
 
-def test_what_shows_metadata_loads_no_pandas(warehouse_142: FixtureWarehouse) -> None:
-    # Arrow loads it for the first Python value that it takes: no module makes one at import.
+def test_what_shows_metadata_loads_nothing_that_merges_judges_or_runs_jobs(
+    warehouse_142: FixtureWarehouse,
+) -> None:
     table = ["fixtures.append", "--warehouse", str(warehouse_142.path)]
     commands = [[each, *table] for each in ("show", "snapshots", "schemas", "tags")]
-    codes, found = loaded(commands, ["datafusion", "dbos", "pandas", "pyarrow", "pyspark"])
+    heavy = ["dbos", "pyarrow", "pyspark", "sqlalchemy", "sqlglot", "yaml"]
+    # Arrow loads pandas for the first Python value that it takes: no module makes one at import.
+    heavy += ["datafusion", "pandas", "core.merge.merge_plan", "core.procedures.lifecycle"]
+    codes, found = loaded(commands, heavy)
     assert codes == [DONE] * len(commands)
     assert found == ["pyarrow"]
+
+
+def test_a_list_of_branches_loads_nothing_that_merges_judges_or_runs_jobs(
+    warehouse_142: FixtureWarehouse,
+) -> None:
+    command = ["branches", "fixtures.append", "--warehouse", str(warehouse_142.path)]
+    heavy = ["dbos", "pyspark", "sqlalchemy", "sqlglot", "yaml", "core.procedures.lifecycle"]
+    assert loaded([command], heavy) == ([DONE], [])

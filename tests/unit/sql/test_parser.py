@@ -182,6 +182,7 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("USE BRANCH x;\nMERGE dev", "Line 2, column 7", "'dev' behind MERGE in place of INTO or"),
         ("USE BRANCH x;\nJOIN dev", "Line 2, column 1", "a statement; there are SELECT, SHOW"),
         ("ALTER TABLE db.t", "Line 1, column 17", "the end in place of RENAME TO, RENAME COLUMN"),
+        ("CALL create_branch('db.t')", "column 6", "place of sys. and a procedure, such as CALL"),
         ("CALL sys.shred(table => 'db.t')", "Line 1, column 10", "a procedure; there are"),
         ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),
         ("CALL sys.undo(table => 'x', table => 'y')", "Line 1, column 29", "each once"),
