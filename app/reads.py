@@ -17,6 +17,7 @@ from app import state
 from app.models.merge_preview import MergeDecision
 from app.services import get_services
 from core.diff.fast_forward import FastForwardPlan
+from core.diff.row_figure import RowCounts
 from core.diff.schema_diff import SchemaDiff
 from core.diff.state_diff import StateDiff
 from core.errors import NotFound, PaimonError
@@ -40,6 +41,7 @@ from core.procedures.browse_values import (
 )
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.consequence import Preview
+from core.procedures.count_rows import CountWork
 from core.procedures.resolve_conflicts import Resolution
 from core.procedures.undo import UndoChance
 from core.quality.comparison import QualityComparison
@@ -149,6 +151,16 @@ def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff
 def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
     """Return the rows in which two states differ, None where no job has compared them yet."""
     return get_services().row_diff(identifier, diff)
+
+
+def row_counts(identifier: Identifier, diff: StateDiff) -> RowCounts | None:
+    """Return the rows of two states, None where nobody has counted them yet."""
+    return get_services().row_counts(identifier, diff)
+
+
+def count_work(identifier: Identifier, diff: StateDiff) -> CountWork:
+    """Return how much counting the rows of two states would read at most."""
+    return get_services().count_work(identifier, diff)
 
 
 def quality(identifier: Identifier, diff: StateDiff) -> QualityComparison | None:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from app.models.merge_preview import MergeDecision
     from core.diff.fast_forward import FastForwardPlan
+    from core.diff.row_figure import RowCounts, RowFigure
     from core.diff.schema_diff import SchemaDiff
-    from core.diff.state_diff import StateDiff
+    from core.diff.state_diff import StateDiff, TableState
     from core.format.receipt import Receipt
     from core.jobs.client import JobClient
     from core.jobs.kept_diffs import KeptDiff
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         TagItem,
     )
     from core.procedures.consequence import Preview
+    from core.procedures.count_rows import CountWork
     from core.procedures.doctor import TableHealth
     from core.procedures.resolve_conflicts import Resolution
     from core.procedures.undo import UndoChance
@@ -173,6 +175,26 @@ class Services(TableLists):
 
         kept = KeptDiffs(folder=self.job_settings.diffs_path)
         return kept.find(row_diff_name(table, diff))
+
+    def row_counts(self, table: Identifier, diff: StateDiff) -> RowCounts | None:
+        """Return the rows of two states, None where nobody has counted them yet."""
+        from core.jobs.kept_counts import KeptCounts
+        from core.procedures.count_rows import count_name
+
+        kept = KeptCounts(folder=self.job_settings.counts_path)
+        return kept.find(count_name(table, diff))
+
+    def count_work(self, table: Identifier, diff: StateDiff) -> CountWork:
+        """Return how much counting the rows of two states would read at most."""
+        from core.procedures.count_rows import weigh_count
+
+        return weigh_count(self.warehouse, table, diff)
+
+    def state_figure(self, table: Identifier, state: TableState) -> RowFigure:
+        """Return how many rows a state has, as far as its files tell."""
+        from core.procedures.count_rows import figure_of_state
+
+        return figure_of_state(self.warehouse, table, state)
 
     def quality(
         self,

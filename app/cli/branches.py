@@ -26,11 +26,11 @@ from app.cli.check import (
     print_findings,
     print_gate,
 )
+from app.cli.count_rows import counts_document, counts_of_forward, print_counts_of_forward
 from app.cli.exit_codes import DONE, REFUSED, exit_code
 from app.cli.jobs import follow_job
 from app.cli.output import (
     NOT_READ,
-    change,
     count,
     error_beside,
     error_object,
@@ -47,9 +47,10 @@ from app.cli.output import (
 from app.cli.preview_text import ConfirmOption, DryRunOption, print_preview, refusal_of
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.history_move import Arrivals, Removals
+from core.diff.row_figure import FigureColumn, with_sign
 from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from core.format.identifier import MAIN_BRANCH
-from core.format.receipt import Receipt
+from core.format.receipt import Counts, Receipt
 from core.format.snapshot import Snapshot
 from core.jobs.progress import JobState, JobView
 from core.procedures.call import Argument
@@ -190,11 +191,14 @@ def fast_forward(
     elif plan.verdict is Verdict.REFUSED:
         refusal = _refusal(plan)
     rules = services.rules(identifier) if plan.can_run or preview is not None else None
-    told = {**plan.to_object(), **gate_document(rules)}
+    counts = counts_of_forward(services, plan) if dry_run else None
+    told = {**plan.to_object(), **counts_document(counts), **gate_document(rules)}
     if preview is not None:
         told["preview"] = preview.to_object()
     if not as_json:
         print_plan(plan, force=force)
+        if dry_run:
+            print_counts_of_forward(plan, counts)
         print_gate(rules)
     if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:
         if as_json:
@@ -304,7 +308,8 @@ def print_receipt(found: Receipt) -> None:
         (counts.tags_removed, "tag", "removed"),
         (counts.files_verified, "file", "verified"),
         (counts.files_shared, "file", "shared"),
-        (counts.rows_added, "row", "added"),
+        (max(counts.records_added, 0), "record", "written"),
+        (max(-counts.records_added, 0), "record", "removed"),
     )
     print_fields(
         {
@@ -322,11 +327,19 @@ def print_receipt(found: Receipt) -> None:
                 f"{count(number, noun)} {verb}" for number, noun, verb in figures if number
             )
             or None,
+            "rows": rows_text(counts),
             "rescue branch": found.rescue_branch,
         }
     )
     for note in found.notes:
         print_line(note)
+
+
+def rows_text(counts: Counts) -> str | None:
+    """Write the rows of a branch before and after, None where nobody counted them."""
+    if counts.rows_before is None or counts.rows_after is None:
+        return None
+    return f"{counts.rows_before:,} to {counts.rows_after:,}"
 
 
 def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
@@ -342,8 +355,8 @@ def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
             "would remove": _sum(plan.would_remove),
         }
     )
-    _print_snapshots("arrives", plan.arrives.snapshots)
-    _print_snapshots("would go", plan.would_remove.snapshots)
+    _print_snapshots("arrives", plan.arrives)
+    _print_snapshots("would go", plan.would_remove)
     print_line()
     for tag in plan.would_remove.tags:
         print_line(f"would go: tag {tag.name} at snapshot {tag.snapshot.id}")
@@ -387,24 +400,26 @@ def _refusal(plan: FastForwardPlan) -> Refused:
     )
 
 
-def _print_snapshots(what: str, snapshots: tuple[Snapshot, ...]) -> None:
-    if not snapshots:
+def _print_snapshots(what: str, moved: Arrivals | Removals) -> None:
+    if not moved.snapshots:
         return
+    shown = moved.snapshots[:_SNAPSHOTS_LISTED]
+    column = FigureColumn.of(moved.changes[:_SNAPSHOTS_LISTED], with_sign)
     print_line()
     print_rows(
-        (f">{what}", "identity", "kind", ">rows", "time", "user"),
+        (f">{what}", "identity", "kind", f">{column.title.lower()}", "time", "user"),
         (
             (
                 str(snapshot.id),
                 snapshot.identity.short,
                 str(snapshot.commit_kind).lower(),
-                snapshot.delta_record_count,
+                cell,
                 local_time(snapshot.time_millis),
                 short_user(snapshot.commit_user),
             )
-            for snapshot in snapshots[:_SNAPSHOTS_LISTED]
+            for snapshot, cell in zip(shown, column.cells, strict=True)
         ),
-        total=len(snapshots),
+        total=len(moved.snapshots),
     )
 
 
@@ -419,7 +434,7 @@ def _sum(moved: Arrivals | Removals) -> str:
         (len(consumers), "consumer"),
     )
     parts = [count(number, noun) for number, noun in figures if number]
-    return ", ".join([*parts, change(moved.row_count)])
+    return ", ".join([*parts, moved.figure.words(with_sign)])
 
 
 def _way_text(way: WayOut, plan: FastForwardPlan) -> str:

@@ -20,6 +20,7 @@ from app.cli.check import checks
 from app.cli.compare import compare
 from app.cli.conflicts import conflicts
 from app.cli.console import console
+from app.cli.count_rows import counts
 from app.cli.doctor import doctor_commands
 from app.cli.exit_codes import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, exit_code
 from app.cli.health import health
@@ -44,6 +45,7 @@ for commands in (
     console,
     browse,
     compare,
+    counts,
     checks,
     branches,
     merges,

@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import Final
 
+from app.models.wording import count, signed
+from core.diff.row_figure import RowFigure
+
 EXACT: Final = "exact"
 BOUNDS: Final = "bounds"
 UNREAD: Final = "not read"
+NOT_ROWS: Final = "not rows"
 AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
 AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
 
-_COLOURS: Final = {EXACT: "green", UNREAD: "gray"}
+_COLOURS: Final = {EXACT: "green", UNREAD: "gray", NOT_ROWS: "gray"}
 
 
 def label_colour(label: str) -> str:
@@ -25,6 +29,21 @@ def badge(label: str) -> str:
 def shares_label(error: float) -> str:
     """Return the label of shares of rows that are wrong by this part of all rows at most."""
     return f"\N{ALMOST EQUAL TO} ±{100 * error:.2f} % of rows" if error else EXACT
+
+
+def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Figure":
+    """Return rows as a count of a page; "exact" never stands beside records in files."""
+    write = signed if is_change else count
+    if figure.rows is not None:
+        return Figure(label=label, value=write(figure.rows))
+    if figure.most_rows is not None:
+        return Figure(label=label, value=figure.number(write), known=BOUNDS)
+    return Figure(
+        label="Records in files",
+        value=figure.number(write),
+        known=UNREAD if figure.records is None else NOT_ROWS,
+        help="Records of one key may be several, so these are not rows.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.models.eligibility import Check, Standing
-from app.models.wording import code, count, listed, plain, plural, signed
+from app.models.wording import code, count, full_count, listed, plain, plural, signed
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from core.diff.row_figure import FigureColumn, RowCounts, RowFigure, commits_figure
 from core.errors import ErrorKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
@@ -21,7 +22,7 @@ class Moved:
     """
 
     snapshots: tuple[Snapshot, ...]
-    row_count: int
+    changes: tuple[RowFigure, ...]
     schema_ids: tuple[int, ...]
     tags: tuple[Tag, ...]
     consumers: tuple[tuple[str, int], ...] = ()
@@ -30,6 +31,16 @@ class Moved:
     def is_empty(self) -> bool:
         """Whether there is nothing."""
         return not (self.snapshots or self.schema_ids or self.tags or self.consumers)
+
+    @property
+    def figure(self) -> RowFigure:
+        """What all commits changed."""
+        return commits_figure(self.changes)
+
+    @property
+    def needs_counting(self) -> bool:
+        """Whether only reading files tells how many rows the commits add and remove."""
+        return bool(self.snapshots) and self.figure.rows is None
 
     @property
     def words(self) -> str:
@@ -66,13 +77,13 @@ class FastForwardPreview:
         """Put a plan into words."""
         arrives = Moved(
             snapshots=plan.arrives.snapshots,
-            row_count=plan.arrives.row_count,
+            changes=plan.arrives.changes,
             schema_ids=plan.arrives.schema_ids,
             tags=plan.arrives.tags,
         )
         removes = Moved(
             snapshots=plan.would_remove.snapshots,
-            row_count=plan.would_remove.row_count,
+            changes=plan.would_remove.changes,
             schema_ids=plan.would_remove.schema_ids,
             tags=plan.would_remove.tags,
             consumers=plan.would_remove.consumers,
@@ -94,6 +105,11 @@ class FastForwardPreview:
     def code(self) -> ErrorKind | None:
         """The code of a refusal."""
         return self.plan.reasons[0].kind if self.plan.reasons else None
+
+    def counted_words(self, counts: RowCounts) -> str:
+        """Say what was counted: `Rows of main 336,776 → 335,751: 1,025 rows removed`."""
+        rows = f"{full_count(counts.before)} → {full_count(counts.after)}"
+        return f"**Rows of** {code(self.plan.target)} **{rows}**: {counts.words}."
 
 
 def _headline(plan: FastForwardPlan, arrives: Moved, removes: Moved) -> tuple[str, str]:
@@ -169,7 +185,7 @@ def _changes(plan: FastForwardPlan, arrives: Moved) -> tuple[str, ...]:
     head = plan.source_head.id if plan.source_head else None
     lines = [
         f"{target} gets {plural(len(arrives.snapshots), 'snapshot')}: "
-        f"{signed(arrives.row_count)} rows"
+        f"{arrives.figure.words(signed)}"
         + (f"; its head becomes snapshot {head}." if head is not None else ".")
     ]
     if arrives.schema_ids:
@@ -186,17 +202,22 @@ def _stays(plan: FastForwardPlan) -> tuple[str, ...]:
     return (kept, f"{code(plan.source)} as it is; it can be committed to further.")
 
 
-def commit_rows(snapshots: Sequence[Snapshot]) -> list[tuple[int, str, str, str, int]]:
-    """Return id, kind, row change, user and time of commits, newest first."""
+def commit_column(moved: Moved) -> FigureColumn:
+    """Return what the commits changed, newest first."""
+    return FigureColumn.of(moved.changes[::-1], signed)
+
+
+def commit_rows(moved: Moved) -> list[tuple[int, str, str, str, int]]:
+    """Return id, kind, what changed, user and time of commits, newest first."""
     return [
         (
             snapshot.id,
             snapshot.commit_kind.lower(),
-            signed(snapshot.delta_record_count),
+            cell,
             snapshot.commit_user,
             snapshot.time_millis,
         )
-        for snapshot in reversed(snapshots)
+        for snapshot, cell in zip(moved.snapshots[::-1], commit_column(moved).cells, strict=True)
     ]
 
 

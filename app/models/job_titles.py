@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "compare_quality": ("Compare quality", "of"),
         "compare_rows": ("Compare rows to merge", "of"),
         "compare_states": ("Compare rows", "of"),
+        "count_rows": ("Count rows", "of"),
         "create_branch": ("Create a branch", "of"),
         "create_tag": ("Create a tag", "of"),
         "delete_tag": ("Delete a tag", "of"),

@@ -16,8 +16,6 @@ _LABELS = {
     "tags_removed": "Tags removed",
     "files_verified": "Data files verified",
     "files_shared": "Data files shared",
-    "rows_added": "Rows added",
-    "bytes_written": "Bytes written",
 }
 
 
@@ -28,11 +26,19 @@ def job_of(receipt: Receipt) -> str:
 
 def count_pairs(counts: Counts) -> list[tuple[str, str]]:
     """Return label and figure of each count that is not zero."""
-    pairs = []
-    for name, label in _LABELS.items():
-        number: int = getattr(counts, name)
-        if number:
-            pairs.append((label, size(number) if name == "bytes_written" else full_count(number)))
+    pairs = [
+        (label, full_count(number))
+        for name, label in _LABELS.items()
+        if (number := getattr(counts, name))
+    ]
+    if counts.records_added:
+        label = "Records written" if counts.records_added > 0 else "Records removed"
+        pairs.append((label, full_count(abs(counts.records_added))))
+    if counts.rows_before is not None and counts.rows_after is not None:
+        rows = f"{full_count(counts.rows_before)} → {full_count(counts.rows_after)}"
+        pairs.append(("Rows", rows))
+    if counts.bytes_written:
+        pairs.append(("Bytes written", size(counts.bytes_written)))
     return pairs
 
 

@@ -1,7 +1,8 @@
 """The last step before a command: a double click, or a second tab, makes the same job."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 import streamlit as st
 
@@ -50,15 +51,30 @@ def _go_to_job(start: Callable[[], str], place: Location) -> None:
 
 def idempotency_key(name: str, subject: str) -> str:
     """Return the operation id of a command; another one only once an earlier job has ended."""
-    attempt = 0
-    while True:
+    for key, job in _attempts(name, subject):
+        if job is None or not job.state.is_over:
+            return key
+    raise AssertionError("there is always another attempt")
+
+
+def last_attempt(name: str, subject: str) -> JobView | None:
+    """Return the newest job of a command on a subject, None where there was none."""
+    newest = None
+    for _, job in _attempts(name, subject):
+        if job is None:
+            break
+        newest = job
+    return newest
+
+
+def _attempts(name: str, subject: str) -> Iterator[tuple[str, JobView | None]]:
+    """The operation ids of a command in their order, and the job of each that was used."""
+    for attempt in count():
         key = hashlib.sha256(f"{name} {subject} {attempt}".encode()).hexdigest()[:32]
         try:
-            if not reads.job(key).state.is_over:
-                return key
+            yield key, reads.job(key)
         except NotFound:
-            return key
-        attempt += 1
+            yield key, None
 
 
 def lacks_role(needed: Role) -> str | None:

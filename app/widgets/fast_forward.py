@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from app import state
-from app.models.exactness import Figure
-from app.models.fast_forward import FastForwardPreview, Moved, commit_rows, tag_words
+from app.models.exactness import Figure, figure_of
+from app.models.fast_forward import FastForwardPreview, Moved, commit_column, commit_rows, tag_words
 from app.models.location import Location
 from app.models.wording import code, count, listed, plain, plural, signed
 from app.services import get_services
@@ -15,6 +15,7 @@ from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.eligibility import show_eligibility
 from app.widgets.figures import show_figures
 from app.widgets.gates import show_gates
+from app.widgets.row_counts import show_row_counts
 from app.widgets.rows import block
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here
@@ -35,6 +36,8 @@ def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> No
     _show_headline(preview)
     if plan.verdict is not Verdict.UP_TO_DATE:
         _show_figures(preview)
+        if plan.target_head is not None and preview.arrives.needs_counting:
+            show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         _show_moves(preview)
     show_eligibility(preview.checks, plan.source, plan.target)
     if plan.verdict is Verdict.FAST_FORWARD:
@@ -57,13 +60,13 @@ def _show_headline(preview: FastForwardPreview) -> None:
 def _show_figures(preview: FastForwardPreview) -> None:
     arrives, removes = preview.arrives, preview.removes
     counts = {
-        "Commits that arrive": count(len(arrives.snapshots)),
-        "Rows": signed(arrives.row_count),
-        "Schema versions": count(len(arrives.schema_ids)),
-        "Tags": count(len(arrives.tags)),
-        "Commits it would remove": count(len(removes.snapshots)),
+        "Commits that arrive": len(arrives.snapshots),
+        "Schema versions": len(arrives.schema_ids),
+        "Tags": len(arrives.tags),
+        "Commits it would remove": len(removes.snapshots),
     }
-    show_figures(Figure(label=label, value=value) for label, value in counts.items())
+    first, *others = (Figure(label=label, value=count(each)) for label, each in counts.items())
+    show_figures([first, figure_of("Rows", arrives.figure, is_change=True), *others])
     st.caption("The counts come from snapshot, schema and tag files.")
 
 
@@ -85,7 +88,7 @@ def _show_moved(moved: Moved, key: str, nothing: str) -> None:
     if moved.snapshots:
         _show_commits(moved, key)
         st.caption(
-            f"{plural(len(moved.snapshots), 'commit')}, {signed(moved.row_count)} rows, by "
+            f"{plural(len(moved.snapshots), 'commit')}, {moved.figure.words(signed)}, by "
             f"{plain(listed(list(moved.users)))}."
         )
     if moved.tags:
@@ -98,9 +101,9 @@ def _show_moved(moved: Moved, key: str, nothing: str) -> None:
 
 
 def _show_commits(moved: Moved, key: str) -> None:
-    records = commit_rows(moved.snapshots)[:_MOST_ROWS]
+    records, title = commit_rows(moved)[:_MOST_ROWS], commit_column(moved).title
     zone = state.zone()
-    frame = pd.DataFrame(records, columns=["Snapshot", "Kind", "Rows", "Committed by", "Time"])
+    frame = pd.DataFrame(records, columns=["Snapshot", "Kind", title, "Committed by", "Time"])
     frame["Time"] = pd.to_datetime(frame["Time"], unit="ms", utc=True).dt.tz_convert(zone)
     st.dataframe(
         frame,
@@ -111,7 +114,7 @@ def _show_commits(moved: Moved, key: str) -> None:
         column_config={
             "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
             "Kind": st.column_config.TextColumn(width=80),
-            "Rows": st.column_config.TextColumn(alignment="right", width=80),
+            title: st.column_config.TextColumn(alignment="right", width=120),
             "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
         alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",

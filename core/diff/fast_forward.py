@@ -106,19 +106,17 @@ class FastForwardPlan:
             "target_head": _snapshot_object(self.target_head),
             "fork": _snapshot_object(self.fork),
             "arrives": {
-                "snapshots": [_snapshot_object(snapshot) for snapshot in self.arrives.snapshots],
+                "snapshots": _commit_objects(self.arrives),
                 "schemas": list(self.arrives.schema_ids),
                 "tags": [tag.name for tag in self.arrives.tags],
-                "rows": self.arrives.row_count,
+                **self.arrives.figure.to_object(),
             },
             "would_remove": {
-                "snapshots": [
-                    _snapshot_object(snapshot) for snapshot in self.would_remove.snapshots
-                ],
+                "snapshots": _commit_objects(self.would_remove),
                 "schemas": list(self.would_remove.schema_ids),
                 "tags": [tag.name for tag in self.would_remove.tags],
                 "consumers": dict(self.would_remove.consumers),
-                "rows": self.would_remove.row_count,
+                **self.would_remove.figure.to_object(),
             },
             "reasons": [{"kind": str(each.kind), "text": each.text} for each in self.reasons],
             "ways_out": [str(way) for way in self.ways_out],
@@ -343,6 +341,13 @@ def _digest_part(history: BranchHistory) -> list[object]:
     ]
 
 
+def _commit_objects(moved: Arrivals | Removals) -> list[dict[str, object]]:
+    return [
+        {**(_snapshot_object(snapshot) or {}), **figure.to_object()}
+        for snapshot, figure in zip(moved.snapshots, moved.changes, strict=True)
+    ]
+
+
 def _snapshot_object(snapshot: Snapshot | None) -> dict[str, object] | None:
     if snapshot is None:
         return None
@@ -353,5 +358,4 @@ def _snapshot_object(snapshot: Snapshot | None) -> dict[str, object] | None:
         "user": snapshot.commit_user,
         "kind": str(snapshot.commit_kind),
         "time_millis": snapshot.time_millis,
-        "rows": snapshot.delta_record_count,
     }

@@ -6,6 +6,7 @@ Snapshots are compared by identity, never by id: ids of two branches collide by 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.diff.row_figure import RowFigure, commit_figures, commits_figure
 from core.format.bounds import MOST_MISSING
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -50,18 +51,20 @@ class Arrivals:
     """What a fast-forward brings to the target.
 
     Attributes:
+        changes: What the commit of each snapshot changed.
         lies_on: The branch that lists a snapshot which the source does not, by snapshot id.
     """
 
     snapshots: tuple[Snapshot, ...] = ()
+    changes: tuple[RowFigure, ...] = ()
     schema_ids: tuple[int, ...] = ()
     tags: tuple[Tag, ...] = ()
     lies_on: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def row_count(self) -> int:
-        """Rows that the arriving snapshots added, less those they removed."""
-        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
+    def figure(self) -> RowFigure:
+        """What the commits of the arriving snapshots added, less what they removed."""
+        return commits_figure(self.changes)
 
     @property
     def is_empty(self) -> bool:
@@ -74,20 +77,22 @@ class Removals:
     """What taking over the source's state would take from the target.
 
     Attributes:
+        changes: What the commit of each snapshot changed.
         kept_tags: Tags that stay although their snapshots go: other branches stand on them.
         consumers: Consumers that would have to read again, with the id each reads next.
     """
 
     snapshots: tuple[Snapshot, ...] = ()
+    changes: tuple[RowFigure, ...] = ()
     schema_ids: tuple[int, ...] = ()
     tags: tuple[Tag, ...] = ()
     kept_tags: tuple[Tag, ...] = ()
     consumers: tuple[tuple[str, int], ...] = ()
 
     @property
-    def row_count(self) -> int:
-        """Rows that the snapshots added, less those they removed."""
-        return sum(snapshot.delta_record_count or 0 for snapshot in self.snapshots)
+    def figure(self) -> RowFigure:
+        """What the commits of the snapshots added, less what they removed."""
+        return commits_figure(self.changes)
 
     @property
     def is_empty(self) -> bool:
@@ -229,6 +234,7 @@ def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
     tags = {tag.name: tag.snapshot.identity for tag in target.tags}
     return Arrivals(
         snapshots=snapshots,
+        changes=_changes(source, snapshots),
         schema_ids=tuple(
             each.id for each in source.schemas if schemas.get(each.id) != each.fingerprint
         ),
@@ -258,8 +264,10 @@ def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
         if tag.name in clashing_names
         or (tag.snapshot.id > kept_id and tag.snapshot.identity not in known)
     ]
+    leaves = after(target, fork)
     return Removals(
-        snapshots=after(target, fork),
+        snapshots=leaves,
+        changes=_changes(target, leaves),
         schema_ids=tuple(
             schema.id
             for schema in target.schemas
@@ -269,6 +277,16 @@ def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
         kept_tags=tuple(tag for tag in leaving if tag.name in target.vital_tags),
         consumers=tuple(each for each in target.consumers if each[1] > kept_id + 1),
     )
+
+
+def _changes(history: BranchHistory, snapshots: Sequence[Snapshot]) -> tuple[RowFigure, ...]:
+    """What the commits of some snapshots of a branch changed."""
+    if not snapshots:
+        return ()
+    first = snapshots[0].id
+    before = next((each for each in reversed(history.line) if each.id < first), None)
+    schema = history.schemas[-1] if history.schemas else None
+    return commit_figures(snapshots, before, schema, history.branch)
 
 
 def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from core.format.json_text import JsonObject, to_pretty_json, without_nulls
 from core.format.snapshot import SnapshotIdentity
@@ -30,6 +30,8 @@ class Counts:
 
     Attributes:
         files_shared: Data files that the target names now beside the branch that they came from.
+        records_added: Records of the data files that came, less those of the files that went.
+        rows_before, rows_after: All rows of the branch; None where nobody counted them.
     """
 
     snapshots_added: int = 0
@@ -40,8 +42,22 @@ class Counts:
     tags_removed: int = 0
     files_verified: int = 0
     files_shared: int = 0
-    rows_added: int = 0
+    records_added: int = 0
     bytes_written: int = 0
+    rows_before: int | None = None
+    rows_after: int | None = None
+
+    def to_object(self) -> dict[str, int]:
+        """Return the JSON object, without what did not move and what nobody counted."""
+        counted = {"rows_before", "rows_after"}
+        return {
+            key: count
+            for key, count in asdict(self).items()
+            if count or (count is not None and key in counted)
+        }
+
+
+_OLDER: Final = {"rows_added": "records_added"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +101,7 @@ class Receipt:
             plan_id=raw.get("planId", str),
             rescue_branch=raw.find("rescueBranch", str),
             moves=tuple(_move_from(move) for move in raw.objects("moves")),
-            counts=Counts(**{key: counts.get(key, int) for key in _known_counts(counts.values)}),
+            counts=_counts_from(counts),
             notes=raw.texts("notes"),
             gate=raw.find("gate", dict),
             started_millis=raw.get("startedMillis", int),
@@ -102,7 +118,7 @@ class Receipt:
                 "planId": self.plan_id,
                 "rescueBranch": self.rescue_branch,
                 "moves": [_move_to(move) for move in self.moves],
-                "counts": {key: count for key, count in asdict(self.counts).items() if count},
+                "counts": self.counts.to_object(),
                 "notes": list(self.notes),
                 "gate": self.gate,
                 "startedMillis": self.started_millis,
@@ -133,8 +149,10 @@ def identity_to(identity: SnapshotIdentity | None) -> dict[str, object] | None:
     return without_nulls(content)
 
 
-def _known_counts(values: Any) -> list[str]:
-    return [key for key in values if key in Counts.__dataclass_fields__]
+def _counts_from(raw: JsonObject) -> Counts:
+    """Decode counts; an earlier release called records rows."""
+    known = {_OLDER.get(key, key): raw.get(key, int) for key in raw.values}
+    return Counts(**{key: known[key] for key in known if key in Counts.__dataclass_fields__})
 
 
 def _move_from(raw: JsonObject) -> HeadMove:

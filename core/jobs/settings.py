@@ -83,6 +83,11 @@ class JobSettings:
         return Path(self.state_dir) / "quality"
 
     @property
+    def counts_path(self) -> Path:
+        """The folder of the rows that were counted."""
+        return Path(self.state_dir) / "counts"
+
+    @property
     def log_path(self) -> Path:
         """The log of a worker that the console started."""
         return Path(self.state_dir) / "worker.log"

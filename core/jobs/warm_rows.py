@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from core.diff.row_diff import RowDiffWork
+from core.diff.row_figure import RowCounts
 from core.errors import PaimonError
+from core.jobs.kept_counts import KeptCounts
 from core.jobs.kept_diffs import KeptDiffs
 from core.jobs.kept_profiles import KeptProfiles, KeptQuality
 from core.jobs.results import KeptAnswers
@@ -15,6 +17,7 @@ from core.quality.comparison import QualityComparison
 from core.quality.work import QualityWork
 from core.spark.profile_pass import ProfilePass
 from core.spark.row_compare import compare_rows
+from core.spark.row_count import count_rows
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import SparkSettings, WarmSession, cancelled, open_session
 from core.sql.answer import Answer
@@ -66,6 +69,18 @@ class WarmRows(SparkRowEngine):
                     progress=progress,
                 )
         return kept.counts(name)
+
+    def count_rows(
+        self, table: FileStoreTable, work: RowDiffWork, name: str, progress: Progress
+    ) -> RowCounts:
+        """Count the rows of two states, and keep the result in the folder of counts."""
+        kept = KeptCounts(folder=self._settings.counts_path)
+        found = kept.find(name)
+        if found is None:
+            found = count_rows(self._open, self._store, table, work, kept.units, progress=progress)
+            kept.units.forget_oldest()
+            kept.keep(name, found)
+        return found
 
     def compare_quality(
         self,

@@ -190,7 +190,7 @@ def journal_of_forward(
         "schemaIdAfter": schema_id_after(target, copy),
         "tagsBefore": tags_before(target, copy.schema_ids),
         "planId": plan.id,
-        "rows": plan.arrives.row_count,
+        "records": plan.arrives.figure.records,
         "notes": list(plan.notes),
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from core.diff.fast_forward import FastForwardPlan, Verdict
 from core.diff.file_safety import FileSafety
 from core.diff.history_move import Arrivals, Removals, count
+from core.diff.row_figure import with_sign
 from core.errors import ErrorKind
 from core.format.identifier import Identifier
 from core.format.lineage_event import LineageEvent
@@ -98,7 +99,7 @@ def arrival_of(source: str, target: str, arrives: Arrivals) -> Consequence:
     ]
     return changes(
         f"{target!r} gets {', '.join(parts) or 'nothing'} of {source!r}: "
-        f"{arrives.row_count:+,} rows.",
+        f"{arrives.figure.words(with_sign)}.",
         tuple(f"snapshot {each.id}" for each in arrives.snapshots),
     )
 
@@ -110,7 +111,7 @@ def removals_of(target: str, removed: Removals) -> list[Consequence]:
         told.append(
             loses(
                 f"The history of {target!r} is without "
-                f"{count(len(removed.snapshots), 'commit')}: {-removed.row_count:+,} rows.",
+                f"{count(len(removed.snapshots), 'commit')}: {removed.figure.words(_taken)}.",
                 tuple(f"snapshot {each.id} by {each.commit_user}" for each in removed.snapshots),
             )
         )
@@ -131,6 +132,10 @@ def removals_of(target: str, removed: Removals) -> list[Consequence]:
     told += rewound_consumers(target, removed.consumers)
     told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
     return told
+
+
+def _taken(number: int) -> str:
+    return with_sign(-number)
 
 
 def rewound_consumers(target: str, consumers: Sequence[tuple[str, int]]) -> tuple[Consequence, ...]:

@@ -146,7 +146,7 @@ def _complete(
             schemas_added=len(raw.texts("schemas")),
             files_verified=number_of(operation.intent.plan, "filesVerified"),
             files_shared=number_of(operation.intent.plan, "filesShared"),
-            rows_added=landed.delta_record_count or 0,
+            records_added=landed.delta_record_count or 0,
             bytes_written=number_of(operation.intent.plan, "bytesToCopy"),
             tags_added=len(pins_of(operation.intent.plan)),
         ),

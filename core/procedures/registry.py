@@ -12,6 +12,7 @@ from core.procedures.call import ProcedureCall
 from core.procedures.check_rules import check_rules
 from core.procedures.compare_quality import COMPARE_QUALITY, compare_quality
 from core.procedures.compare_rows_job import compare_rows_of_states
+from core.procedures.count_rows import COUNT_ROWS, count_rows
 from core.procedures.demo import build_demo
 from core.procedures.fast_forward import fast_forward
 from core.procedures.lifecycle import VERBS
@@ -44,6 +45,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         COMPARE_QUALITY: compare_quality,
         "compare_rows": compare_rows,
         "compare_states": compare_rows_of_states,
+        COUNT_ROWS: count_rows,
         "create_branch": create_branch,
         "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
         "fast_forward": fast_forward,

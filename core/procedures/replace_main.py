@@ -78,7 +78,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
                 "makes": [copy.rescue_branch],
                 "planId": plan.id,
                 "reason": call.find_text("reason"),
-                "rows": plan.arrives.row_count,
+                "records": plan.arrives.figure.records,
                 "notes": list(plan.notes),
                 "schemaIdAfter": schema_id_after(table, copy),
             }

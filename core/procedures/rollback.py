@@ -334,7 +334,7 @@ def _finish_restore(operation: Operation) -> Receipt:
         counts=Counts(
             snapshots_added=1,
             files_verified=number_of(plan, "filesVerified"),
-            rows_added=landed.delta_record_count or 0,
+            records_added=landed.delta_record_count or 0,
         ),
         notes=(
             f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from core.commit.commit_message import CommitMessage
 from core.diff.row_diff import RowDiffWork
+from core.diff.row_figure import RowCounts
 from core.errors import ErrorKind, NotAllowed
 from core.merge.joined_deletes import JoinedDeletes
 from core.merge.policy import Policy
@@ -196,6 +197,21 @@ class RowEngine(Protocol):
             InvalidInput: The table is of a kind whose rows cannot be read here.
         """
 
+    def count_rows(
+        self, table: FileStoreTable, work: RowDiffWork, name: str, progress: Progress
+    ) -> RowCounts:
+        """Count the rows of two states of a table with a primary key, and keep the counts.
+
+        Args:
+            table: The table on any branch.
+            work: The states.
+            name: What the counts are kept under; what is there already is not counted again.
+            progress: Called with units done and units known.
+
+        Raises:
+            InvalidInput: The table is of a kind whose rows cannot be read here.
+        """
+
     def compare_quality(
         self,
         table: FileStoreTable,
@@ -295,6 +311,12 @@ class NoRowEngine:
         facts: Mapping[str, object],
         progress: Progress,
     ) -> Mapping[str, int]:
+        """Raise NotAllowed."""
+        raise _no_engine()
+
+    def count_rows(
+        self, table: FileStoreTable, work: RowDiffWork, name: str, progress: Progress
+    ) -> RowCounts:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -281,7 +281,7 @@ def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
             tags_added=len(copy.tags) + len(pins_of(plan)),
             tags_removed=len(copy.remove_tags),
             files_verified=number_of(plan, "filesVerified"),
-            rows_added=number_of(plan, "rows"),
+            records_added=number_of(plan, "records"),
         ),
         notes=(*texts_of(plan, "notes"), *notes_of_sharing(plan)),
     )

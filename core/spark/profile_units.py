@@ -192,7 +192,7 @@ def plan_profile_units(
     for side in (each for each in order if each in sides):
         state = sides[side].state
         facts |= _facts(state.files)
-        merging = json.dumps(_merging(state.schema))
+        merging = json.dumps(merging_options(state.schema))
         plan = plan_files(
             store, state.table, state.files, state.index_files, state.schema, state.schemas
         )
@@ -260,10 +260,10 @@ def _content(work: QualityWork, side: ProfileSide) -> list[object]:
     """What else the profile of files depends on."""
     columns = [[each.name, str(each.type)] for each in work.columns]
     ids = [None if field is None else field.id for field in side.sources]
-    return [VERSION, columns, ids, list(work.keys), _merging(side.state.schema)]
+    return [VERSION, columns, ids, list(work.keys), merging_options(side.state.schema)]
 
 
-def _merging(schema: TableSchema) -> list[list[str]]:
+def merging_options(schema: TableSchema) -> list[list[str]]:
     """The options that decide what files of one key are merged into."""
     if not schema.primary_keys:
         return []

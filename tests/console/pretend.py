@@ -703,7 +703,7 @@ def receipt(operation_id: str, before: Snapshot, after: Snapshot) -> Receipt:
                 after_id=after.id,
             ),
         ),
-        counts=Counts(snapshots_added=2, files_verified=14, rows_added=41_208),
+        counts=Counts(snapshots_added=2, files_verified=14, records_added=41_208),
         notes=("Afterwards 'backfill' and 'main' share 2 more snapshots.",),
         started_millis=NOW,
         finished_millis=NOW + 4_200,

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from app.models.fast_forward import FastForwardPreview, commit_rows, tag_words
+from app.models.fast_forward import FastForwardPreview, Moved, commit_rows, tag_words
 from core.diff.fast_forward import BranchHistory, WayOut, plan_fast_forward
+from core.diff.row_figure import RowFigure
 from core.errors import ErrorKind
 from core.format.options import Options
 from core.format.snapshot import Snapshot
@@ -77,7 +78,9 @@ def test_odd_names_stay_names() -> None:
 
 
 def test_commits_are_listed_newest_first() -> None:
-    rows = commit_rows(MAIN)
+    figures = tuple(RowFigure(rows=10, records=10) for _ in MAIN)
+    moved = Moved(snapshots=MAIN, changes=figures, schema_ids=(), tags=())
+    rows = commit_rows(moved)
     assert [row[0] for row in rows] == [3, 2, 1]
     assert rows[0] == (3, "append", "+10", "etl", 180_000)
 

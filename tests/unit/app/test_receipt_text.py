@@ -1,5 +1,7 @@
 """A receipt in words."""
 
+import json
+from dataclasses import replace
 from datetime import UTC
 
 from app.models.receipt_text import count_pairs, move_words, receipt_markdown
@@ -13,12 +15,33 @@ MOVE = HeadMove(
 
 
 def test_only_counts_that_are_not_zero_are_told() -> None:
-    counts = Counts(snapshots_added=2, rows_added=1_234_567, bytes_written=2048)
+    counts = Counts(snapshots_added=2, records_added=1_234_567, bytes_written=2048)
     assert count_pairs(counts) == [
         ("Snapshots added", "2"),
-        ("Rows added", "1,234,567"),
+        ("Records written", "1,234,567"),
         ("Bytes written", "2.0 KiB"),
     ]
+
+
+def test_rows_are_told_where_both_heads_were_counted() -> None:
+    counts = Counts(records_added=-1_742, rows_before=336_776, rows_after=335_751)
+    assert count_pairs(counts) == [
+        ("Records removed", "1,742"),
+        ("Rows", "336,776 → 335,751"),
+    ]
+    assert count_pairs(Counts(rows_before=336_776)) == []
+
+
+def test_a_receipt_of_an_earlier_release_is_read_as_records() -> None:
+    stored = {**Counts(snapshots_added=1).to_object(), "rows_added": 1_742}
+    receipt = Receipt(
+        operation_id="o", statement="s", actor="ada", plan_id="p",
+        started_millis=1, finished_millis=2,
+    )  # fmt: skip
+    text = json.dumps({**receipt.to_object(), "counts": stored})
+    assert Receipt.from_json(text).counts == Counts(snapshots_added=1, records_added=1_742)
+    empty = replace(receipt, counts=Counts(rows_before=0, rows_after=0))
+    assert Receipt.from_json(empty.to_json()) == empty
 
 
 def test_a_move_names_both_heads_by_id_and_identity() -> None:

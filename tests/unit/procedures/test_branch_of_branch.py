@@ -40,7 +40,7 @@ def test_main_takes_over_the_whole_history(bench: BranchBench) -> None:
     assert sorted(Path(path).name for path in rows.verified) == [
         f"data-{name}.parquet" for name in "bcd"
     ]
-    assert (receipt.counts.snapshots_added, receipt.counts.rows_added) == (3, 30)
+    assert (receipt.counts.snapshots_added, receipt.counts.records_added) == (3, 30)
     plan = preview_fast_forward(bench.warehouse(), bench.identifier, "sub")
     assert plan.verdict is Verdict.UP_TO_DATE
 

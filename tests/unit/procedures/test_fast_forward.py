@@ -41,7 +41,7 @@ def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
     assert (move.branch, move.before_id, move.after_id) == ("main", 2, 4)
     counts = receipt.counts
     assert (counts.snapshots_added, counts.schemas_added, counts.tags_added) == (2, 1, 2)
-    assert (counts.files_verified, counts.rows_added) == (2, 20)
+    assert (counts.files_verified, counts.records_added) == (2, 20)
     event = main.ledger.events()[-1]
     assert (event.kind, event.source_branch) == (LineageKind.FAST_FORWARDED, "dev")
     assert read_receipt(bench.warehouse(), "op") == receipt

@@ -306,7 +306,7 @@ def test_the_refusal_says_who_moved_the_target() -> None:
         "Branch 'main' has 2 commits of its own since the shared snapshot 2 (by etl) that 'dev' "
         "does not hold."
     )
-    assert plan.would_remove.row_count == 20
+    assert plan.would_remove.figure.rows == 20
     assert WayOut.MERGE in plan.ways_out
 
 
@@ -352,11 +352,13 @@ def test_the_plan_prints_as_json_values() -> None:
                 "kind": "APPEND",
                 "time_millis": 3,
                 "rows": 10,
+                "records": 10,
             }
         ],
         "schemas": [],
         "tags": [],
         "rows": 10,
+        "records": 10,
     }
 
 

@@ -1,0 +1,68 @@
+"""Rows that files do not tell: counted by a job, by itself where there is little to read."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app import reads
+from app.models.wording import code, full_count, plain, size
+from app.widgets.confirm import last_attempt
+from app.widgets.job_here import begin_job, follow_here
+from app.widgets.problem import guarded
+from core.diff.row_figure import RowCounts
+from core.diff.state_diff import StateDiff
+from core.format.identifier import Identifier
+from core.jobs.progress import JobState
+from core.procedures.call import Argument
+from core.procedures.count_rows import COUNT_ROWS, count_name
+
+
+def show_row_counts(
+    identifier: Identifier, before: str, after: str, words: Callable[[RowCounts], str]
+) -> None:
+    """Draw what rows of two states come to, or the job that counts them.
+
+    Args:
+        identifier: The table.
+        before: A state.
+        after: The other one.
+        words: Says of the counts what the page asks, as Markdown.
+    """
+    with guarded("The rows cannot be counted."):
+        diff = reads.compare_states(identifier, before, after)
+        found = reads.row_counts(identifier, diff)
+        if found is not None:
+            st.markdown(words(found))
+            return
+        _show_job(identifier, diff)
+
+
+def _show_job(identifier: Identifier, diff: StateDiff) -> None:
+    # Whoever looks at these two states follows one job, whose id follows from their contents.
+    name = count_name(identifier, diff)
+    job, work = last_attempt(COUNT_ROWS, name), reads.count_work(identifier, diff)
+    if job is None and work.is_small:
+        _start(identifier, diff)
+        job = last_attempt(COUNT_ROWS, name)
+    if job is not None and not job.state.is_over:
+        follow_here(job, "Rows are counted.", "Rows are to be counted.")
+        return
+    if job is not None and job.state is not JobState.DONE:
+        st.warning(f"**The rows were not counted.** {plain(job.message)} {code(job.error or '')}")
+    st.caption(
+        "These are records in files; one key can have several. Counting the rows reads at most "
+        f"{full_count(work.records)} records ({size(work.size)})."
+    )
+    st.button(
+        "Count rows", icon=":material/tag:", key=f"count-rows-{name[:8]}",
+        on_click=_start, args=(identifier, diff),
+    )  # fmt: skip
+
+
+def _start(identifier: Identifier, diff: StateDiff) -> None:
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "a": str(diff.before.pinned),
+        "b": str(diff.after.pinned),
+    }
+    begin_job(COUNT_ROWS, arguments, count_name(identifier, diff))

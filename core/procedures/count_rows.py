@@ -1,0 +1,147 @@
+"""Rows of two states of a table with a primary key, counted by the row engine."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.diff.file_figures import files_figure, state_figure, tells_rows
+from core.diff.row_diff import plan_row_diff
+from core.diff.row_figure import RowCounts, RowFigure
+from core.diff.state_diff import StateDiff, TableState
+from core.errors import ErrorKind, InvalidInput
+from core.format.identifier import Identifier
+from core.format.manifest_entry import NO_FILES
+from core.format.read_branches import rows_elsewhere
+from core.format.receipt import Receipt
+from core.procedures.call import ProcedureCall
+from core.procedures.compare_rows_job import row_diff_name
+from core.procedures.compare_states import compare_states
+from core.procedures.records import receipt_of_stage
+from core.procedures.row_engine import Progress, RowEngine
+from core.procedures.stages import Facts, Stages
+from core.procedures.warehouse import Warehouse
+from core.table.file_store_table import FileStoreTable
+
+COUNT_ROWS: Final = "count_rows"
+MOST_RECORDS: Final = 200_000
+MOST_BYTES: Final = 64 << 20
+"""Up to either of both, a page counts rows without being asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountWork:
+    """What counting rows would read at most; sizes in bytes."""
+
+    records: int
+    size: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is done before anybody has decided whether to ask for it."""
+        return self.records <= MOST_RECORDS or self.size <= MOST_BYTES
+
+
+def count_name(table: Identifier, diff: StateDiff) -> str:
+    """Return what the rows of two states are kept under; the same for the same two contents."""
+    return row_diff_name(table, diff)
+
+
+def weigh_count(warehouse: Warehouse, identifier: Identifier, diff: StateDiff) -> CountWork:
+    """Tell from the entries of both states how much counting their rows would read at most."""
+    table, sides = warehouse.table(identifier), (diff.before, diff.after)
+    found = [_files_to_read(table.on(side.branch), side, diff) for side in sides]
+    return CountWork(
+        records=max(_sum(files["row_count"]) for files in found),
+        size=max(_sum(files["file_size"]) for files in found),
+    )
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
+
+
+def _files_to_read(table: FileStoreTable, state: TableState, diff: StateDiff) -> pa.Table:
+    """The files of a state in buckets that differ, or whose entries do not tell their rows."""
+    if state.snapshot is None:
+        return NO_FILES
+    files = table.live_files(state.snapshot)
+    differs = pc.is_in(files["partition"], value_set=pc.unique(diff.places["partition"]))
+    return files.filter(pc.or_(differs, pc.invert(tells_rows(files, state.schema))))
+
+
+def count_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Count the rows of two states of a table; the table is left as it is.
+
+    Arguments of the call: `table`; `a` and `b`, states as `parse_state_name` reads them.
+
+    Raises:
+        InvalidInput: A text names no state, or the table has no primary key.
+        NotFound: There is no such branch, snapshot or tag.
+    """
+    return receipt_of_stage(
+        warehouse,
+        call,
+        stages,
+        "count rows",
+        lambda progress: _counted(warehouse, rows, call, progress),
+        message="Reading the keys of files that share some.",
+    )
+
+
+def _counted(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    identifier = Identifier.parse(call.text("table"))
+    diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
+    found = count_rows_of(warehouse, rows, identifier, diff, progress)
+    return {
+        "plan_id": count_name(identifier, diff),
+        "notes": [
+            f"Rows {found.before:,} \N{RIGHTWARDS ARROW} {found.after:,}: {found.words}.",
+            "Nothing was changed.",
+        ],
+    }
+
+
+def count_rows_of(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    identifier: Identifier,
+    diff: StateDiff,
+    progress: Progress,
+) -> RowCounts:
+    """Count the rows of two states that were compared by their files.
+
+    Raises:
+        InvalidInput: The table has no primary key, or the states have different ones.
+    """
+    if not diff.after.schema.primary_keys:
+        raise InvalidInput(
+            f"Table {identifier.table_name} has no primary key: its rows are counted without "
+            "reading them. Compare the two states.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    name = count_name(identifier, diff)
+    return rows.count_rows(warehouse.table(identifier), plan_row_diff(diff), name, progress)
+
+
+def figure_of_state(warehouse: Warehouse, identifier: Identifier, state: TableState) -> RowFigure:
+    """Tell from its files how many rows a state has.
+
+    Raises:
+        FormatError: A manifest cannot be decoded.
+    """
+    table = warehouse.table(identifier).on(state.branch)
+    snapshot = state.snapshot
+    # Which branches a read takes rows from, the newest schema says, also of an old state.
+    if rows_elsewhere(table.schema(), state.branch) is not None:
+        records = None if snapshot is None else snapshot.total_record_count
+        return RowFigure(rows=None, records=records)
+    if snapshot is None or not state.schema.primary_keys:
+        return state_figure(snapshot, state.schema, state.branch, table.index_entries)
+    files, marks = table.live_files(snapshot), table.index_entries(snapshot)
+    return files_figure(files, marks, state.schema, state.branch)
