@@ -19,8 +19,6 @@ import pytest
 
 from tests.support.warehouses import FixtureWarehouse
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PROGRAM = Path(sys.executable).with_name("branch-console")
 TABLE = "fixtures.branches_ahead"
 

@@ -25,8 +25,6 @@ from core.procedures.permissions import Role
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 _MANY = 1_500
 # More than the worker looks through by itself: Spark does, which takes long enough to be stopped.
 _FILES = 300

@@ -1,5 +1,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -9,10 +10,13 @@ from tests.support.examples import Examples
 from tests.support.warehouses import VERSIONS
 from tests.support.warm_up import warm_up
 
+# A module that lets Java read has one of these.
+_JAVA: Final = {"JavaPaimon", "read_with_java"}
+
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
-    """The one session of a test process; its tests share the group `spark`."""
+    """The one session of a test process."""
     cache = tmp_path_factory.mktemp("cache")
     opened = open_session(SparkSettings(master="local[2]", memory="2g", cache=cache))
     warm_up(opened)
@@ -38,4 +42,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+
+
+def _group_of(item: pytest.Item) -> str:
+    """Return the group of tests that share a process: two of about equal length share a session.
+
+    What writes is in one of them with what Java reads, whose two versions are started there alone.
+    """
+    assert isinstance(item, pytest.Function)
+    file = item.path.stem
+    if not _JAVA.isdisjoint(vars(item.module)):
+        return "spark, written"
+    if "session" not in item.fixturenames:
+        return f"spark, {file}"
+    return "spark, written" if file.startswith("test_write") else "spark, read"

@@ -1,6 +1,7 @@
 """Spark ends under a query: that one fails alone, in a sentence, and the next one gets another."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Final
 
 import pytest
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.depth("full")]
+pytestmark = pytest.mark.depth("full")
 
 # Each query, and the time it may take.
 QUERIES: Final = {
@@ -65,7 +66,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[object, st
     folder = tmp_path_factory.mktemp("ends")
     done = subprocess.run(
         [sys.executable, "-c", CHILD, str(folder), json.dumps(QUERIES)],
-        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"},
+        env={
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PATH": "/usr/bin:/bin",
+            "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
+        },
         capture_output=True,
         text=True,
         check=False,
