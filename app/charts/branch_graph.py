@@ -280,7 +280,7 @@ def _hover(node: Node, problem: str | None) -> str:
         f"<b>{branch}</b> snapshot {snapshot.id}",
         f"{snapshot.commit_kind.lower()} by {chart_text(shortened(snapshot.commit_user, 40))}",
         moment(snapshot.time_millis),
-        f"{signed(snapshot.delta_record_count)} rows, {count(snapshot.total_record_count)} in all",
+        f"{node.change.words(signed)}, {node.figure.words(count)} in all",
     ]
     if node.tags:
         lines.append(f"tag {chart_text(', '.join(node.tags))}")

@@ -94,18 +94,18 @@ def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
         fill="tozeroy",
         fillcolor="rgba(42, 116, 204, 0.10)",
         customdata=[_custom(timeline.branch, bar) for bar in bars],
-        hovertext=[f"{count(bar.total)} rows after {_ids(bar)}" for bar in bars],
+        hovertext=[f"{count(bar.total)} {timeline.noun} after {_ids(bar)}" for bar in bars],
         hovertemplate="%{hovertext}<extra></extra>",
-        name="rows",
+        name=timeline.noun,
     )
 
 
 def _changes(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Bar]:
     for kind, role in KIND_COLOURS.items():
-        bars = [bar for bar in timeline.bars if bar.kind is kind and bar.rows_added]
+        bars = [bar for bar in timeline.bars if bar.kind is kind and bar.added]
         if bars:
             yield _bar_trace(timeline, bars, axis, role, kind.lower(), is_removal=False)
-    shrinking = [bar for bar in timeline.bars if bar.rows_removed]
+    shrinking = [bar for bar in timeline.bars if bar.removed]
     if shrinking:
         yield _bar_trace(timeline, shrinking, axis, Role.REMOVED, "removed", is_removal=True)
 
@@ -121,7 +121,7 @@ def _bar_trace(
 ) -> go.Bar:
     return go.Bar(
         x=[_place(bar, axis) for bar in bars],
-        y=[bar.rows_removed if is_removal else bar.rows_added for bar in bars],
+        y=[bar.removed if is_removal else bar.added for bar in bars],
         marker={
             "color": role.value,
             "opacity": 0.9,
@@ -132,7 +132,7 @@ def _bar_trace(
         selected={"marker": {"color": SELECTED, "opacity": 1}},
         unselected={"marker": {"opacity": 0.9}},
         customdata=[_custom(timeline.branch, bar) for bar in bars],
-        hovertext=[_hover(bar) for bar in bars],
+        hovertext=[_hover(bar, timeline.noun) for bar in bars],
         hovertemplate="%{hovertext}<extra></extra>",
         name=name,
     )
@@ -161,7 +161,7 @@ def _beads(
         },
         **selection(chosen, size),
         customdata=[_custom(timeline.branch, bar) for bar in timeline.bars],
-        hovertext=[_hover(bar) for bar in timeline.bars],
+        hovertext=[_hover(bar, timeline.noun) for bar in timeline.bars],
         hovertemplate="%{hovertext}<extra></extra>",
         name="snapshots",
     )
@@ -192,13 +192,13 @@ def _ids(bar: Bar) -> str:
     return f"snapshot {bar.last_id}"
 
 
-def _hover(bar: Bar) -> str:
+def _hover(bar: Bar, noun: str) -> str:
     snapshot = bar.snapshot
     lines = [
         f"<b>{_ids(bar)}</b>",
         f"{snapshot.commit_kind.lower()} by {chart_text(shortened(snapshot.commit_user, 40))}",
         moment(snapshot.time_millis),
-        f"{_change(bar)} rows, {count(bar.total)} in all",
+        f"{_change(bar)} {noun}, {count(bar.total)} in all",
     ]
     if bar.tags:
         lines.append(f"tag {chart_text(', '.join(bar.tags))}")
@@ -206,8 +206,8 @@ def _hover(bar: Bar) -> str:
 
 
 def _change(bar: Bar) -> str:
-    changes = [signed(part) for part in (bar.rows_added, bar.rows_removed) if part]
-    return " ".join(changes) or count(bar.rows_added)
+    changes = [signed(part) for part in (bar.added, bar.removed) if part]
+    return " ".join(changes) or count(bar.added)
 
 
 def _scale(figure: go.Figure, row: int, timeline: Timeline, *, is_stacked: bool) -> None:
@@ -220,13 +220,23 @@ def _scale(figure: go.Figure, row: int, timeline: Timeline, *, is_stacked: bool)
         "fixedrange": True,
         "tickfont": {"size": 11},
     }
-    figure.update_yaxes(**numbers, title=_title(f"{name}rows"), rangemode="tozero", row=row, col=1)
+    figure.update_yaxes(
+        **numbers,
+        title=_title(f"{name}{_short(timeline.noun)}"),
+        rangemode="tozero",
+        row=row,
+        col=1,
+    )
     zero = {"zeroline": True, "zerolinecolor": GRID, "zerolinewidth": 1}
     figure.update_yaxes(**{**numbers, **zero}, title=_title("change"), row=row + 1, col=1)
     figure.update_yaxes(**quiet_axis(range=[-1.5, 1.6], fixedrange=True), row=row + 2, col=1)
     figure.update_xaxes(**quiet_axis(), row=row, col=1)
     figure.update_xaxes(**quiet_axis(), row=row + 1, col=1)
     figure.update_xaxes(**quiet_axis(), row=row + 2, col=1)
+
+
+def _short(noun: str) -> str:
+    return noun.partition(" ")[0]
 
 
 def _title(text: str) -> dict[str, Any]:
@@ -243,7 +253,7 @@ def _share_scales(figure: go.Figure, timelines: Sequence[Timeline]) -> None:
         part
         for each in timelines
         for bar in each.bars
-        for part in (bar.rows_added, bar.rows_removed)
+        for part in (bar.added, bar.removed)
         if part is not None
     ]
     low, high = min([0, *changes]), max([_SMALLEST_SCALE, *changes])

@@ -31,6 +31,7 @@ from app.cli.output import (
     shown,
 )
 from core.diff.hazards import Severity
+from core.diff.row_figure import FigureColumn, RowFigure, Write, in_full, with_sign
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
@@ -67,9 +68,10 @@ def tables(
     if not items:
         print_line(f"No tables under {lists.settings.warehouse}.")
         return
+    heading, cells = _figures(item.figure for item in items)
     print_rows(
-        ("table", "kind", ">branches", ">head", ">rows", "changed", "health"),
-        (_table_row(item) for item in items),
+        ("table", "kind", ">branches", ">head", heading, "changed", "health"),
+        (_table_row(*each) for each in zip(items, cells, strict=True)),
     )
     _report_broken((item.identifier.full_name, item.error) for item in items)
 
@@ -100,7 +102,7 @@ def show(
             "partitions": schema.partition_keys or None,
             "schema": str(schema.id),
             "head": _head_text(found.head),
-            "rows": found.head.total_record_count if found.head else None,
+            found.figure.label: found.figure.number(),
             "snapshots": _snapshot_range(found.first_snapshot_id, found.head, found.snapshot_count),
             "branches": found.branches or None,
             "tags": found.tags or None,
@@ -146,9 +148,10 @@ def branches(
             }
         )
         return
+    heading, cells = _figures(item.figure for item in items)
     print_rows(
-        ("branch", ">head", ">rows", ">ahead", ">behind", "forked from", "changed", "health"),
-        (_branch_row(item) for item in items),
+        ("branch", ">head", heading, ">ahead", ">behind", "forked from", "changed", "health"),
+        (_branch_row(*each) for each in zip(items, cells, strict=True)),
     )
     _report_broken((item.name, item.error) for item in items)
     _report_broken_events(broken)
@@ -176,9 +179,12 @@ def snapshots(
     if as_json:
         print_json(_of(identifier, snapshots=items[: limit or None]))
         return
+    shown = items[: _shown_count(limit)]
+    heading, totals = _figures(item.figure for item in shown)
+    _, changes = _figures((item.change for item in shown), with_sign)
     print_rows(
-        (">id", "identity", "kind", ">rows", ">change", ">schema", "time", "user", "tags"),
-        (_snapshot_row(item) for item in items[: _shown_count(limit)]),
+        (">id", "identity", "kind", heading, ">change", ">schema", "time", "user", "tags"),
+        (_snapshot_row(*each) for each in zip(shown, totals, changes, strict=True)),
         total=len(items),
     )
     _report_broken((f"snapshot {item.id}", item.error) for item in items)
@@ -220,9 +226,11 @@ def tags(
     if as_json:
         print_json(_of(identifier, tags=items[: limit or None]))
         return
+    shown = items[: _shown_count(limit)]
+    heading, cells = _figures(item.figure for item in shown)
     print_rows(
-        ("tag", ">snapshot", "identity", ">rows", "committed", "kept for", "base of"),
-        (_tag_row(item) for item in items[: _shown_count(limit)]),
+        ("tag", ">snapshot", "identity", heading, "committed", "kept for", "base of"),
+        (_tag_row(*each) for each in zip(shown, cells, strict=True)),
         total=len(items),
     )
     _report_broken((f"tag {item.name}", item.error) for item in items)
@@ -366,23 +374,23 @@ def _report_broken_events(errors: Iterable[PaimonError]) -> None:
     _report_broken((what, error) for error in errors)
 
 
-def _table_row(item: TableItem) -> tuple[object, ...]:
+def _table_row(item: TableItem, cell: str | None) -> tuple[object, ...]:
     return (
         item.identifier.full_name,
         str(item.kind) if item.kind else item.table_type,
         item.branch_count,
         str(item.head.id) if item.head else None,
-        item.head.total_record_count if item.head else None,
+        cell,
         _time_of(item.head),
         str(item.health),
     )
 
 
-def _branch_row(item: BranchItem) -> tuple[object, ...]:
+def _branch_row(item: BranchItem, cell: str | None) -> tuple[object, ...]:
     return (
         item.name,
         str(item.head.id) if item.head else None,
-        item.head.total_record_count if item.head else None,
+        cell,
         item.versus.ahead if item.versus else None,
         item.versus.behind if item.versus else None,
         _fork_text(item),
@@ -391,17 +399,16 @@ def _branch_row(item: BranchItem) -> tuple[object, ...]:
     )
 
 
-def _snapshot_row(item: SnapshotItem) -> tuple[object, ...]:
+def _snapshot_row(item: SnapshotItem, total: str | None, change: str | None) -> tuple[object, ...]:
     snapshot = item.snapshot
     if snapshot is None:
         return (str(item.id), "broken", *[NOT_READ] * 6, item.tags or "")
-    delta = snapshot.delta_record_count
     return (
         str(item.id),
         snapshot.identity.short,
         str(snapshot.commit_kind).lower(),
-        snapshot.total_record_count,
-        None if delta is None else f"{delta:+,}",
+        total,
+        change,
         f"{snapshot.schema_id}{' new' if item.schema_changed else ''}",
         _time_of(snapshot),
         short_user(snapshot.commit_user),
@@ -420,18 +427,28 @@ def _schema_row(item: SchemaItem) -> tuple[object, ...]:
     )
 
 
-def _tag_row(item: TagItem) -> tuple[object, ...]:
+def _tag_row(item: TagItem, cell: str | None) -> tuple[object, ...]:
     tag = item.tag
     retained = tag.time_retained_seconds if tag else None
     return (
         item.name,
         str(tag.snapshot.id) if tag else None,
         tag.snapshot.identity.short if tag else "broken",
-        tag.snapshot.total_record_count if tag else None,
+        cell,
         _time_of(tag.snapshot) if tag else None,
         "ever" if retained is None else f"{retained:,.0f} s",
         item.is_base_of or "",
     )
+
+
+def _figures(figures: Iterable[RowFigure], write: Write = in_full) -> tuple[str, list[str | None]]:
+    """Return the heading of a column of figures, and its cells; None for what is not known."""
+    given = tuple(figures)
+    column = FigureColumn.of(given, write)
+    cells = (
+        cell if figure.is_known else None for figure, cell in zip(given, column.cells, strict=True)
+    )
+    return f">{column.title.lower()}", list(cells)
 
 
 def _time_of(snapshot: Snapshot | None) -> str:

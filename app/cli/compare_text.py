@@ -1,13 +1,16 @@
 """What differs between two states of a table, as a document and as lines."""
 
+from dataclasses import asdict
 from typing import Final
 
 import pyarrow as pa
 
-from app.cli.output import print_fields, print_line, print_rows, size, to_plain
+from app.cli.output import print_fields, print_line, print_rows, size
 from app.models.compare import (
+    PartitionLine,
     bounds_text,
     label_of,
+    moved_noun,
     net_words,
     partition_lines,
     partitions_of,
@@ -43,7 +46,7 @@ def states_document(diff: StateDiff, *, files: bool) -> dict[str, object]:
             "shared": diff.shared,
             "with_other_deletion_vectors": len(diff.masks),
         },
-        "partitions": [to_plain(line) for line in listed],
+        "partitions": [_partition_object(line, moved_noun(diff)) for line in listed],
         "schema": {"verdict": str(diff.schema.verdict), "changes": diff.schema.changes},
         "manifests": {"of_one_side": diff.manifests_read, "of_both": diff.manifests_skipped},
     }
@@ -63,6 +66,12 @@ def _state_object(state: TableState) -> dict[str, object]:
         "identity": None if snapshot is None else snapshot.identity.short,
         "schema": state.schema.id,
     }
+
+
+def _partition_object(line: PartitionLine, noun: str) -> dict[str, object]:
+    """Return a partition; what it counts is in its keys, `rows_before` or `records_before`."""
+    sides = {f"rows_{side}": f"{noun}_{side}" for side in ("before", "after")}
+    return {sides.get(key, key): value for key, value in asdict(line).items()}
 
 
 def _bounds_object(bounds: Bounds) -> dict[str, object]:
@@ -117,8 +126,8 @@ def _print_figures(diff: StateDiff) -> None:
 
 
 def _totals(totals: Totals) -> str:
-    rows = "-" if totals.row_count is None else f"{totals.row_count:,}"
-    return f"{totals.file_count:,} files, {size(totals.byte_count)}, {rows} rows in them"
+    records = "-" if totals.record_count is None else f"{totals.record_count:,}"
+    return f"{totals.file_count:,} files, {size(totals.byte_count)}, {records} records in them"
 
 
 def _print_partitions(diff: StateDiff, limit: int) -> None:
@@ -127,8 +136,9 @@ def _print_partitions(diff: StateDiff, limit: int) -> None:
         return
     print_line()
     lines = partition_lines(partitions, diff.after.schema, slice(0, limit or None))
+    what = moved_noun(diff)
     print_rows(
-        ("partition", ">files A", ">files B", ">bytes A", ">bytes B", ">rows A", ">rows B"),
+        ("partition", ">files A", ">files B", ">bytes A", ">bytes B", f">{what} A", f">{what} B"),
         (
             (
                 line.name,
@@ -149,7 +159,7 @@ def _print_files(diff: StateDiff, limit: int) -> None:
     print_line()
     listed = diff.files.slice(0, limit or None).select(["is_after", *_FILE_COLUMNS])
     print_rows(
-        ("only in", ">bucket", ">level", "file", ">bytes", ">rows", ">hidden", ">schema"),
+        ("only in", ">bucket", ">level", "file", ">bytes", ">records", ">hidden", ">schema"),
         (("AB"[row.pop("is_after")], *row.values()) for row in listed.to_pylist()),
         total=diff.files.num_rows,
     )

@@ -36,9 +36,9 @@ def lost_commits(
         return _FOUND if found.items else DONE
     if found.items:
         print_rows(
-            ("told by", "user", ">files", ">rows", "what happened"),
+            ("told by", "user", ">files", ">records", "what happened"),
             (
-                (item.trace, item.user or "unknown", len(item.files), item.rows, item.reason)
+                (item.trace, item.user or "unknown", len(item.files), item.records, item.reason)
                 for item in found.items
             ),
             total=len(found.items),

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from app.cli.output import change, local_time, short_user
+from app.cli.output import local_time, short_user
+from core.diff.row_figure import add_up, with_sign
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import CommitKind, SnapshotIdentity
 from core.procedures.browse_values import BranchGraph, GraphNode
@@ -204,15 +205,15 @@ def _sign(mark: Mark) -> str:
 def _text(mark: Mark) -> str:
     snapshot = mark.newest.snapshot
     if len(mark.nodes) > 1:
-        rows = sum(node.snapshot.delta_record_count or 0 for node in mark.nodes)
+        figure = add_up(node.change for node in mark.nodes)
         oldest = mark.nodes[-1].snapshot.id
-        return f"{len(mark.nodes):,} snapshots {oldest}-{snapshot.id}, {change(rows)}"
-    delta = snapshot.delta_record_count
+        return f"{len(mark.nodes):,} snapshots {oldest}-{snapshot.id}, {figure.words(with_sign)}"
+    figure = mark.newest.change
     parts = [
         str(snapshot.id),
         snapshot.identity.short,
         str(snapshot.commit_kind).lower(),
-        "" if delta is None else change(delta),
+        figure.words(with_sign) if figure.is_known else "",
         local_time(snapshot.time_millis),
         short_user(snapshot.commit_user),
         _labels(mark.newest),

@@ -15,7 +15,7 @@ from app.cli.output import (
     print_rows,
     size,
 )
-from app.models.merge_figures import rows_moved
+from app.models.merge_figures import records_moved
 from app.models.merge_preview import (
     MergeDecision,
     otherwise_words,
@@ -180,7 +180,7 @@ def _moves(plan: MergePlan) -> dict[str, object]:
     cost = plan.cost
     if plan.moves is None:
         return {}
-    come, go = rows_moved(plan)
+    come, go = records_moved(plan)
     files = [f"{cost.files_added:,} in", f"{cost.files_removed:,} out"]
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")
@@ -190,9 +190,15 @@ def _moves(plan: MergePlan) -> dict[str, object]:
     return {
         "buckets": strategies_words(plan) or "none changes",
         "files": ", ".join(files),
-        "rows": f"{come:,} in, {go:,} out",
+        **_moved_words(plan, come, go),
         "copied": size(cost.bytes_to_copy) if cost.bytes_to_copy else f"nothing: {free}",
     }
+
+
+def _moved_words(plan: MergePlan, come: int, go: int) -> dict[str, str]:
+    if plan.cost.figure.rows is not None:
+        return {"rows": f"{come:,} in, {go:,} out"}
+    return {"records": f"{come:,} in added files, {go:,} in removed files"}
 
 
 def _print_schema(schema: SchemaDiff | None) -> None:

@@ -275,11 +275,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def change(rows: int) -> str:
-    """Write how many rows came or, below 0, went."""
-    return f"{rows:+,} row" if abs(rows) == 1 else f"{rows:+,} rows"
-
-
 def short_user(user: str) -> str:
     """Shorten the random name that a writer takes where it is given none."""
     return user[:8] if _UUID.fullmatch(user) else user

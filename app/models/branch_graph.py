@@ -12,6 +12,7 @@ from typing import Final
 
 from app.models.branch_tracks import MOST_LANES, LaneState, Track, choose_tracks
 from app.models.wording import plural
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure
 from core.format.identifier import MAIN_BRANCH
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
@@ -78,6 +79,8 @@ class Node:
         snapshot: The snapshot; the last one of a folded run; None where nothing could be read.
         folded: The number of snapshots in a folded run, else 0.
         first_id: The first snapshot of a folded run.
+        change: What its commit changed.
+        figure: All its rows.
         heads: Branches whose head this is.
         is_clock_skewed: Whether its clock is before its parent's, so that it is drawn later.
     """
@@ -94,6 +97,8 @@ class Node:
     is_clock_skewed: bool = False
     folded: int = 0
     first_id: int | None = None
+    change: RowFigure = NOTHING_COUNTED
+    figure: RowFigure = NOTHING_COUNTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +261,7 @@ class _Layout:
                 continue
             x, is_skewed = self._x(item)
             is_fold = len(item.snapshots) > 1
+            change, figure = self._figures(item)
             yield Node(
                 branch=item.branch,
                 row=item.row,
@@ -269,7 +275,15 @@ class _Layout:
                 is_clock_skewed=is_skewed,
                 folded=len(item.snapshots) if is_fold else 0,
                 first_id=item.snapshots[0].id if is_fold else None,
+                change=change,
+                figure=figure,
             )
+
+    def _figures(self, item: _Item) -> tuple[RowFigure, RowFigure]:
+        unknown = (NOTHING_COUNTED, NOTHING_COUNTED)
+        if item.last is None:
+            return unknown
+        return self._tracks[item.row].changes.get(item.last.identity.manifest_lists, unknown)
 
     def edges(self) -> Iterator[Edge]:
         for row, numbers in self._lane_items.items():

@@ -1,11 +1,12 @@
 """The branches of a table as its graph needs them: which are shown, and how each stands."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from app.models.wording import MINUS, count
+from core.diff.row_figure import RowFigure
 from core.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.browse_values import BranchGraph, GraphNode
@@ -38,6 +39,7 @@ class Track:
         ahead: Commits of this branch that the compared one lacks; None if not known.
         behind: Commits of the compared branch that this one lacks; None if not known.
         problem: Why the branch cannot be read, where it cannot.
+        changes: What each commit changed and what there is after it, by its manifest lists.
         leaves: Snapshots of other branches that its history comes from, near ones first, where the
             snapshots themselves do not tell.
     """
@@ -49,6 +51,7 @@ class Track:
     ahead: int | None = None
     behind: int | None = None
     problem: str | None = None
+    changes: Mapping[tuple[str, str], tuple[RowFigure, RowFigure]] = field(default_factory=dict)
     leaves: tuple[SnapshotIdentity, ...] = ()
     created_millis: int | None = None
     is_stale: bool = False
@@ -112,6 +115,10 @@ def tracks_of(graph: BranchGraph) -> list[Track]:
                 ahead=distance.ahead if distance else None,
                 behind=distance.behind if distance else None,
                 problem=item.error.message if item.error else None,
+                changes={
+                    node.snapshot.identity.manifest_lists: (node.change, node.figure)
+                    for node in nodes
+                },
                 leaves=lane.leaves,
                 created_millis=item.created_millis,
                 is_stale=item.is_stale,

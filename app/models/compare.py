@@ -11,6 +11,7 @@ from app.models.exactness import AT_MOST, BOUNDS, EXACT
 from app.models.wording import MINUS, count, plural
 from core.diff.row_bounds import Bounds, RowDifference
 from core.diff.state_diff import StateDiff, TableState
+from core.format import options as table_options
 from core.format.binary_row import decode_row
 from core.format.partition_path import partition_path, partition_strings
 from core.format.table_schema import TableSchema
@@ -45,6 +46,13 @@ class PartitionLine:
     def net(self) -> int:
         """Rows more on the second side, before merging on read."""
         return self.rows_after - self.rows_before
+
+
+def moved_noun(diff: StateDiff) -> str:
+    """What the numbers of a partition count: rows only if each record is one."""
+    schema = diff.after.schema
+    has_parts = schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+    return "records" if schema.primary_keys or has_parts else "rows"
 
 
 def state_words(state: TableState) -> str:

@@ -53,7 +53,9 @@ class MapCell:
     def words(self) -> str:
         """The figures of the cell."""
         several = f"{plural(self.partitions, 'partition')}, " if self.partitions > 1 else ""
-        return f"{several}+{count(self.after)} and \N{MINUS SIGN}{count(self.before)} rows in files"
+        return (
+            f"{several}+{count(self.after)} and \N{MINUS SIGN}{count(self.before)} records in files"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,6 @@ def _ordered(texts: Iterable[str]) -> tuple[str, ...]:
 def _alt(cells: Sequence[MapCell]) -> str:
     most = cells[0]
     return (
-        f"{plural(len(cells), 'cell')} of partitions that differ; most rows in {most.part}: "
+        f"{plural(len(cells), 'cell')} of partitions that differ; most records in {most.part}: "
         f"{most.words}."
     )

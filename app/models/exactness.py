@@ -31,6 +31,18 @@ def shares_label(error: float) -> str:
     return f"\N{ALMOST EQUAL TO} ±{100 * error:.2f} % of rows" if error else EXACT
 
 
+def short_figure(figure: RowFigure) -> str:
+    """Write a figure for a narrow cell under `Rows`, as Markdown."""
+    number = figure.number(count)
+    return number if figure.is_of_rows or not figure.is_known else f"{number} :gray[records]"
+
+
+def change_fact(figure: RowFigure) -> tuple[str, str]:
+    """Return what a commit changed as a label and a figure."""
+    label = "Rows changed" if figure.is_of_rows else "Records in files"
+    return label, figure.number(signed)
+
+
 def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Figure":
     """Return rows as a count of a page; "exact" never stands beside records in files."""
     write = signed if is_change else count

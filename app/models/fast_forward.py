@@ -7,7 +7,7 @@ from typing import Final
 from app.models.eligibility import Check, Standing
 from app.models.wording import code, count, full_count, listed, plain, plural, signed
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
-from core.diff.row_figure import FigureColumn, RowCounts, RowFigure, commits_figure
+from core.diff.row_figure import FigureColumn, RowCounts, RowFigure, add_up
 from core.errors import ErrorKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
@@ -35,7 +35,7 @@ class Moved:
     @property
     def figure(self) -> RowFigure:
         """What all commits changed."""
-        return commits_figure(self.changes)
+        return add_up(self.changes)
 
     @property
     def needs_counting(self) -> bool:

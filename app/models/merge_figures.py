@@ -5,7 +5,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.models.exactness import AT_LEAST, AT_MOST, BOUNDS, UNREAD, Figure
+from app.models.exactness import AT_LEAST, BOUNDS, NOT_ROWS, UNREAD, Figure
 from app.models.wording import NOT_READ, count, signed, size
 from core.diff.schema_diff import SchemaDiff
 from core.format.table_schema import TableSchema
@@ -13,7 +13,7 @@ from core.merge.file_moves import FileMoves, Strategy
 from core.merge.merge_plan import MergePlan
 
 FileSums: TypeAlias = dict[tuple[bytes, int], tuple[int, int]]
-"""Files and their rows by partition and bucket."""
+"""Files and their records by partition and bucket."""
 
 
 def merge_figures(
@@ -55,7 +55,7 @@ def merge_figures(
         ),
         _so_far(plan, "Files removed", count(cost.files_removed)),
         *([restored] if cost.files_restored else []),
-        *_row_figures(plan, schema),
+        *_row_figures(plan),
         _so_far(
             plan,
             "Copied",
@@ -78,22 +78,22 @@ def bounds_reasons(plan: MergePlan, schema: TableSchema | None) -> tuple[str, ..
     if plan.moves is None:
         return ()
     if plan.cost.buckets_to_compare:
-        return ("Only rows tell what comes from the buckets to compare: a job reads them.",)
+        return ("Row counts are known after the row comparison.",)
     if plan.cost.files_joined:
         return ("Only rows tell which of a file both sides touched: they are read in the run.",)
     if schema is not None and schema.primary_keys:
-        return ("Why bounds: the rows are those of the files, and one key may have several.",)
+        return ("These are records in files; one key can have several.",)
     return ()
 
 
-def rows_moved(plan: MergePlan) -> tuple[int, int]:
-    """Return the rows of the files that come, and of those that go."""
+def records_moved(plan: MergePlan) -> tuple[int, int]:
+    """Return the records of the files that come, and of those that go."""
     go = 0 if plan.moves is None else int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
-    return plan.cost.rows_added + go, go
+    return plan.cost.records_added + go, go
 
 
 def files_by_place(*tables: pa.Table) -> FileSums:
-    """Files and rows of each bucket."""
+    """Files and records of each bucket."""
     files = pa.concat_tables(tables).select(["partition", "bucket", "row_count"])
     sums = files.group_by(["partition", "bucket"]).aggregate(
         [([], "count_all"), ("row_count", "sum")]
@@ -114,21 +114,26 @@ def _so_far(plan: MergePlan, label: str, value: str, help_: str | None = None) -
     return Figure(label=label, value=f"{AT_LEAST} {value}", known=BOUNDS, help=help_)
 
 
-def _row_figures(plan: MergePlan, schema: TableSchema | None) -> tuple[Figure, Figure]:
-    come, go = rows_moved(plan)
+def _row_figures(plan: MergePlan) -> tuple[Figure, Figure]:
+    come, go = records_moved(plan)
     if plan.cost.buckets_to_compare:
-        return _rows("Rows that come", None), _rows("Rows that go", None)
+        return _rows("Rows added", None), _rows("Rows removed", None)
+    if not plan.cost.is_of_rows:
+        return _records("Records in added files", come), _records("Records in removed files", go)
     if plan.cost.files_joined:
-        return _rows("Rows that come", come, AT_LEAST), _rows("Rows that go", None)
-    bound = AT_MOST if schema is not None and schema.primary_keys else None
-    return _rows("Rows that come", come, bound), _rows("Rows that go", -go, bound)
+        return _rows("Rows added", come, AT_LEAST), _rows("Rows removed", None)
+    return _rows("Rows added", come), _rows("Rows removed", -go)
+
+
+def _records(label: str, records: int) -> Figure:
+    # Records of one key may be several, so that they have no sign of rows.
+    return Figure(label=label, value=count(records), known=NOT_ROWS)
 
 
 def _rows(label: str, rows: int | None, bound: str | None = None) -> Figure:
     if rows is None:
         return Figure(label=label, value=NOT_READ, known=UNREAD)
-    # At most none is none.
-    if bound is None or (bound == AT_MOST and not rows):
+    if bound is None:
         return Figure(label=label, value=signed(rows))
     return Figure(label=label, value=f"{bound} {count(abs(rows))}", known=BOUNDS)
 

@@ -112,7 +112,7 @@ class BucketLine:
     strategy: Strategy
     files_added: int
     files_removed: int
-    rows: int
+    records: int
     known_by: str
 
 
@@ -321,7 +321,7 @@ def _bucket_line(
         strategy=move.strategy,
         files_added=come[0],
         files_removed=go[0],
-        rows=come[1] - go[1],
+        records=come[1] - go[1],
         known_by=str(move.knowledge),
     )
 

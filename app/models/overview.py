@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
 from core.procedures.browse_values import TableItem
@@ -29,6 +30,10 @@ class Listed(Protocol):
     @property
     def head(self) -> Snapshot | None:
         """The newest snapshot of main."""
+
+    @property
+    def figure(self) -> RowFigure:
+        """Rows of that snapshot."""
 
     @property
     def branch_count(self) -> int | None:
@@ -58,6 +63,11 @@ class TableLine:
         return None if self.item is None else self.item.head
 
     @property
+    def figure(self) -> RowFigure:
+        """Rows of that snapshot."""
+        return NOTHING_COUNTED if self.item is None else self.item.figure
+
+    @property
     def branch_count(self) -> int | None:
         """Branches besides main."""
         return None if self.item is None else self.item.branch_count
@@ -80,23 +90,19 @@ class Totals:
     tables: int
     unread: int
     branches: int | None
-    rows: int | None
+    figure: RowFigure
     broken: int
 
     @classmethod
     def of(cls, items: Sequence[Listed], broken: int, *, unread: int = 0) -> "Totals":
         """Sum up the tables that were read."""
         branches = [item.branch_count for item in items if item.branch_count is not None]
-        rows = [
-            item.head.total_record_count
-            for item in items
-            if item.head and item.head.total_record_count is not None
-        ]
+        figures = [item.figure for item in items if item.figure.is_known]
         return cls(
             tables=len(items) + unread,
             unread=unread,
             branches=sum(branches) if branches else None,
-            rows=sum(rows) if rows else None,
+            figure=add_up(figures) if figures else NOTHING_COUNTED,
             broken=broken,
         )
 
@@ -121,6 +127,6 @@ def _sort_key(item: Listed, order: Order) -> tuple[int, str]:
         case Order.NEWEST:
             return (-item.head.time_millis if item.head else 0, name)
         case Order.ROWS:
-            return (-(item.head.total_record_count or 0) if item.head else 1, name)
+            return (-item.figure.size if item.head else 1, name)
         case Order.BRANCHES:
             return (-(item.branch_count or 0), name)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from app.models.wording import count, plural
+from core.diff.row_figure import RECORDS_IN_FILES, RowFigure
 from core.format.identifier import MAIN_BRANCH
 from core.format.snapshot import CommitKind, Snapshot
 
@@ -34,6 +35,14 @@ class SnapshotEntry(Protocol):
         """The snapshot, where it can be read."""
 
     @property
+    def figure(self) -> RowFigure:
+        """All its rows."""
+
+    @property
+    def change(self) -> RowFigure:
+        """What its commit changed."""
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Tags that name it."""
 
@@ -48,9 +57,9 @@ class Bar:
 
     Attributes:
         x: Its place, counted in bars and gaps.
-        rows_added: What the snapshots added, 0 or more; None where none says.
-        rows_removed: What they removed, 0 or less; None where none says.
-        total: Rows after the last of them.
+        added: What the snapshots added, 0 or more; None where none says.
+        removed: What they removed, 0 or less; None where none says.
+        total: All that there is after the last of them.
         snapshot: The last of them.
     """
 
@@ -58,8 +67,8 @@ class Bar:
     first_id: int
     last_id: int
     kind: CommitKind
-    rows_added: int | None
-    rows_removed: int | None
+    added: int | None
+    removed: int | None
     total: int | None
     snapshot: Snapshot
     tags: tuple[str, ...]
@@ -101,12 +110,17 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What is drawn of one branch, and the sentence that says it."""
+    """What is drawn of one branch, and the sentence that says it.
+
+    Attributes:
+        noun: What its numbers count: rows only if they are known of every snapshot.
+    """
 
     branch: str
     bars: tuple[Bar, ...]
     gaps: tuple[Gap, ...]
     snapshot_count: int
+    noun: str
     alt: str
 
     @property
@@ -144,6 +158,9 @@ def draw_timeline(
     begins_at = listed[0].id if listed and branch != MAIN_BRANCH else 0
     readable = [entry for entry in chosen if entry.snapshot is not None]
     wanted = [each for each in readable if each.snapshot and each.snapshot.commit_kind in kinds]
+    is_of_rows = all(
+        each.figure.rows is not None and each.change.rows is not None for each in readable
+    )
     per_bar = -(-len(wanted) // most_bars) if wanted else 1
     bars: list[Bar] = []
     gaps: list[Gap] = []
@@ -151,7 +168,7 @@ def draw_timeline(
     for group in _groups(wanted, per_bar):
         while holes and holes[0][0] < group[0].id:
             gaps.append(_gap(len(bars) + len(gaps), holes.pop(0), begins_at))
-        bars.append(_bar(len(bars) + len(gaps), group))
+        bars.append(_bar(len(bars) + len(gaps), group, is_of_rows=is_of_rows))
     end = len(bars) + len(gaps)
     gaps.extend(_gap(end + number, hole, begins_at) for number, hole in enumerate(holes))
     return Timeline(
@@ -159,7 +176,8 @@ def draw_timeline(
         bars=tuple(bars),
         gaps=tuple(gaps),
         snapshot_count=len(readable),
-        alt=_alt(branch, readable),
+        noun="rows" if is_of_rows else RECORDS_IN_FILES,
+        alt=_alt(branch, readable, is_of_rows=is_of_rows),
     )
 
 
@@ -189,25 +207,30 @@ def _gap(x: int, hole: tuple[int, int, bool], begins_at: int) -> Gap:
     )
 
 
-def _bar(x: int, group: Sequence[SnapshotEntry]) -> Bar:
+def _number(figure: RowFigure, *, is_of_rows: bool) -> int | None:
+    return figure.rows if is_of_rows else figure.records
+
+
+def _bar(x: int, group: Sequence[SnapshotEntry], *, is_of_rows: bool) -> Bar:
     snapshots = [entry.snapshot for entry in group if entry.snapshot is not None]
-    deltas = [each.delta_record_count for each in snapshots if each.delta_record_count is not None]
+    told = (_number(each.change, is_of_rows=is_of_rows) for each in group)
+    deltas = [each for each in told if each is not None]
     last = snapshots[-1]
     return Bar(
         x=x,
         first_id=snapshots[0].id,
         last_id=last.id,
         kind=last.commit_kind,
-        rows_added=sum(delta for delta in deltas if delta > 0) if deltas else None,
-        rows_removed=sum(delta for delta in deltas if delta < 0) if deltas else None,
-        total=last.total_record_count,
+        added=sum(delta for delta in deltas if delta > 0) if deltas else None,
+        removed=sum(delta for delta in deltas if delta < 0) if deltas else None,
+        total=_number(group[-1].figure, is_of_rows=is_of_rows),
         snapshot=last,
         tags=tuple(tag for entry in group for tag in entry.tags),
         has_new_schema=any(entry.schema_changed for entry in group),
     )
 
 
-def _alt(branch: str, entries: Sequence[SnapshotEntry]) -> str:
+def _alt(branch: str, entries: Sequence[SnapshotEntry], *, is_of_rows: bool) -> str:
     head = entries[-1].snapshot if entries else None
     if head is None:
         return f"{branch}: no snapshot."
@@ -215,10 +238,12 @@ def _alt(branch: str, entries: Sequence[SnapshotEntry]) -> str:
         entry
         for entry in entries
         if entry.snapshot
-        and (entry.snapshot.delta_record_count or 0) < 0
+        and (_number(entry.change, is_of_rows=is_of_rows) or 0) < 0
         and entry.snapshot.commit_kind is not CommitKind.COMPACT
     ]
+    noun = "rows" if is_of_rows else RECORDS_IN_FILES
+    total = count(_number(entries[-1].figure, is_of_rows=is_of_rows))
     return (
-        f"{branch}: {plural(len(entries), 'snapshot')}, {count(head.total_record_count)} rows at "
-        f"the head, {plural(len(shrinking), 'commit')} removed rows."
+        f"{branch}: {plural(len(entries), 'snapshot')}, {total} {noun} at the head, "
+        f"{plural(len(shrinking), 'commit')} removed {'rows' if is_of_rows else 'records'}."
     )

@@ -31,7 +31,6 @@ from app.widgets.table_picker import here, pick_table, show_table_header
 from app.widgets.undo_dialog import undo_dialogs
 from core.errors import ErrorKind, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.snapshot import Snapshot
 from core.procedures import browse_values
 from core.procedures.browse_values import BranchItem
 
@@ -135,7 +134,7 @@ def _show_graph(
         events=graph.events,
         parents=graph.edges,
         selected=point.branch if point else place.branch_or_main,
-        selected_snapshot=marked.identity if marked else None,
+        selected_snapshot=marked.snapshot.identity if marked else None,
         shown=[*found, place.branch_or_main],
         opened=_opened(),
         axis=axis,
@@ -214,11 +213,11 @@ def _on_click() -> None:
 
 def _find_snapshot(
     graph: browse_values.BranchGraph, point: SnapshotPoint | None
-) -> Snapshot | None:
+) -> browse_values.GraphNode | None:
     """Return the snapshot that is meant, if the graph still has exactly that one."""
     if point is None:
         return None
-    return next((node.snapshot for node in graph.nodes if point.names(node.snapshot)), None)
+    return next((node for node in graph.nodes if point.names(node.snapshot)), None)
 
 
 def _show_inspector(
@@ -238,8 +237,7 @@ def _show_inspector(
             "was made for: its id was used again, or it expired. `SNAPSHOT_NOT_FOUND`"
         )
     if selected is not None and place.point:
-        tags = next((node.tags for node in graph.nodes if node.snapshot is selected), ())
-        show_snapshot_card(place.point.branch, selected, tags, place)
+        show_snapshot_card(place.point.branch, selected, place)
         return
     item = items.get(place.branch_or_main)
     track = next((each for each in tracks if each.branch == place.branch_or_main), None)

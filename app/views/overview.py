@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import reads, state
+from app.models.exactness import short_figure
 from app.models.location import Location
 from app.models.overview import READ_AT_ONCE, Order, TableLine, Totals, choose_tables
 from app.models.wording import age, code, count, full_count, plain, plural, shortened
@@ -23,7 +24,7 @@ _READ_A_SECOND = 150
 _TABLE = Column(label="Table", weight=3.2)
 _KIND = Column(label="Kind", weight=1.5)
 _BRANCHES = Column(label="Branches", weight=1.0, align="right")
-_ROWS = Column(label="Rows", weight=1.2, align="right")
+_ROWS = Column(label="Rows", weight=1.8, align="right")
 _HEAD = Column(label="Last commit", weight=1.5)
 _LAST = Column(label="Last operation", weight=2.0)
 _HEALTH = Column(label="Health", weight=1.2)
@@ -97,11 +98,13 @@ def _show_totals(totals: Totals) -> None:
     with st.container(horizontal=True, gap="small", key="totals"):
         st.metric("Tables", count(totals.tables), border=True)
         st.metric("Branches besides main", bound + count(totals.branches), border=True)
+        figure = totals.figure
+        what = "Rows" if figure.is_of_rows else "Records in files"
         st.metric(
-            "Rows at the heads of main",
-            bound + count(totals.rows),
+            f"{what} at the heads of main",
+            bound + figure.number(count),
             border=True,
-            help=f"{full_count(totals.rows)}, before merging on read",
+            help=figure.words(full_count),
         )
         st.metric("Jobs running", count(active), border=True)
         st.metric("Tables that need attention", bound + count(totals.broken), border=True)
@@ -208,8 +211,7 @@ def _show_row(number: int, line: TableLine, place: Location) -> None:
     now = state.now_millis()
     rows.text(cells[_KIND], _KIND, kind_words(item))
     rows.text(cells[_BRANCHES], _BRANCHES, count(item.branch_count))
-    total = head.total_record_count if head else None
-    rows.text(cells[_ROWS], _ROWS, count(total))
+    rows.text(cells[_ROWS], _ROWS, short_figure(line.figure))
     rows.text(cells[_HEAD], _HEAD, age(head.time_millis, now) if head else ":gray[no commit yet]")
     event = item.last_event
     last = f"{event.kind} {code(shortened(event.branch, 18))}" if event else rows.NOTHING

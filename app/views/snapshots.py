@@ -10,7 +10,7 @@ from app.charts.palette import CHART_CONFIG
 from app.charts.snapshot_timeline import GLYPHS, snapshot_timeline_figure
 from app.models.location import SnapshotPoint
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
-from app.models.wording import code, plural
+from app.models.wording import code, full_count, plural, signed
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.dialogs import show_dialog
@@ -21,6 +21,7 @@ from app.widgets.snapshot_inspector import show_snapshot
 from app.widgets.table_picker import here, pick_table, show_table_header
 from app.widgets.tag_dialogs import TagDialogs
 from app.widgets.tag_list import show_tags
+from core.diff.row_figure import FigureColumn
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
 from core.procedures.browse_values import SnapshotItem
@@ -176,7 +177,8 @@ def _on_click() -> None:
 def _show_notes(timelines: Sequence[Timeline]) -> None:
     kinds = {bar.kind for timeline in timelines for bar in timeline.bars}
     words = ", ".join(f"{GLYPHS[kind]} {kind.lower()}" for kind in CommitKind if kind in kinds)
-    notes = [f"{words}. Bars above the line add rows, hatched ones below remove them."]
+    noun = timelines[0].noun if timelines else "rows"
+    notes = [f"{words}. Bars above the line add {noun}, hatched ones below remove them."]
     if any(timeline.is_grouped for timeline in timelines):
         most = max(bar.size for timeline in timelines for bar in timeline.bars)
         notes.append(f"A bar stands for up to {plural(most, 'snapshot')}.")
@@ -197,6 +199,8 @@ def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
         and (last_id is None or item.id <= last_id)
     ][:_MOST_ROWS]
     zone = state.zone()
+    changes = FigureColumn.of([item.change for item in visible], signed)
+    totals = FigureColumn.of([item.figure for item in visible], full_count)
     frame = pd.DataFrame(
         {
             "Snapshot": [item.id for item in visible],
@@ -210,8 +214,8 @@ def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
             "Committed by": [
                 item.snapshot.commit_user if item.snapshot else None for item in visible
             ],
-            "Rows changed": _counts([s.delta_record_count if s else None for s in _files(visible)]),
-            "Rows": _counts([s.total_record_count if s else None for s in _files(visible)]),
+            "Change": changes.cells,
+            totals.title: totals.cells,
             "Schema": _counts([s.schema_id if s else None for s in _files(visible)]),
             "Tags": [", ".join(item.tags) for item in visible],
         }
@@ -229,8 +233,8 @@ def _show_table(identifier: Identifier, items: Sequence[SnapshotItem]) -> None:
             "Kind": st.column_config.TextColumn(width=95),
             "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=145),
             "Committed by": st.column_config.TextColumn(width=115),
-            "Rows changed": st.column_config.NumberColumn(format="localized", width=95),
-            "Rows": st.column_config.NumberColumn(format="localized", width=85),
+            "Change": st.column_config.TextColumn(alignment="right", width=85),
+            totals.title: st.column_config.TextColumn(alignment="right", width=110),
             "Schema": st.column_config.NumberColumn(format="%d", width=60),
         },
         alt=f"{plural(len(items), 'snapshot')} of {identifier.branch}, newest first",

@@ -7,6 +7,7 @@ import streamlit as st
 from app import reads, state
 from app.charts.palette import CHART_CONFIG
 from app.charts.snapshot_timeline import snapshot_timeline_figure
+from app.models.exactness import change_fact
 from app.models.location import SnapshotPoint
 from app.models.snapshot_timeline import TimelineAxis, draw_timeline
 from app.models.wording import (
@@ -17,17 +18,20 @@ from app.models.wording import (
     plain,
     plural,
     shortened,
-    signed,
     size,
 )
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.fallback import show_fallback
+from app.widgets.figures import show_total
 from app.widgets.history import show_history
 from app.widgets.partition_list import show_partitions
 from app.widgets.problem import guarded
+from app.widgets.row_counts import show_row_counts
 from app.widgets.same_as import show_same_as
 from app.widgets.table_picker import here, pick_table, show_table_header
+from core.diff.row_figure import RowCounts, RowFigure
+from core.errors import PaimonError
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -60,13 +64,16 @@ def show() -> None:
 
 def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
     head = summary.head
+    figure, is_summed_up = _head_figure(identifier, summary)
     with st.container(horizontal=True, gap="small", key="figures"):
-        rows_total = head.total_record_count if head else None
-        st.metric("Rows", count(rows_total), border=True, help=full_count(rows_total))
+        show_total(figure)
         st.metric("Snapshots", count(summary.snapshot_count), border=True)
         st.metric("Branches besides main", count(len(summary.branches)), border=True)
         st.metric("Tags", count(len(summary.tags)), border=True)
         st.metric("Columns", count(len(summary.schema.fields)), border=True)
+    if is_summed_up and figure.rows is None and summary.schema.primary_keys:
+        branch = identifier.branch
+        show_row_counts(identifier, branch, branch, _counted_words, by_itself=False)
     if summary.branch_options:
         show_fallback(identifier)
     if head is None:
@@ -79,6 +86,22 @@ def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
         _show_columns(summary.schema)
     with right:
         _show_head(identifier, summary)
+
+
+def _head_figure(identifier: Identifier, summary: TableSummary) -> tuple[RowFigure, bool]:
+    """The rows of the head, and whether its files were asked, which may take a while."""
+    if summary.head is None or summary.figure.rows is not None:
+        return summary.figure, False
+    try:
+        detail = reads.snapshot_detail(identifier, summary.head, wait_seconds=_PATIENCE_SECONDS)
+    except (TimeoutError, PaimonError):
+        # The tab of files says what is broken; here the snapshot has told enough.
+        return summary.figure, False
+    return detail.figure, True
+
+
+def _counted_words(counts: RowCounts) -> str:
+    return f"**{full_count(counts.before)} rows**, counted by reading the keys of its files."
 
 
 def _show_growth(identifier: Identifier) -> None:
@@ -142,7 +165,7 @@ def _show_head(identifier: Identifier, summary: TableSummary) -> None:
                 ("Committed", age(head.time_millis, state.now_millis())),
                 ("By", plain(shortened(head.commit_user, 24))),
                 ("Kind", head.commit_kind.lower()),
-                ("Rows changed", signed(head.delta_record_count)),
+                change_fact(summary.change),
             ]
             rows.facts("head", facts)
             place = here().at_snapshot(SnapshotPoint.of(identifier.branch, head))
@@ -167,12 +190,12 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
                     identifier, summary.head, wait_seconds=_PATIENCE_SECONDS
                 )
         except TimeoutError:
-            _show_reading(identifier, summary.head)
+            _show_reading(identifier, summary.head, summary.figure)
             return
         with st.container(horizontal=True, gap="small", key="figures"):
             st.metric("Data files", count(detail.file_count), border=True)
             st.metric("Size", size(detail.byte_count), border=True)
-            st.metric("Rows in files", count(detail.row_count), border=True)
+            show_total(detail.figure)
             st.metric("Partitions", count(detail.partitions.num_rows), border=True)
         by = st.segmented_control(
             "Show", ["partitions", "buckets", "files"], default="partitions", key="t_files",
@@ -188,10 +211,10 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
         _show_arrow(content, f"{by} of {identifier.full_name}")
 
 
-def _show_reading(identifier: Identifier, head: Snapshot) -> None:
+def _show_reading(identifier: Identifier, head: Snapshot, figure: RowFigure) -> None:
     """Draw what is known of many files at once, and the page anew when they are summed up."""
     with st.container(horizontal=True, gap="small", key="figures"):
-        st.metric("Rows in files", count(head.total_record_count), border=True)
+        show_total(figure)
     st.caption("Files, bytes and partitions are summed up from all manifests; that takes a moment.")
     st.fragment(_follow_reading, run_every=_FOLLOW_SECONDS)(identifier, head)
 

@@ -24,7 +24,7 @@ from core.diff.hazards import Severity
 from core.diff.lineage import MERGE_SOURCE
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot
-from core.procedures.browse_values import BranchItem, ForkView, Health
+from core.procedures.browse_values import BranchItem, ForkView, GraphNode, Health, SnapshotItem
 
 _COLOURS = {
     LaneState.MAIN: "blue",
@@ -110,12 +110,13 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
     facts = []
     if item.head is not None:
         facts.append(("Head", f"snapshot {item.head.id}, {age(item.head.time_millis, now)}"))
-        facts.append(("Rows", count(item.head.total_record_count)))
+        facts.append(("Holds", item.figure.words(count)))
     if item.versus is not None and item.name != versus:
-        rows_words = f"{signed(item.versus.rows_ahead)} here"
-        if item.versus.rows_behind is not None:
-            rows_words += f", {signed(item.versus.rows_behind)} there"
-        facts.append((f"Rows since the fork, against {plain(versus)}", rows_words))
+        ahead, behind = item.versus.figure_ahead, item.versus.figure_behind
+        words = f"{ahead.words(signed)} here"
+        if behind.is_known:
+            words += f", {behind.words(signed)} there"
+        facts.append((f"Since the fork, against {plain(versus)}", words))
     if item.fork is not None:
         at = f" at snapshot {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
         facts.append(("Made from", f"{code(item.fork.parent)}{at}"))
@@ -191,10 +192,9 @@ def _show_commands(item: BranchItem) -> None:
         offer(Action.DROP, "Drop", icon=":material/delete:", key="do-drop-branch")
 
 
-def show_snapshot_card(
-    branch: str, snapshot: Snapshot, tags: tuple[str, ...], place: Location
-) -> None:
+def show_snapshot_card(branch: str, node: GraphNode, place: Location) -> None:
     """Draw a snapshot in short; its page tells the rest."""
+    snapshot, tags = node.snapshot, node.tags
     with st.container(border=True, key="card-snapshot"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"##### Snapshot {snapshot.id} of {code(branch)}", width="content")
@@ -207,7 +207,7 @@ def show_snapshot_card(
                 icon=":material/close:",
                 help="Back to the branch",
             )
-        rows.facts("snapshot", snapshot_facts(snapshot))
+        rows.facts("snapshot", snapshot_facts(node, snapshot))
         if tags:
             st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in tags))
         point = SnapshotPoint.of(branch, snapshot)
@@ -227,15 +227,20 @@ def show_snapshot_card(
             )
 
 
-def snapshot_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return what a snapshot file says, as labels with Markdown."""
+def snapshot_facts(item: SnapshotItem | GraphNode, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return what a snapshot file says, as labels with Markdown.
+
+    Args:
+        item: The snapshot as a list or the graph has it.
+        snapshot: The snapshot, which could be read.
+    """
     facts = [
         ("Kind", snapshot.commit_kind.lower()),
         ("Committed by", plain(shortened(snapshot.commit_user, 20))),
         ("Time", moment(snapshot.time_millis, state.zone())),
         ("Schema", count(snapshot.schema_id)),
-        ("Rows changed", signed(snapshot.delta_record_count)),
-        ("Rows in all", full_count(snapshot.total_record_count)),
+        ("Changed", item.change.words(signed)),
+        ("In all", item.figure.words(full_count)),
         ("Identity", code(snapshot.identity.short)),
     ]
     source = snapshot.properties.get(MERGE_SOURCE)

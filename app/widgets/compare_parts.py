@@ -14,6 +14,7 @@ from app.models.compare import (
     PartitionLine,
     bounds_text,
     label_of,
+    moved_noun,
     net_words,
     partition_lines,
     partitions_of,
@@ -97,8 +98,8 @@ def show_partitions(diff: StateDiff) -> None:
             config=CHART_CONFIG, alt=model.alt,
         )  # fmt: skip
         st.caption(
-            ":green[+] more rows in files of B \u2003 :red[\N{MINUS SIGN}] fewer \u2003 "
-            ":violet[~] as many, other files \u2003 stronger colour: more rows \u2003 "
+            ":green[+] more records in files of B \u2003 :red[\N{MINUS SIGN}] fewer \u2003 "
+            ":violet[~] as many, other files \u2003 stronger colour: more records \u2003 "
             + ("a click opens what a square sums up" if model.is_summed else "a click chooses")
         )
     _show_part(part)
@@ -107,7 +108,7 @@ def show_partitions(diff: StateDiff) -> None:
         st.caption(
             f"The {count(_MOST_LINES)} partitions with most rows of {count(partitions.num_rows)}."
         )
-    _show_lines(chosen)
+    _show_lines(chosen, moved_noun(diff).capitalize())
 
 
 def _show_part(part: str | None) -> None:
@@ -127,14 +128,14 @@ def _on_click(key: str) -> None:
         return
 
 
-def _show_lines(lines: list[PartitionLine]) -> None:
+def _show_lines(lines: list[PartitionLine], what: str) -> None:
     holder = st.container()
     visible = lines[rows.page_of_rows("cmp_p", len(lines), _PER_PAGE)]
     frame = pd.DataFrame(
         {
             "Partition": [line.name for line in visible],
-            "Rows A": [line.rows_before for line in visible],
-            "Rows B": [line.rows_after for line in visible],
+            f"{what} A": [line.rows_before for line in visible],
+            f"{what} B": [line.rows_after for line in visible],
             "B less A": [line.net for line in visible],
             "Files A": [line.files_before for line in visible],
             "Files B": [line.files_after for line in visible],
@@ -151,7 +152,7 @@ def _show_lines(lines: list[PartitionLine]) -> None:
             column_config=rows.in_thousands(frame, but=_SIZES),
             alt=f"{plural(len(lines), 'partition')}, those with most rows first",
         )  # fmt: skip
-        st.caption("Rows are those of the files that only this side has, before merging on read.")
+        st.caption(f"{what} are those of the files that only this side has.")
 
 
 def show_files(diff: StateDiff) -> None:
@@ -205,7 +206,7 @@ def _file_frame(files: pa.Table, diff: StateDiff) -> pd.DataFrame:
             "Level": files["level"].to_pylist(),
             "File": files["file_name"].to_pylist(),
             "Size": files["file_size"].to_pylist(),
-            "Rows": files["row_count"].to_pylist(),
+            "Records": files["row_count"].to_pylist(),
             "Hidden": files["masked"].to_pylist(),
             "Schema": files["schema_id"].to_pylist(),
         }

@@ -7,6 +7,14 @@ import streamlit as st
 from streamlit.elements.metric import DeltaColor
 
 from app.models.exactness import Figure, label_colour
+from app.models.wording import count, full_count
+from core.diff.row_figure import RowFigure
+
+
+def show_total(figure: RowFigure) -> None:
+    """Draw all rows of a state, or its records in files where only reading them tells more."""
+    label = "Rows" if figure.is_of_rows else "Records in files"
+    st.metric(label, figure.number(count), border=True, help=figure.words(full_count))
 
 
 def show_figures(figures: Iterable[Figure]) -> None:

@@ -19,7 +19,7 @@ from app.models.merge_preview import (
     Settling,
     strategies_words,
 )
-from app.models.wording import code, plain, plural
+from app.models.wording import code, plain, plural, signed
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.eligibility import show_eligibility
@@ -254,7 +254,7 @@ def _show_bucket_table(lines: tuple[BucketLine, ...]) -> None:
             "What happens": [STRATEGY_REASONS[line.strategy] for line in lines],
             "Files in": [line.files_added for line in lines],
             "Files out": [line.files_removed for line in lines],
-            "Rows": [line.rows for line in lines],
+            "Records in files": [signed(line.records) for line in lines],
             "Known by": [line.known_by for line in lines],
         }
     )

@@ -11,7 +11,7 @@ from app.widgets import rows
 _TITLES: Final = {
     "partition": "Partition",
     "file_count": "Files",
-    "row_count": "Rows",
+    "record_count": "Records in files",
     "byte_count": "Size",
     "bucket_count": "Buckets",
 }

@@ -18,7 +18,12 @@ from core.procedures.count_rows import COUNT_ROWS, count_name
 
 
 def show_row_counts(
-    identifier: Identifier, before: str, after: str, words: Callable[[RowCounts], str]
+    identifier: Identifier,
+    before: str,
+    after: str,
+    words: Callable[[RowCounts], str],
+    *,
+    by_itself: bool = True,
 ) -> None:
     """Draw what rows of two states come to, or the job that counts them.
 
@@ -27,6 +32,7 @@ def show_row_counts(
         before: A state.
         after: The other one.
         words: Says of the counts what the page asks, as Markdown.
+        by_itself: Whether a job is started without a click if there is little to read.
     """
     with guarded("The rows cannot be counted."):
         diff = reads.compare_states(identifier, before, after)
@@ -34,14 +40,14 @@ def show_row_counts(
         if found is not None:
             st.markdown(words(found))
             return
-        _show_job(identifier, diff)
+        _show_job(identifier, diff, by_itself=by_itself)
 
 
-def _show_job(identifier: Identifier, diff: StateDiff) -> None:
+def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> None:
     # Whoever looks at these two states follows one job, whose id follows from their contents.
     name = count_name(identifier, diff)
     job, work = last_attempt(COUNT_ROWS, name), reads.count_work(identifier, diff)
-    if job is None and work.is_small:
+    if job is None and by_itself and work.is_small:
         _start(identifier, diff)
         job = last_attempt(COUNT_ROWS, name)
     if job is not None and not job.state.is_over:

@@ -40,7 +40,7 @@ def show_snapshot(
         st.markdown(f"##### Snapshot {snapshot.id}{head}")
         if item.tags:
             st.markdown(" ".join(f":violet-badge[⚑ {plain(tag)}]" for tag in item.tags))
-        rows.facts("snapshot", [*snapshot_facts(snapshot), *_more_facts(snapshot)])
+        rows.facts("snapshot", [*snapshot_facts(item, snapshot), *_more_facts(snapshot)])
         st.caption(_kept_because(item, is_head=is_head))
         with guarded("The files of this snapshot cannot be read."):
             _show_files(identifier, snapshot)
@@ -79,7 +79,7 @@ def _show_commands(
 def _more_facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     facts = []
     if snapshot.changelog_record_count:
-        facts.append(("Changelog rows", full_count(snapshot.changelog_record_count)))
+        facts.append(("Changelog records", full_count(snapshot.changelog_record_count)))
     if snapshot.watermark is not None and snapshot.watermark > -(2**62):
         facts.append(("Watermark", count(snapshot.watermark)))
     if snapshot.operation:
@@ -104,6 +104,7 @@ def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
         [
             ("Data files", full_count(detail.file_count)),
             ("Size", size(detail.byte_count)),
+            ("Hold", detail.figure.words(full_count)),
             ("Added here", plural(detail.added_file_count, "file")),
             ("Deleted here", plural(detail.delete_file_count, "file")),
         ],

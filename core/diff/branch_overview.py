@@ -20,13 +20,16 @@ class Distance:
     Attributes:
         snapshots: Commits that changed content; compactions are not among them.
         compactions: Commits that only rewrote files.
-        rows: Rows added less rows removed by those commits; None where a commit does not say.
+        records: Records that those commits added to files, less those that they removed; None where
+            a commit does not say.
+        hides_rows: Whether deletion vectors may hide rows of these commits or before them.
         files: Live files that only this branch has; None unless both file lists were compared.
     """
 
     snapshots: int
     compactions: int
-    rows: int | None
+    records: int | None
+    hides_rows: bool = False
     files: int | None = None
 
 
@@ -95,7 +98,8 @@ def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
     return Distance(
         snapshots=len(others),
         compactions=len(compactions),
-        rows=sum(known) if len(known) == len(deltas) else None,
+        records=sum(known) if len(known) == len(deltas) else None,
+        hides_rows=any(each.index_manifest is not None for each in snapshots),
     )
 
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.diff.row_figure import NO_ROWS, NOTHING_COUNTED, RowFigure, is_row_per_record
+from core.diff.row_figure import RowFigure, is_row_per_record, snapshot_figure
 from core.diff.row_groups import group_rows
-from core.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
+from core.format.index_manifest import deletion_vector_entries
 from core.format.read_branches import rows_elsewhere
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -48,13 +48,10 @@ def state_figure(
         load_marks: Reads the index files of a snapshot, as INDEX_MANIFEST_ENTRY; asked only where
             it matters.
     """
-    if snapshot is None:
-        return NO_ROWS if rows_elsewhere(schema, branch) is None else NOTHING_COUNTED
-    records = snapshot.total_record_count
-    if records is None or not is_row_per_record(schema, branch):
-        return RowFigure(rows=None, records=records)
-    has_marks = snapshot.index_manifest is not None
-    return _keyless_figure(records, load_marks(snapshot) if has_marks else NO_INDEX_FILES)
+    told = snapshot_figure(snapshot, schema, branch)
+    if snapshot is None or told.most_rows is None:
+        return told
+    return _keyless_figure(told.most_rows, load_marks(snapshot))
 
 
 def files_figure(files: pa.Table, marks: pa.Table, schema: TableSchema, branch: str) -> RowFigure:

@@ -6,7 +6,7 @@ Snapshots are compared by identity, never by id: ids of two branches collide by 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.diff.row_figure import RowFigure, commit_figures, commits_figure
+from core.diff.row_figure import RowFigure, add_up, commit_figures
 from core.format.bounds import MOST_MISSING
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.table_schema import TableSchema
@@ -64,7 +64,7 @@ class Arrivals:
     @property
     def figure(self) -> RowFigure:
         """What the commits of the arriving snapshots added, less what they removed."""
-        return commits_figure(self.changes)
+        return add_up(self.changes)
 
     @property
     def is_empty(self) -> bool:
@@ -92,7 +92,7 @@ class Removals:
     @property
     def figure(self) -> RowFigure:
         """What the commits of the snapshots added, less what they removed."""
-        return commits_figure(self.changes)
+        return add_up(self.changes)
 
     @property
     def is_empty(self) -> bool:

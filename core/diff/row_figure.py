@@ -69,6 +69,11 @@ class RowFigure:
             return RECORDS_IN_FILES
         return "row" if self.rows in (1, -1) else "rows"
 
+    @property
+    def label(self) -> str:
+        """What `number` counts, as a label before it: `rows`, or `records in files`."""
+        return "rows" if self.is_of_rows or not self.is_known else RECORDS_IN_FILES
+
     def number(self, write: Write = in_full) -> str:
         """The number that `noun` counts."""
         if self.rows is not None:
@@ -162,6 +167,27 @@ def is_row_per_record(schema: TableSchema, branch: str) -> bool:
     return not schema.primary_keys and not has_parts and rows_elsewhere(schema, branch) is None
 
 
+def snapshot_figure(
+    snapshot: Snapshot | None, schema: TableSchema | None, branch: str
+) -> RowFigure:
+    """Tell from a snapshot alone how many rows it has; with deletion vectors at most how many.
+
+    Args:
+        snapshot: None before the first commit.
+        schema: The newest of the branch; None where that cannot be read.
+        branch: The branch that is read.
+    """
+    if snapshot is None:
+        is_alone = schema is not None and rows_elsewhere(schema, branch) is None
+        return NO_ROWS if is_alone else NOTHING_COUNTED
+    records = snapshot.total_record_count
+    if records is None or schema is None or not is_row_per_record(schema, branch):
+        return RowFigure(rows=None, records=records)
+    if snapshot.index_manifest is not None:
+        return RowFigure(rows=None, records=records, most_rows=records)
+    return RowFigure(rows=records, records=records)
+
+
 def commit_figure(
     snapshot: Snapshot, before: Snapshot | None, schema: TableSchema, branch: str
 ) -> RowFigure:
@@ -208,11 +234,11 @@ def commit_figures(
     return tuple(found)
 
 
-def commits_figure(snapshots: Iterable[RowFigure]) -> RowFigure:
-    """Add up what commits changed; rows only if they are known of all, and never with records."""
+def add_up(figures: Iterable[RowFigure]) -> RowFigure:
+    """Add up figures; rows only if they are known of all, and never rows with records."""
     rows = records = 0
     knows_rows = knows_records = True
-    for each in snapshots:
+    for each in figures:
         rows, knows_rows = rows + (each.rows or 0), knows_rows and each.rows is not None
         records += each.records or 0
         knows_records = knows_records and each.records is not None

@@ -91,11 +91,11 @@ class TableState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """All of one state; `row_count` is before merging on read, None where no commit says it."""
+    """All of one state, or its own files; `record_count` is None where no commit says it."""
 
     file_count: int
     byte_count: int | None
-    row_count: int | None
+    record_count: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -145,18 +145,18 @@ class StateDiff:
         return Totals(
             file_count=own.num_rows,
             byte_count=_sum(own["file_size"]),
-            row_count=_sum(own["row_count"]),
+            record_count=_sum(own["row_count"]),
         )
 
     @property
     def shared(self) -> Totals:
         """What both have; a copy of a file is the same file."""
         whole, own = self.totals[0], self.only_in(after=False)
-        rows, size = whole.row_count, whole.byte_count
+        records, size = whole.record_count, whole.byte_count
         return Totals(
             file_count=whole.file_count - own.file_count,
             byte_count=None if size is None else size - (own.byte_count or 0),
-            row_count=None if rows is None else rows - (own.row_count or 0),
+            record_count=None if records is None else records - (own.record_count or 0),
         )
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from core.diff.descent import NOTHING_TOLD, Descent
 from core.diff.file_safety import NOTHING_TO_DO, FileSafety
+from core.diff.row_figure import RowFigure, is_row_per_record
 from core.diff.table_changes import TableChanges
 from core.diff.three_way import ThreeWay
 from core.diff.virtual_base import Base
@@ -112,8 +113,9 @@ class PlanCost:
 
     Attributes:
         files_joined: Files whose rows are read, and those that are left of them written again.
-        rows_added: Rows of the files that come, less those of the files that go; at least, where
-            files are joined, as both sides may have deleted the same rows.
+        records_added: Records of the files that come, less those of the files that go; at least,
+            where files are joined, as both sides may have deleted the same rows.
+        is_of_rows: Whether each of these records is a row.
         bytes_to_copy: Of files that may not be shared by the branches.
     """
 
@@ -121,10 +123,17 @@ class PlanCost:
     files_removed: int = 0
     files_restored: int = 0
     files_joined: int = 0
-    rows_added: int = 0
+    records_added: int = 0
+    is_of_rows: bool = False
     bytes_added: int = 0
     bytes_to_copy: int = 0
     buckets_to_compare: int = 0
+
+    @property
+    def figure(self) -> RowFigure:
+        """What the files that come and go change, without what only rows decide."""
+        is_known = self.is_of_rows and not self.files_joined and not self.buckets_to_compare
+        return RowFigure(rows=self.records_added if is_known else None, records=self.records_added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -223,7 +232,8 @@ class MergePlan:
                     "files_deleted": self.cost.files_removed,
                     "files_restored": self.cost.files_restored,
                     "files_joined": self.cost.files_joined,
-                    "rows_added": self.cost.rows_added,
+                    "rows_added": self.cost.figure.rows,
+                    "records_added": self.cost.records_added,
                     "bytes_added": self.cost.bytes_added,
                     "bytes_to_copy": self.cost.bytes_to_copy,
                     "buckets_to_compare": self.cost.buckets_to_compare,
@@ -270,7 +280,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         conflicts=conflicts,
         blocks=blocks,
         lies_on=tuple(theirs.lies_on),
-        cost=_cost(moves),
+        cost=_cost(moves, is_of_rows=_is_of_rows(sides)),
         notes=(
             (f"{theirs.branch!r} changed no row since the merge base: there is nothing to merge.",)
             if verdict is MergeVerdict.UP_TO_DATE
@@ -452,7 +462,15 @@ def _counted(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:
     return {str(kind): counts[kind] for kind in kinds if counts[kind]}
 
 
-def _cost(moves: FileMoves) -> PlanCost:
+def _is_of_rows(sides: MergeSides) -> bool:
+    """Whether each record of a file is a row, of which no deletion vector hides any."""
+    heads = (sides.base, sides.ours.head, sides.theirs.head)
+    return is_row_per_record(sides.ours.schema, sides.ours.branch) and not any(
+        each.index_manifest for each in heads
+    )
+
+
+def _cost(moves: FileMoves, *, is_of_rows: bool) -> PlanCost:
     coming = pa.concat_tables([moves.add, moves.replays])
     come = _total(coming, "row_count") + _total(moves.restore, "row_count")
     come += sum(each.rows_left for each in moves.joins)
@@ -461,7 +479,8 @@ def _cost(moves: FileMoves) -> PlanCost:
         files_removed=moves.remove.num_rows,
         files_restored=moves.restore.num_rows,
         files_joined=sum(each.file_count for each in moves.joins),
-        rows_added=come - _total(moves.remove, "row_count"),
+        records_added=come - _total(moves.remove, "row_count"),
+        is_of_rows=is_of_rows,
         bytes_added=_total(coming, "file_size"),
         buckets_to_compare=len(moves.row_places),
     )

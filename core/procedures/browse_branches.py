@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from core.diff.branch_overview import Distance as OneSide
 from core.diff.branch_overview import compare_branches
 from core.diff.branch_trace import BranchTrace
 from core.diff.fork_inference import ForkCandidate, best_forks
@@ -17,7 +18,9 @@ from core.diff.hazards import (
     TableFacts,
 )
 from core.diff.lineage import Lineage, build_lineage
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure, is_row_per_record
 from core.errors import PaimonError
+from core.format import options as table_options
 from core.format.branch_ref import BranchRef
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import (
@@ -27,7 +30,9 @@ from core.format.lineage_event import (
     under_present_names,
 )
 from core.format.snapshot import Snapshot
+from core.format.table_schema import TableSchema
 from core.format.tag import Tag
+from core.procedures.browse_figures import head_figure
 from core.procedures.browse_tables import branch_options, unfinished_branches
 from core.procedures.browse_values import (
     BranchItem,
@@ -197,6 +202,7 @@ class BranchReader:
         item = replace(
             item,
             head=head,
+            figure=head_figure(self._table.on(state.name), head, state.ref.schema),
             schema=state.ref.schema,
             base_tag=state.ref.base_tag,
             branch_options=branch_options(state.ref.schema),
@@ -277,9 +283,27 @@ class BranchReader:
         return Distance(
             ahead=None if ahead is None else ahead.snapshots,
             behind=None if behind is None else behind.snapshots,
-            rows_ahead=None if ahead is None else ahead.rows,
-            rows_behind=None if behind is None else behind.rows,
+            figure_ahead=self._figure(ahead, branch),
+            figure_behind=self._figure(behind, versus),
         )
+
+    def _figure(self, distance: OneSide | None, branch: str) -> RowFigure:
+        """What the commits that only one of two branches has changed."""
+        schema = self._schemas.get(branch)
+        if distance is None:
+            return NOTHING_COUNTED
+        is_of_rows = (
+            schema is not None
+            and not distance.hides_rows
+            and not schema.options.read(table_options.DELETION_VECTORS_ENABLED)
+            and is_row_per_record(schema, branch)
+        )
+        return RowFigure(rows=distance.records if is_of_rows else None, records=distance.records)
+
+    @functools.cached_property
+    def _schemas(self) -> dict[str, TableSchema]:
+        refs = ((state.name, state.ref) for state in self._states)
+        return {name: ref.schema for name, ref in refs if ref is not None}
 
     @functools.cached_property
     def _traces(self) -> dict[str, BranchTrace]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from core.diff.lineage import merge_source
+from core.diff.row_figure import commit_figures, snapshot_figure
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.procedures.browse_branches import BranchReader, key_of
@@ -38,7 +39,8 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
     for name in order:
         history = reader.history(name)
         tags = tags_by_id(reader.tags(name))
-        for before, snapshot in zip((None, *history), history, strict=False):
+        changes = commit_figures(history, None, items[name].schema, name)
+        for at, (before, snapshot) in enumerate(zip((None, *history), history, strict=False)):
             key = key_of(snapshot)
             if key in placed:
                 continue
@@ -47,6 +49,8 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
             placed[key] = GraphNode(
                 branch=name,
                 snapshot=snapshot,
+                figure=snapshot_figure(snapshot, items[name].schema, name),
+                change=changes[at],
                 tags=tag_names(tags, snapshot),
                 schema_changed=before is not None and before.schema_id != snapshot.schema_id,
                 is_head_of=heads.get(key, ()),

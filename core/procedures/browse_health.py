@@ -20,14 +20,14 @@ class LostCommitItem:
     Attributes:
         trace: The snapshot or manifest list that tells of it.
         files: Names of the data files that it added.
-        rows: How many rows they hold.
+        records: How many records they hold.
     """
 
     trace: str
     user: str | None
     reason: str
     files: tuple[str, ...]
-    rows: int
+    records: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def list_lost_commits(warehouse: Warehouse, table: Identifier) -> LostCommitList
             user=lost.user,
             reason=lost.reason,
             files=tuple(lost.files["file_name"].to_pylist()),
-            rows=pc.sum(lost.files["row_count"]).as_py() or 0,
+            records=pc.sum(lost.files["row_count"]).as_py() or 0,
         )
         for lost in found.commits
     )

@@ -7,14 +7,16 @@ from typing import Final, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure, commit_figures, snapshot_figure
 from core.diff.schema_diff import ChangeKind, SchemaChange, SchemaDiff, diff_schemas
-from core.errors import InvalidInput, NotFound
+from core.errors import InvalidInput, NotFound, PaimonError
 from core.format.binary_row import decode_row
 from core.format.identifier import Identifier
 from core.format.partition_path import partition_path
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
+from core.procedures.browse_figures import figure_of_files
 from core.procedures.browse_values import (
     SchemaItem,
     SnapshotDetail,
@@ -30,7 +32,7 @@ PARTITION_SUMMARY: Final = pa.schema(
     [
         pa.field("partition", pa.string(), nullable=False),
         pa.field("file_count", pa.int64(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("record_count", pa.int64(), nullable=False),
         pa.field("byte_count", pa.int64(), nullable=False),
         pa.field("bucket_count", pa.int64(), nullable=False),
     ]
@@ -43,6 +45,7 @@ def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotIte
     found = warehouse.table(table)
     tags = tags_by_id(_readable_tags(found))
     items, schema_id = [], None
+    newest, older = _newest_schema(found), None
     for state in found.snapshots.states():
         snapshot = state.value
         if snapshot is None:
@@ -55,12 +58,34 @@ def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotIte
             SnapshotItem(
                 id=int(state.name),
                 snapshot=snapshot,
+                figure=snapshot_figure(snapshot, newest, found.branch)
+                if snapshot
+                else NOTHING_COUNTED,
+                change=_change(snapshot, older, newest, found.branch),
                 tags=named,
                 schema_changed=changed,
                 error=state.error,
             )
         )
+        older = snapshot
     return tuple(sorted(items, key=lambda item: -item.id))
+
+
+def _change(
+    snapshot: Snapshot | None, older: Snapshot | None, schema: TableSchema | None, branch: str
+) -> RowFigure:
+    """What the commit of a snapshot changed; nothing is known of a broken one."""
+    if snapshot is None:
+        return NOTHING_COUNTED
+    return commit_figures((snapshot,), older, schema, branch)[0]
+
+
+def _newest_schema(table: FileStoreTable) -> TableSchema | None:
+    """The newest schema of a branch, None where it cannot be read: its snapshots are listed."""
+    try:
+        return table.schema()
+    except PaimonError:
+        return None
 
 
 def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> SnapshotDetail:
@@ -79,14 +104,16 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
     snapshot = found.snapshot_for(version)
     files = found.live_files(snapshot)
     delta = found.scan.read_list(found.paths, snapshot.delta_manifest_list)
+    schema, before = _schema_of(found, snapshot), found.snapshots.find(snapshot.id - 1)
     return SnapshotDetail(
         identifier=found.identifier,
         snapshot=snapshot,
         tags=tag_names(tags_by_id(_readable_tags(found)), snapshot),
-        schema=_schema_of(found, snapshot),
+        schema=schema,
         file_count=files.num_rows,
         byte_count=_sum(files["file_size"]),
-        row_count=_sum(files["row_count"]),
+        figure=figure_of_files(found, snapshot, files, schema),
+        change=_change(snapshot, before, found.schema(), found.branch),
         delete_file_count=_sum(delta["num_deleted_files"]),
         added_file_count=_sum(delta["num_added_files"]),
         partitions=_by_partition(files, found.schema()),
@@ -138,10 +165,14 @@ def list_tags(warehouse: Warehouse, table: Identifier) -> tuple[TagItem, ...]:
         if event.base_tag is not None and event.source_branch == found.branch:
             bases.setdefault(event.base_tag, []).append(event.branch)
     alive = set(found.branches.names())
+    newest = _newest_schema(found)
     return tuple(
         TagItem(
             name=state.name,
             tag=state.value,
+            figure=snapshot_figure(state.value.snapshot, newest, found.branch)
+            if state.value
+            else NOTHING_COUNTED,
             is_base_of=tuple(name for name in bases.get(state.name, ()) if name in alive),
             error=state.error,
         )

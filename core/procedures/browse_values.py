@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from core.diff.hazards import HealthFinding
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure
 from core.errors import PaimonError
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent
@@ -42,6 +43,7 @@ class TableItem:
     """A table in a list; what could not be read is None and `error` says why.
 
     Attributes:
+        figure: Rows of the head of main; at most how many where deletion vectors hide some.
         branch_count: Branches besides main.
         broken_branches: Names of the branches that cannot be read.
         last_event: The newest entry of the ledger.
@@ -55,6 +57,7 @@ class TableItem:
     comment: str | None = None
     schema: TableSchema | None = None
     head: Snapshot | None = None
+    figure: RowFigure = NOTHING_COUNTED
     branch_count: int | None = None
     broken_branches: tuple[str, ...] = ()
     last_event: LineageEvent | None = None
@@ -66,6 +69,8 @@ class TableSummary:
     """A table on one branch.
 
     Attributes:
+        figure: Rows of the head.
+        change: What the commit of the head changed.
         first_snapshot_id: The oldest snapshot that has not expired.
         branch_options: Options of the table that name a branch, by key.
         events: The history of operations, without the events that cannot be read.
@@ -77,6 +82,8 @@ class TableSummary:
     kind: TableKind
     schema: TableSchema
     head: Snapshot | None
+    figure: RowFigure
+    change: RowFigure
     first_snapshot_id: int | None
     snapshot_count: int
     branches: tuple[str, ...]
@@ -117,12 +124,14 @@ class Distance:
     Attributes:
         ahead: Snapshots only the branch has, compactions not counted.
         behind: Snapshots only the other one has, compactions not counted.
+        figure_ahead: What those commits of the branch changed.
+        figure_behind: What those of the other one changed.
     """
 
     ahead: int | None
     behind: int | None
-    rows_ahead: int | None = None
-    rows_behind: int | None = None
+    figure_ahead: RowFigure = NOTHING_COUNTED
+    figure_behind: RowFigure = NOTHING_COUNTED
     files_ahead: int | None = None
     files_behind: int | None = None
 
@@ -132,6 +141,7 @@ class BranchItem:
     """A branch in a list; a broken one has an `error` and no head.
 
     Attributes:
+        figure: Rows of the head.
         protection: The rule of the ledger that protects it.
         branch_options: Options of its schema that name a branch, by key.
         used_by: Options of other branches that name this one.
@@ -141,6 +151,7 @@ class BranchItem:
     health: Health
     findings: tuple[HealthFinding, ...]
     head: Snapshot | None = None
+    figure: RowFigure = NOTHING_COUNTED
     schema: TableSchema | None = None
     base_tag: str | None = None
     created_millis: int | None = None
@@ -184,10 +195,17 @@ class DroppedBranch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotItem:
-    """A snapshot in a timeline, with the tags that name it; a broken one has an `error`."""
+    """A snapshot in a timeline, with the tags that name it; a broken one has an `error`.
+
+    Attributes:
+        figure: All its rows.
+        change: What its commit changed.
+    """
 
     id: int
     snapshot: Snapshot | None
+    figure: RowFigure = NOTHING_COUNTED
+    change: RowFigure = NOTHING_COUNTED
     tags: tuple[str, ...] = ()
     schema_changed: bool = False
     error: PaimonError | None = None
@@ -201,7 +219,8 @@ class SnapshotDetail:
         partitions: Columns of PARTITION_SUMMARY of `browse_history`, largest first.
         file_count: Live data files.
         byte_count: Their size.
-        row_count: Their rows, before merging on read.
+        figure: Its rows, as far as its files tell.
+        change: What its commit changed.
     """
 
     identifier: Identifier
@@ -210,7 +229,8 @@ class SnapshotDetail:
     schema: TableSchema
     file_count: int
     byte_count: int
-    row_count: int
+    figure: RowFigure
+    change: RowFigure
     delete_file_count: int
     added_file_count: int
     partitions: pa.Table
@@ -229,20 +249,32 @@ class SchemaItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagItem:
-    """A tag in a list; a broken one has an `error`."""
+    """A tag in a list; a broken one has an `error`.
+
+    Attributes:
+        figure: Rows of the snapshot that it names.
+    """
 
     name: str
     tag: Tag | None
+    figure: RowFigure = NOTHING_COUNTED
     is_base_of: tuple[str, ...] = ()
     error: PaimonError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
-    """A snapshot of the branch graph; shared snapshots stand once, on the branch they began on."""
+    """A snapshot of the branch graph; shared snapshots stand once, on the branch they began on.
+
+    Attributes:
+        figure: All its rows.
+        change: What its commit changed.
+    """
 
     branch: str
     snapshot: Snapshot
+    figure: RowFigure
+    change: RowFigure
     tags: tuple[str, ...]
     schema_changed: bool
     is_head_of: tuple[str, ...]

@@ -262,7 +262,7 @@ def _totals(
 
 def _total(table: FileStoreTable, snapshot: Snapshot | None) -> Totals:
     if snapshot is None:
-        return Totals(file_count=0, byte_count=0, row_count=0)
+        return Totals(file_count=0, byte_count=0, record_count=0)
     manifests = table.manifests(snapshot)
     added, deleted = (_sum(manifests[f"num_{what}_files"]) for what in ("added", "deleted"))
     byte_count = None
@@ -274,7 +274,7 @@ def _total(table: FileStoreTable, snapshot: Snapshot | None) -> Totals:
     return Totals(
         file_count=added - deleted,
         byte_count=byte_count,
-        row_count=snapshot.total_record_count,
+        record_count=snapshot.total_record_count,
     )
 
 

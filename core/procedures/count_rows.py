@@ -6,15 +6,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.diff.file_figures import files_figure, state_figure, tells_rows
+from core.diff.file_figures import state_figure, tells_rows
 from core.diff.row_diff import plan_row_diff
 from core.diff.row_figure import RowCounts, RowFigure
 from core.diff.state_diff import StateDiff, TableState
 from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.format.manifest_entry import NO_FILES
-from core.format.read_branches import rows_elsewhere
 from core.format.receipt import Receipt
+from core.procedures.browse_figures import figure_of_files
 from core.procedures.call import ProcedureCall
 from core.procedures.compare_rows_job import row_diff_name
 from core.procedures.compare_states import compare_states
@@ -137,11 +137,6 @@ def figure_of_state(warehouse: Warehouse, identifier: Identifier, state: TableSt
     """
     table = warehouse.table(identifier).on(state.branch)
     snapshot = state.snapshot
-    # Which branches a read takes rows from, the newest schema says, also of an old state.
-    if rows_elsewhere(table.schema(), state.branch) is not None:
-        records = None if snapshot is None else snapshot.total_record_count
-        return RowFigure(rows=None, records=records)
-    if snapshot is None or not state.schema.primary_keys:
-        return state_figure(snapshot, state.schema, state.branch, table.index_entries)
-    files, marks = table.live_files(snapshot), table.index_entries(snapshot)
-    return files_figure(files, marks, state.schema, state.branch)
+    if snapshot is None or not table.schema().primary_keys:
+        return state_figure(snapshot, table.schema(), state.branch, table.index_entries)
+    return figure_of_files(table, snapshot, table.live_files(snapshot), state.schema)

@@ -5,11 +5,13 @@ from core.commit.branch_move import BranchMove, move_branch
 from core.commit.fences import put_fence
 from core.commit.journal import Journal
 from core.commit.rescue import RESCUE_PREFIX, rescue_name
+from core.diff.row_figure import commit_figures, with_sign
 from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
 from core.format.identifier import MAIN_BRANCH
 from core.format.json_text import without_nulls
 from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born, undone_by
 from core.format.receipt import Counts, HeadMove, Receipt
+from core.format.table_schema import TableSchema
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import (
     Consequence,
@@ -264,6 +266,14 @@ def _consumers_of(branch: FileStoreTable) -> tuple[Consumer, ...]:
         return ()
 
 
+def _find_schema(branch: FileStoreTable) -> TableSchema | None:
+    """The newest schema of a branch, None where it cannot be read: it may be dropped for that."""
+    try:
+        return branch.schema()
+    except PaimonError:
+        return None
+
+
 def _lost(
     branch: FileStoreTable,
     events: tuple[LineageEvent, ...],
@@ -278,14 +288,15 @@ def _lost(
         own = ()
         found.append(loses(f"What it holds alone cannot be told. {error.message}"))
     if own:
+        figures = commit_figures(own, None, _find_schema(branch), branch.branch)
         noun = "commit is" if len(own) == 1 else "commits are"
         found.append(
             loses(
                 f"{len(own):,} {noun} in no other branch.",
                 tuple(
                     f"snapshot {each.id} ({each.identity.short}) by {each.commit_user}: "
-                    f"{each.delta_record_count or 0:+,} rows"
-                    for each in own
+                    f"{figure.words(with_sign)}"
+                    for each, figure in zip(own, figures, strict=True)
                 ),
             )
         )

@@ -144,13 +144,13 @@ def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
 
 
 def rows_staged(written: Facts) -> str:
-    """Tell how many rows were written, in a sentence; blank where none were."""
+    """Tell how many records were written, in a sentence; blank where none were."""
     files = [each.new_files for each in settled_messages(written) if each.new_files.num_rows]
     if not files:
         return ""
-    rows = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
+    records = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
     number = sum(each.num_rows for each in files)
-    return f"{count(rows, 'row')} staged in {count(number, 'file')}."
+    return f"{count(records, 'record')} staged in {count(number, 'file')}."
 
 
 def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, holder: str) -> bool:

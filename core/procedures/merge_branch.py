@@ -5,6 +5,7 @@ import pyarrow as pa
 from core.diff.fast_forward import plan_fast_forward
 from core.diff.file_safety import FileSafety
 from core.diff.history_move import count
+from core.diff.row_figure import with_sign
 from core.errors import ErrorKind
 from core.format.json_text import without_nulls
 from core.format.kept_elsewhere import Act
@@ -213,7 +214,7 @@ def _gains(plan: MergePlan) -> list[Consequence]:
         reads = "" if cost.files_joined else " No row is read or written."
         what = (
             f"{count(cost.files_added, 'file')} of {plan.source!r} come, "
-            f"{count(cost.files_removed, 'file')} go, {cost.rows_added:+,} rows by these files."
+            f"{count(cost.files_removed, 'file')} go: {cost.figure.words(with_sign)}."
             f"{reads}"
         )
     told = [

@@ -11,6 +11,7 @@ from core.commit.snapshot_commit import write_hints
 from core.commit.tag_commit import put_tag, snapshot_bytes, without_retention
 from core.diff.file_safety import FileSafety
 from core.diff.lineage import OPERATION, RESTORES
+from core.diff.row_figure import difference, with_sign
 from core.errors import CommitConflict, ErrorKind, InvalidInput
 from core.format.json_text import JsonObject, without_nulls
 from core.format.kept_elsewhere import Act
@@ -18,6 +19,7 @@ from core.format.lineage_event import LineageKind
 from core.format.receipt import Counts, Receipt, identity_from, identity_to
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
+from core.procedures.browse_figures import head_figure
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import (
     Consequence,
@@ -169,13 +171,13 @@ def _place(table: FileStoreTable, call: ProcedureCall) -> tuple[Snapshot, Tag | 
 def _restore_told(
     table: FileStoreTable, head: Snapshot | None, then: Snapshot
 ) -> list[Consequence]:
-    now = 0 if head is None else head.total_record_count or 0
-    rows = (then.total_record_count or 0) - now
+    schema = table.schema()
+    moved = difference(head_figure(table, head, schema), head_figure(table, then, schema))
     number = 1 if head is None else head.id + 1
     told = [
         changes(
             f"Snapshot {number} of {table.branch!r} holds again what snapshot {then.id} held: "
-            f"{rows:+,} rows."
+            f"{moved.words(with_sign)}."
         ),
         keeps(f"The history stays: every snapshot up to {number - 1} can be read as before."),
         keeps(

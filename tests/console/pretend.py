@@ -13,6 +13,7 @@ from app.models.merge_preview import MergeDecision
 from app.settings import Settings
 from core.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
 from core.diff.hazards import PIN, HealthFinding, Remedy, Severity
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import MAIN_BRANCH, Identifier
@@ -224,6 +225,8 @@ class PretendServices:
             kind=found.kind,
             schema=branch.schemas[-1],
             head=branch.head,
+            figure=total_of(found, branch.head),
+            change=change_of(found, branch.head),
             first_snapshot_id=branch.snapshots[0].id if branch.snapshots else None,
             snapshot_count=len(branch.snapshots),
             branches=tuple(name for name in found.branches if name != MAIN_BRANCH),
@@ -281,6 +284,8 @@ class PretendServices:
                 SnapshotItem(
                     id=each.id,
                     snapshot=each,
+                    figure=total_of(self._find(table), each),
+                    change=change_of(self._find(table), each),
                     tags=tuple(t.name for t in branch.tags if t.snapshot.id == each.id),
                     schema_changed=before is not None and each.schema_id != before,
                 )
@@ -295,7 +300,7 @@ class PretendServices:
             {
                 "partition": ["year=2013/month=1", "year=2013/month=2"],
                 "file_count": [6, 4],
-                "row_count": [700, 400],
+                "record_count": [700, 400],
                 "byte_count": [70_000, 40_000],
                 "bucket_count": [1, 1],
             }
@@ -307,7 +312,8 @@ class PretendServices:
             schema=branch.schemas[-1],
             file_count=10,
             byte_count=110_000,
-            row_count=1_100,
+            figure=RowFigure(rows=each.total_record_count, records=each.total_record_count),
+            change=change_of(self._find(table), each),
             delete_file_count=0,
             added_file_count=2,
             partitions=partitions,
@@ -487,6 +493,21 @@ class PretendServices:
         raise NotFound(f"There is no table {table.table_name}.", kind=ErrorKind.TABLE_NOT_FOUND)
 
 
+def total_of(table: PretendTable, snapshot: Snapshot | None) -> RowFigure:
+    """All rows of a snapshot; its records where the table has a key."""
+    return _figure(table, 0 if snapshot is None else snapshot.total_record_count)
+
+
+def change_of(table: PretendTable, snapshot: Snapshot | None) -> RowFigure:
+    """What the commit of a snapshot changed."""
+    return _figure(table, None if snapshot is None else snapshot.delta_record_count)
+
+
+def _figure(table: PretendTable, number: int | None) -> RowFigure:
+    is_keyed = table.kind is TableKind.PRIMARY_KEY
+    return RowFigure(rows=None if is_keyed else number, records=number)
+
+
 def _item(table: PretendTable) -> TableItem:
     main = table.branches.get(MAIN_BRANCH)
     broken = tuple(name for name, branch in table.branches.items() if branch.error)
@@ -505,6 +526,7 @@ def _item(table: PretendTable) -> TableItem:
         comment=table.comment,
         schema=main.schemas[-1] if main and readable else None,
         head=main.head if main and readable else None,
+        figure=total_of(table, main.head) if main and readable else NOTHING_COUNTED,
         branch_count=len(table.branches) - 1 if readable else None,
         broken_branches=broken,
         last_event=table.events[-1] if table.events else None,
@@ -546,6 +568,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         health=Health.AT_RISK if branch.findings else Health.HEALTHY,
         findings=branch.findings,
         head=branch.head,
+        figure=total_of(table, branch.head),
         schema=branch.schemas[-1],
         created_millis=branch.snapshots[0].time_millis if branch.snapshots else NOW,
         owner=branch.owner,
@@ -554,8 +577,8 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         versus=Distance(
             ahead=len(ahead),
             behind=len(behind),
-            rows_ahead=sum(each.delta_record_count or 0 for each in ahead),
-            rows_behind=sum(each.delta_record_count or 0 for each in behind),
+            figure_ahead=add_up(change_of(table, each) for each in ahead),
+            figure_behind=add_up(change_of(table, each) for each in behind),
         )
         if branch.snapshots
         else None,
@@ -575,6 +598,8 @@ def _node(table: PretendTable, branch: PretendBranch, each: Snapshot) -> GraphNo
     return GraphNode(
         branch=branch.name,
         snapshot=each,
+        figure=total_of(table, each),
+        change=change_of(table, each),
         tags=tuple(
             dict.fromkeys(
                 tag.name
@@ -604,7 +629,11 @@ def merge_plan(
         verdict = MergeVerdict.CLEAN if ours else MergeVerdict.FAST_FORWARD
         verdict = verdict if theirs else MergeVerdict.UP_TO_DATE
     if verdict is MergeVerdict.CLEAN:
-        parts = {"moves": NEW_FILES, "cost": PlanCost(files_added=2, rows_added=20), **parts}
+        parts = {
+            "moves": NEW_FILES,
+            "cost": PlanCost(files_added=2, records_added=20, is_of_rows=True),
+            **parts,
+        }
     shared = [each for each in source.snapshots if each not in theirs]
     heads = [each and each.identity.short for each in (target.head, source.head)]
     return MergePlan(

@@ -55,7 +55,7 @@ def test_many_files_are_summed_up_beside_the_page(
     monkeypatch.setattr(console.services, "snapshot", read_slowly)
     page = console.open("table", **FLIGHTS, t_tab="Files")
     assert "summed up from all manifests" in page.text
-    assert "Rows in files" in page.text
+    assert "Rows 88,000" in page.text
     assert "Data files" not in page.text
     done.set()
     for _ in range(100):

@@ -57,7 +57,7 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
         page.text
     )
     assert "Files replayed 2" in page.text
-    assert "Rows that come +20" in page.text
+    assert "Rows added +20" in page.text
     assert "Copied 0 B" in page.text
     assert not page.has_button("run-merge_branch")
     assert not page.at.button(key="run-dry").disabled
@@ -263,7 +263,7 @@ def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:
 
 
 def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
-    cost = PlanCost(files_added=2, rows_added=20, buckets_to_compare=4)
+    cost = PlanCost(files_added=2, records_added=20, buckets_to_compare=4)
     console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
     assert "**4 buckets to compare: a job reads the changed keys.**" in page.text
@@ -276,14 +276,14 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
 def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again(
     tmp_path: Path,
 ) -> None:
-    cost = PlanCost(files_added=2, rows_added=20, files_joined=3)
+    cost = PlanCost(files_added=2, records_added=20, is_of_rows=True, files_joined=3)
     console = planned(air_console(tmp_path), MergeVerdict.CLEAN, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
     assert "3 files of which both sides touched rows will be written again" in page.text
     assert "no row is read or written" not in page.text
     assert "Files written again 3" in page.text
-    assert "Rows that come ≥ 20" in page.text
-    assert f"Rows that go {NOT_READ}" in page.text
+    assert "Rows added ≥ 20" in page.text
+    assert f"Rows removed {NOT_READ}" in page.text
     assert "Only rows tell which of a file both sides touched" in page.text
     assert page.has_button("run-dry")
 

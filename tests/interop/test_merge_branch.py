@@ -92,7 +92,7 @@ def test_deletes_of_one_file_both_hold(diverging: MergeBench) -> None:
     bench.insert("dev", 21)
     bench.delete("main", 2, 5)
     found = bench.plan()
-    assert (found.verdict, found.cost.rows_added) == (MergeVerdict.CLEAN, -1)
+    assert (found.verdict, found.cost.records_added) == (MergeVerdict.CLEAN, -1)
     bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
     _check_all_that_follows(bench)
 

@@ -143,8 +143,8 @@ class Walk:
             rows = new.delta_record_count or 0
             # Both may have deleted one row, which files do not tell.
             is_joined = plan.moves is not None and bool(plan.moves.joins)
-            is_as_told = is_joined and rows >= plan.cost.rows_added
-            assert is_as_told or rows == plan.cost.rows_added, "I11"
+            is_as_told = is_joined and rows >= plan.cost.records_added
+            assert is_as_told or rows == plan.cost.records_added, "I11"
         assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
         after = tree(self.root)
         assert {name: after.get(name) for name in lasting(before)} == lasting(before), "I12"

@@ -105,6 +105,19 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
     assert readers - {"app.settings", "core.spark.java_home", "core.spark.session"} == set()
 
 
+def test_no_page_and_no_command_reads_the_counts_of_a_snapshot() -> None:
+    # They count records of files, which are rows only of some tables: `RowFigure` knows of which.
+    counts = {"total_record_count", "delta_record_count"}
+    readers = {
+        module
+        for module, _, tree in modules()
+        for node in ast.walk(tree)
+        if module.startswith("app.")
+        if isinstance(node, ast.Attribute) and node.attr in counts
+    }
+    assert readers == set()
+
+
 def test_only_the_state_of_a_table_takes_a_schema_from_a_snapshot() -> None:
     # A head is read under the newest schema: whoever looks up the schema of a snapshot must have
     # said that the snapshot is read as it was.

@@ -12,6 +12,7 @@ from app.charts.snapshot_timeline import snapshot_timeline_figure
 from app.models.branch_graph import Axis, BranchGraph, draw_branches
 from app.models.branch_tracks import Track
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
+from core.diff.row_figure import RowFigure
 from core.format.snapshot import CommitKind, Snapshot
 from tests.unit.app.histories import history, snapshot
 
@@ -34,6 +35,16 @@ class Entry:
     snapshot: Snapshot | None
     tags: tuple[str, ...] = ()
     schema_changed: bool = False
+
+    @property
+    def figure(self) -> RowFigure:
+        total = self.snapshot and self.snapshot.total_record_count
+        return RowFigure(rows=total, records=total)
+
+    @property
+    def change(self) -> RowFigure:
+        delta = self.snapshot and self.snapshot.delta_record_count
+        return RowFigure(rows=delta, records=delta)
 
 
 def timeline_of(*snapshots: Snapshot, branch: str = "main") -> Timeline:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.models.exactness import BOUNDS, EXACT, UNREAD
+from app.models.exactness import BOUNDS, EXACT, NOT_ROWS, UNREAD
 from app.models.merge_preview import (
     MergeDecision,
     MergePreview,
@@ -80,13 +80,13 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
         "base snapshot 1, target `main` at snapshot 2, source `dev` at snapshot 2"
     )
     counts = figures(preview)
-    assert (counts["Files replayed"], counts["Rows that come"]) == ("1", "+10")
+    assert (counts["Files replayed"], counts["Rows added"]) == ("1", "+10")
     assert counts["Copied"] == "0 B"
     assert "Conflicts" not in counts
     assert {figure.known for figure in preview.figures} == {EXACT}
     assert preview.reasons == ()
     (line,) = preview.buckets
-    assert (line.strategy, line.files_added, line.rows) == (Strategy.REPLAY, 1, 10)
+    assert (line.strategy, line.files_added, line.records) == (Strategy.REPLAY, 1, 10)
     assert strategies_words(preview.plan) == "1 replayed"
 
 
@@ -120,7 +120,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     )
     settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
     assert settled.plan.verdict is MergeVerdict.CLEAN
-    assert figures(settled)["Rows that go"] == "\N{MINUS SIGN}10"
+    assert figures(settled)["Rows removed"] == "\N{MINUS SIGN}10"
 
 
 def test_strict_can_be_taken_back_where_there_are_conflicts(tmp_path: Path) -> None:
@@ -149,18 +149,18 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     assert told["Buckets to compare"] == ("1", EXACT)
     assert told["Files adopted"] == ("0", EXACT)
     assert told["Files replayed"] == ("≥ 0", BOUNDS)
-    assert told["Rows that come"] == told["Rows that go"] == (NOT_READ, UNREAD)
-    assert preview.reasons[0].startswith("Only rows tell what comes")
+    assert told["Rows added"] == told["Rows removed"] == (NOT_READ, UNREAD)
+    assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
 
 
-def test_rows_of_keys_are_bounds(tmp_path: Path) -> None:
+def test_records_of_keys_are_not_called_rows(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(6, 7)))
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Files replayed"] == ("1", EXACT)
-    assert told["Rows that come"] == ("≤ 10", BOUNDS)
-    assert told["Rows that go"] == ("0", EXACT)
-    assert "one key may have several" in preview.reasons[0]
+    assert told["Records in added files"] == ("10", NOT_ROWS)
+    assert told["Records in removed files"] == ("0", NOT_ROWS)
+    assert "one key can have several" in preview.reasons[0]
 
 
 def test_a_schema_change_is_compared_with_the_target(tmp_path: Path) -> None:

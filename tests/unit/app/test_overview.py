@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.models.overview import Order, Totals, choose_tables
+from app.models.overview import Order, TableLine, Totals, choose_tables
+from core.diff.row_figure import NOTHING_COUNTED, RowFigure
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot
 from tests.unit.app.histories import snapshot
@@ -15,11 +16,24 @@ class Item:
     branch_count: int | None = None
     broken_branches: tuple[str, ...] = ()
 
+    @property
+    def figure(self) -> RowFigure:
+        total = self.head and self.head.total_record_count
+        return RowFigure(rows=total, records=total)
+
 
 def item(name: str, **facts: object) -> Item:
     return Item(Identifier.parse(name), **facts)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class KeyedItem(Item):
+    @property
+    def figure(self) -> RowFigure:
+        return RowFigure(rows=None, records=7)
+
+
+KEYED = KeyedItem(Identifier.parse("air.planes"))
 ITEMS = [
     item("air.flights", head=snapshot("a", 9, total=500), branch_count=4),
     item("air.carriers", head=snapshot("b", 5, total=900), branch_count=0),
@@ -48,9 +62,18 @@ def test_what_was_not_read_sorts_last() -> None:
 
 
 def test_totals_leave_out_what_no_table_told() -> None:
-    assert Totals.of(ITEMS, broken=1) == Totals(tables=3, unread=0, branches=4, rows=1400, broken=1)
+    assert Totals.of(ITEMS, broken=1) == Totals(
+        tables=3, unread=0, branches=4, figure=RowFigure(rows=1400, records=1400), broken=1
+    )
     nothing = Totals.of([ITEMS[2]], broken=0, unread=9)
-    assert nothing == Totals(tables=10, unread=9, branches=None, rows=None, broken=0)
+    assert nothing == Totals(tables=10, unread=9, branches=None, figure=NOTHING_COUNTED, broken=0)
+
+
+def test_rows_of_some_tables_are_not_added_to_records_of_others() -> None:
+    keyed = TableLine(identifier=ITEMS[0].identifier, item=None)
+    figure = Totals.of([*ITEMS, KEYED], broken=0).figure
+    assert figure == RowFigure(rows=None, records=1_407)
+    assert Totals.of([keyed], broken=0).figure == NOTHING_COUNTED
 
 
 def test_ten_thousand_tables_are_searched_by_their_last_name() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.models.snapshot_timeline import draw_timeline
+from core.diff.row_figure import RowFigure
 from core.format.snapshot import CommitKind, Snapshot
 from tests.unit.app.histories import history, snapshot
 
@@ -13,6 +14,16 @@ class Entry:
     snapshot: Snapshot | None
     tags: tuple[str, ...] = ()
     schema_changed: bool = False
+
+    @property
+    def figure(self) -> RowFigure:
+        total = self.snapshot and self.snapshot.total_record_count
+        return RowFigure(rows=total, records=total)
+
+    @property
+    def change(self) -> RowFigure:
+        delta = self.snapshot and self.snapshot.delta_record_count
+        return RowFigure(rows=delta, records=delta)
 
 
 def entries(snapshots: tuple[Snapshot, ...]) -> list[Entry]:
@@ -29,13 +40,13 @@ def test_each_snapshot_is_a_bar_in_the_order_of_ids() -> None:
 def test_removed_rows_stand_below_zero() -> None:
     one = snapshot("m1", 1, rows=-30, kind=CommitKind.OVERWRITE)
     (bar,) = draw_timeline("main", entries((one,))).bars
-    assert (bar.rows_added, bar.rows_removed) == (0, -30)
+    assert (bar.added, bar.removed) == (0, -30)
 
 
 def test_what_a_snapshot_does_not_say_is_not_zero() -> None:
     one = snapshot("m1", 1, rows=None)
     (bar,) = draw_timeline("main", entries((one,))).bars
-    assert (bar.rows_added, bar.rows_removed) == (None, None)
+    assert (bar.added, bar.removed) == (None, None)
 
 
 def test_expired_snapshots_leave_gaps() -> None:
@@ -76,7 +87,7 @@ def test_ten_thousand_snapshots_become_a_thousand_bars_that_keep_the_sums() -> N
     timeline = draw_timeline("main", entries(many))
     assert len(timeline.bars) == 1_000
     assert timeline.is_grouped
-    assert sum(bar.rows_added or 0 for bar in timeline.bars) == 100_000
+    assert sum(bar.added or 0 for bar in timeline.bars) == 100_000
     assert timeline.bars[-1].total == many[-1].total_record_count
 
 

@@ -3,6 +3,7 @@ import re
 import pytest
 
 from app.cli.lane_text import draw_lanes
+from core.diff.row_figure import RowFigure
 from core.errors import FormatError
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
@@ -43,6 +44,8 @@ def node(
     return GraphNode(
         branch=branch,
         snapshot=snapshot(branch, number, kind),
+        figure=RowFigure(rows=10 * number, records=10 * number),
+        change=RowFigure(rows=10, records=10),
         tags=tags,
         schema_changed=new_schema,
         is_head_of=(branch,) if head else (),

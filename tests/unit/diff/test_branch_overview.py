@@ -21,20 +21,20 @@ def test_each_side_counts_what_the_other_lacks() -> None:
     assert found.base == snapshot("m2").identity
     assert found.ahead is not None
     assert found.behind is not None
-    assert (found.ahead.snapshots, found.ahead.rows) == (1, 1)
-    assert (found.behind.snapshots, found.behind.rows) == (2, 2)
+    assert (found.ahead.snapshots, found.ahead.records) == (1, 1)
+    assert (found.behind.snapshots, found.behind.records) == (2, 2)
     assert found.ahead.files is None
 
 
 def test_compactions_are_counted_apart_and_their_rows_are_none() -> None:
     run = [snapshot("d3", rows=5), snapshot("d4", kind=CommitKind.COMPACT, rows=-2)]
     found = distance_of(run)
-    assert (found.snapshots, found.compactions, found.rows) == (1, 1, 5)
+    assert (found.snapshots, found.compactions, found.records) == (1, 1, 5)
 
 
 def test_rows_that_a_commit_does_not_tell_are_not_made_up() -> None:
-    assert distance_of([snapshot("d3", rows=5), snapshot("d4", rows=None)]).rows is None
-    assert distance_of([]).rows == 0
+    assert distance_of([snapshot("d3", rows=5), snapshot("d4", rows=None)]).records is None
+    assert distance_of([]).records == 0
 
 
 def test_branches_without_common_history_have_no_distance() -> None:
@@ -81,7 +81,7 @@ def test_files_are_counted_by_identity() -> None:
     assert (found.ahead.files, found.behind.files) == (2, 1)
     empty = pa.table({"identity": pa.array([], pa.string())})
     assert with_files(overview, empty, empty).ahead == found.ahead.__class__(
-        snapshots=1, compactions=0, rows=1, files=0
+        snapshots=1, compactions=0, records=1, files=0
     )
 
 
@@ -114,7 +114,7 @@ def test_a_branch_of_a_branch_is_ahead_by_what_it_got_from_there() -> None:
     assert ahead_and_behind(dev, sub, lineage) == (0, 1)
     found = compare_branches(sub, main, lineage).ahead
     assert found is not None
-    assert found.rows == 3
+    assert found.records == 3
 
 
 def test_branches_of_two_branches_count_both_ways() -> None:

@@ -11,8 +11,8 @@ from core.diff.row_figure import (
     FigureColumn,
     RowCounts,
     RowFigure,
+    add_up,
     commit_figures,
-    commits_figure,
     with_sign,
 )
 from core.format.data_types import INT
@@ -122,14 +122,14 @@ def test_a_commit_that_hides_rows_adds_no_rows_and_removes_none_that_are_told() 
     ]
     figures = commit_figures(line, None, APPEND, "main")
     assert [each.rows for each in figures] == [10, None, 5]
-    assert commits_figure(figures) == RowFigure(rows=None, records=15)
+    assert add_up(figures) == RowFigure(rows=None, records=15)
     assert commit_figures(line[2:], None, APPEND, "main")[0].rows is None
     assert {each.rows for each in commit_figures(line, None, KEYED, "main")} == {None}
 
 
 def test_rows_and_records_are_never_added_to_each_other() -> None:
-    assert commits_figure([ROWS_3, RECORDS_10]) == RowFigure(rows=None, records=20)
-    assert commits_figure([]) == RowFigure(rows=0, records=0)
+    assert add_up([ROWS_3, RECORDS_10]) == RowFigure(rows=None, records=20)
+    assert add_up([]) == RowFigure(rows=0, records=0)
 
 
 @pytest.mark.parametrize(

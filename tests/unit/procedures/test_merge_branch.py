@@ -665,7 +665,7 @@ def test_files_of_which_both_deleted_rows_are_joined(bench: BranchBench) -> None
     found = plan(bench)
     assert (found.verdict, found.conflicts) == (MergeVerdict.CLEAN, ())
     assert found.strategies == {Strategy.REWRITE: 1}
-    assert (found.cost.files_joined, found.cost.files_added, found.cost.rows_added) == (1, 0, -3)
+    assert (found.cost.files_joined, found.cost.files_added, found.cost.records_added) == (1, 0, -3)
     assert any("the 3 rows that the source deleted" in note for note in found.notes)
     assert found.moves is not None
     (join,) = found.moves.joins

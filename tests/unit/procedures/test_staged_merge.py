@@ -83,7 +83,7 @@ def test_a_merge_publishes_the_very_files_of_the_dry_run(table: ContestedTable) 
     assert walk.stages == ["check heads", "verify files", "compare rows", "keep the result"]
     assert f"Dry run: 'main' stays at snapshot {head}." in told.notes
     assert any(note.startswith("8 conflicts of rows settled") for note in told.notes)
-    assert "6 rows staged in 2 files." in told.notes
+    assert "6 records staged in 2 files." in told.notes
     assert head_id(table) == head
     staged = data_files(table) - before
     assert len(staged) == 2
