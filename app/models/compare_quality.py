@@ -97,6 +97,10 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
         return f"All {before} of A against all {after} of B."
     if scope.scope is Scope.MERGED:
         return f"All {before} of A against the {after} that merging B into A would leave."
+    if scope.keys is not None:
+        # Most rows of a bucket that was written to stand in both sides.
+        of_base = f"all {before} of A" if scope.is_base_whole else f"{before} of A likewise"
+        return f"{after} of B that A lacks or has with other values, against {of_base}."
     if scope.is_base_whole:
         return (
             f"{after} in units that only B has, against all {before} of A, which has too few of "
@@ -131,7 +135,7 @@ def read_words(found: QualityComparison) -> str:
 
 def rating_words(column: ColumnComparison) -> str:
     """Tell why a column is rated as it is, in one line."""
-    if column.why_not_rated is not None:
+    if column.why_not_rated is not None and not column.rating.is_told:
         return column.why_not_rated
     worst = column.worst
     if column.rating is Rating.FEW_ROWS or worst is None:

@@ -12,7 +12,7 @@ import numpy as np
 from core.diff.row_diff import ComparedColumn
 from core.quality.bins import Bin, bins_of
 from core.quality.distribution import Number
-from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift
+from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift, only_grows
 from core.quality.drift_map import DriftMap
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 
@@ -84,7 +84,7 @@ class ColumnComparison:
         drifts: Empty where nothing is rated.
         bins: How the values of both lie over the bins of the first.
         bins_error: By how much a share of a bin may be off.
-        why_not_rated: A sentence, None where it is.
+        why_not_rated: A sentence on why its values are not compared; None where they are.
     """
 
     name: str
@@ -252,11 +252,14 @@ def _compared(
     sides = (None if column.before is None else old, None if column.after is None else new)
     why = _why_not_rated(sides, scope, is_key=is_key)
     drifts: tuple[Drift, ...] = ()
-    if why is None:
+    is_unrated = why is not None
+    if not is_unrated:
         drifts = measure_drift(old, new, kind, with_distinct=scope is not Scope.OWN)
+        if kind.has_measures and only_grows(old, new):
+            why = "Its values only grow, as those of a serial number do: only nulls are compared."
     rating = max((each.rating for each in drifts), key=lambda each: each.rank, default=None)
     if rating is None:
-        is_short = why is None and min(old.rows, new.rows) < LEAST_ROWS
+        is_short = not is_unrated and min(old.rows, new.rows) < LEAST_ROWS
         rating = Rating.FEW_ROWS if is_short else Rating.NOT_RATED
     errors = [each.distribution.rank_error for each in (old, new) if each.distribution]
     errors += [each.top.error / each.rows for each in (old, new) if each.top and each.rows]

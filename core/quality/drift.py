@@ -51,6 +51,8 @@ _LEAST_VARIANCE: Final = 1e-3
 # Below this part of where it is watched, a certain difference is no news.
 _WORTH_TELLING: Final = 0.1
 _HAIR: Final = 1e-9
+# A serial number leaves out less than every second number.
+_GAPS: Final = 2
 
 
 class Measure(StrEnum):
@@ -151,10 +153,36 @@ def measure_drift(
     if with_distinct:
         found += _distinct_drift(base, other, kind)
     if kind.has_measures and base.distribution and other.distribution:
-        found += _measured_drift(base, other, base.distribution, other.distribution, kind)
+        if not only_grows(base, other):
+            found += _measured_drift(base, other, base.distribution, other.distribution, kind)
     elif kind.has_categories and not _is_all_distinct(base) and not _is_all_distinct(other):
         found += _category_drift(base, other)
     return tuple(found)
+
+
+def only_grows(base: ColumnProfile, other: ColumnProfile) -> bool:
+    """Whether values number the rows, as serial ids and moments of writing do.
+
+    Each stands there once, and the other side goes on where the base ends, or either has nearly all
+    whole numbers of its range. That such values are larger in newer rows is no drift.
+    """
+    old, new = base.distribution, other.distribution
+    if old is None or new is None or not old.count or not new.count:
+        return False
+    is_whole = all(each.points.dtype.kind != "f" for each in (old, new))
+    if not is_whole or not (_is_all_distinct(base) and _is_all_distinct(other)):
+        return False
+    last = old.points[-1:]
+    kept = int(new.rank(last)[0])
+    goes_on = new.points[-1] > last[0] and kept <= new.error
+    # All of the base, and behind it what was added.
+    was_continued = new.points[0] == old.points[0] and abs(kept - old.count) <= new.error
+    return goes_on or was_continued or all(_is_dense(each) for each in (old, new))
+
+
+def _is_dense(found: Distribution) -> bool:
+    span = int(found.points[-1]) - int(found.points[0]) + 1
+    return found.scale == 0 and span <= _GAPS * found.count
 
 
 def psi(bins: Sequence[Bin]) -> float:
@@ -355,6 +383,6 @@ def _rated(
 
 
 def _is_all_distinct(profile: ColumnProfile) -> bool:
-    """Whether hardly a text stands there twice, as with ids: nothing can be compared."""
+    """Whether hardly a value stands there twice, as with ids: nothing can be compared."""
     found = profile.distinct
     return found is not None and profile.valid > 1 and found.count + found.error >= profile.valid

@@ -11,7 +11,7 @@ from core.quality.drift_map import MOST_PARTITIONS, DriftMap
 from core.quality.partition_drift import compare_partition
 from core.quality.profile import EXACT, ColumnKind, Detail, Profile, merge_profiles
 from core.quality.work import QualityWork
-from core.spark.profile_units import ProfileUnit, Side
+from core.spark.profile_units import GroupProfiles, ProfileGroup, ProfileUnit, Side
 
 _HELD: Final = 200
 """So many profiles are held before they become one: memory never holds all of them."""
@@ -42,9 +42,9 @@ class SideParts:
         if len(parts) >= self._held:
             self._add_up(sides)
 
-    def of(self, side: Side, *, without: Side | None = None) -> Profile:
-        """The profile of all that a side shows, or of what another one does not show."""
-        chosen = [each for each in self._parts if side in each and without not in each]
+    def of(self, side: Side) -> Profile:
+        """The profile of all that a side shows."""
+        chosen = [each for each in self._parts if side in each]
         for each in chosen:
             self._add_up(each)
         return merge_profiles([self._parts[each][0] for each in chosen], self._kinds, EXACT)
@@ -53,6 +53,33 @@ class SideParts:
         parts = self._parts[sides]
         if len(parts) > 1:
             self._parts[sides] = [merge_profiles(parts, self._kinds, self._details[sides])]
+
+
+class StateParts:
+    """The profiles of groups, and the rows that only one of two states has."""
+
+    def __init__(self, kinds: Mapping[str, ColumnKind], held: int = _HELD) -> None:
+        """Begin with no rows; see `SideParts`."""
+        self._units = SideParts(kinds, held)
+        self._own = SideParts(kinds, held)
+
+    def add(self, group: ProfileGroup, found: GroupProfiles, detail: Detail) -> None:
+        """Take what was found of a group; of the sum `detail` is kept."""
+        for unit, profile in zip(group.units, found.units, strict=True):
+            self._units.add(unit.sides, profile, detail)
+            shown = unit.sides & {Side.BEFORE, Side.AFTER}
+            if found.own is None and len(shown) == 1:
+                self._own.add(shown, profile, detail)
+        for side, rows in zip((Side.BEFORE, Side.AFTER), found.own or (), strict=False):
+            self._own.add(frozenset([side]), rows, detail)
+
+    def of(self, side: Side) -> Profile:
+        """The profile of all that a side shows."""
+        return self._units.of(side)
+
+    def own(self) -> tuple[Profile, Profile]:
+        """The profiles of what only the first, and only the second state shows."""
+        return self._own.of(Side.BEFORE), self._own.of(Side.AFTER)
 
 
 class PartitionParts:
@@ -68,20 +95,21 @@ class PartitionParts:
                 if each.is_own and each.sides != {Side.MERGED}:
                     rows[each.partition] += each.rows
         self._parts = {
-            partition: SideParts(work.kinds, _HELD_OF_PARTITION)
+            partition: StateParts(work.kinds, _HELD_OF_PARTITION)
             for partition, _ in rows.most_common(MOST_PARTITIONS)
         }
         self._left_out = len(rows) - len(self._parts)
 
-    def add(self, unit: ProfileUnit, profile: Profile, detail: Detail) -> None:
-        """Take the profile of a unit; of the sum `detail` is kept."""
-        parts = self._parts.get(unit.partition)
+    def add(self, group: ProfileGroup, found: GroupProfiles, detail: Detail) -> None:
+        """Take the profiles of a group; of the sum `detail` is kept."""
+        parts = self._parts.get(group.partition)
         if parts is None:
             return
         if detail is not EXACT:
             # Many of them are held at once, of each partition some.
-            profile = merge_profiles([profile], self._work.kinds, detail)
-        parts.add(unit.sides, profile, detail)
+            small = [merge_profiles([each], self._work.kinds, detail) for each in found.all]
+            found = GroupProfiles.of(small, group)
+        parts.add(group, found, detail)
 
     def drift(self, whole: Profile | None) -> DriftMap | None:
         """Compare each partition; None for a table without partitions, or where none differs.
@@ -98,10 +126,7 @@ class PartitionParts:
         found = [
             compare_partition(
                 partition_path(decode_row(partition, types), self._schema),
-                (
-                    parts.of(Side.BEFORE, without=Side.AFTER),
-                    parts.of(Side.AFTER, without=Side.BEFORE),
-                ),
+                parts.own(),
                 None if whole is None else parts.of(Side.BEFORE),
                 whole,
                 columns,

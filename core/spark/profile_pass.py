@@ -3,6 +3,7 @@
 Units that both sides have are read once. What was profiled before is taken from where it is kept.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -13,11 +14,14 @@ from core.quality.drift import LEAST_ROWS
 from core.quality.profile import EXACT, PLACE, SIDE, UNIT, Profile
 from core.quality.profile_codec import profile_from_table, profile_to_table
 from core.quality.work import QualityWork
-from core.spark.profile_parts import PartitionParts, SideParts
+from core.spark.profile_parts import PartitionParts, StateParts
 from core.spark.profile_units import (
+    GroupProfiles,
+    ProfileGroup,
     ProfileTask,
     ProfileUnit,
     Side,
+    plan_groups,
     plan_profile_units,
     profile_sides,
     profile_task,
@@ -137,15 +141,16 @@ class ProfilePass:
         units = plan_profile_units(self._store, sides, work)
         own = [each for each in units if each.is_own]
         shared = [each for each in units if not each.is_own]
+        groups = [plan_groups(each, sides, work) for each in (own, shared)]
         is_small = (self._is_small(own), self._is_small(units))
         # What is kept costs nothing, however large the files are that it was made of.
         left = shared if is_small[1] else [each for each in shared if not self._holds(each)]
         reads_shared = work.reads_all or sum(each.size for each in left) <= self._shared_bytes
-        parts, partitions = SideParts(work.kinds), PartitionParts(units, work)
-        for group, small in ((own, is_small[0]), (shared if reads_shared else [], is_small[1])):
-            for unit, profile in self._profiled(task, group, is_small=small):
-                parts.add(unit.sides, profile, EXACT if small else SIDE)
-                partitions.add(unit, profile, EXACT if small else PLACE)
+        parts, partitions = StateParts(work.kinds), PartitionParts(units, work)
+        for some, small in zip(groups[: 1 + reads_shared], is_small, strict=False):
+            for group, found in self._profiled(task, some, is_small=small):
+                parts.add(group, found, EXACT if small else SIDE)
+                partitions.add(group, found, EXACT if small else PLACE)
         whole = parts.of(Side.BEFORE) if reads_shared else None
         return QualityComparison(
             before=str(work.diff.before.pinned),
@@ -169,52 +174,71 @@ class ProfilePass:
         return rows <= self._small_rows and size <= _SMALL_BYTES
 
     def _profiled(
-        self, task: ProfileTask, units: Sequence[ProfileUnit], *, is_small: bool
-    ) -> Iterator[tuple[ProfileUnit, Profile]]:
+        self, task: ProfileTask, groups: Sequence[ProfileGroup], *, is_small: bool
+    ) -> Iterator[tuple[ProfileGroup, GroupProfiles]]:
         if is_small:
-            yield from self._here(task, units)
+            yield from self._here(task, groups)
             return
-        for start in range(0, len(units), _WAVE):
-            yield from self._in_tasks(task, units[start : start + _WAVE])
+        for start in range(0, len(groups), _WAVE):
+            yield from self._in_tasks(task, groups[start : start + _WAVE])
 
     def _here(
-        self, task: ProfileTask, units: Sequence[ProfileUnit]
-    ) -> Iterator[tuple[ProfileUnit, Profile]]:
-        for done, unit in enumerate(units):
-            self._progress(done, len(units))
-            self._read.units += 1
-            self._read.size += unit.size
-            yield unit, task.profile(unit, EXACT)
+        self, task: ProfileTask, groups: Sequence[ProfileGroup]
+    ) -> Iterator[tuple[ProfileGroup, GroupProfiles]]:
+        for done, group in enumerate(groups):
+            self._progress(done, len(groups))
+            self._count(group)
+            yield group, task.profile(group, EXACT)
 
     def _in_tasks(
-        self, task: ProfileTask, units: Sequence[ProfileUnit]
-    ) -> Iterator[tuple[ProfileUnit, Profile]]:
+        self, task: ProfileTask, groups: Sequence[ProfileGroup]
+    ) -> Iterator[tuple[ProfileGroup, GroupProfiles]]:
         left = []
-        for unit in units:
-            known = self._kept.find(unit.key)
+        for group in groups:
+            known = self._known(group)
             if known is None:
-                left.append(unit)
+                left.append(group)
             else:
-                self._read.known += 1
-                yield unit, known
+                self._read.known += len(group.units)
+                yield group, known
         if not left:
             return
         answers = run_units(
             self._open_session(),
             left,
-            lambda unit: {"profile": to_bytes(profile_to_table(task.profile(unit, UNIT)))},
-            ["profile"],
+            lambda group: {"profiles": _packed(task.profile(group, UNIT))},
+            ["profiles"],
             description="profile columns",
             progress=self._progress,
         )
-        by_number = {unit.number: unit for unit in left}
+        by_number = {group.number: group for group in left}
         for answer in answers:
-            unit = by_number[answer["number"]]
-            profile = profile_from_table(from_bytes(answer["profile"]))
-            self._kept.keep(unit.key, profile)
-            yield unit, profile
-        self._read.units += len(left)
-        self._read.size += sum(unit.size for unit in left)
+            group = by_number[answer["number"]]
+            profiles = [
+                profile_from_table(from_bytes(each)) for each in pickle.loads(answer["profiles"])
+            ]
+            for key, profile in zip(group.keys, profiles, strict=True):
+                self._kept.keep(key, profile)
+            yield group, GroupProfiles.of(profiles, group)
+        for group in left:
+            self._count(group)
+
+    def _known(self, group: ProfileGroup) -> GroupProfiles | None:
+        found = []
+        for key in group.keys:
+            profile = self._kept.find(key)
+            if profile is None:
+                return None
+            found.append(profile)
+        return GroupProfiles.of(found, group)
+
+    def _count(self, group: ProfileGroup) -> None:
+        self._read.units += len(group.units)
+        self._read.size += group.size
+
+
+def _packed(found: GroupProfiles) -> bytes:
+    return pickle.dumps([to_bytes(profile_to_table(each)) for each in found.all])
 
 
 _NOT_WHOLE: Final = (
@@ -233,10 +257,9 @@ def _notes(work: QualityWork, *, reads_shared: bool) -> tuple[str, ...]:
 
 
 def _scopes(
-    work: QualityWork, parts: SideParts, whole: Profile | None
+    work: QualityWork, parts: StateParts, whole: Profile | None
 ) -> Iterator[ScopeComparison]:
-    old = parts.of(Side.BEFORE, without=Side.AFTER)
-    new = parts.of(Side.AFTER, without=Side.BEFORE)
+    old, new = parts.own()
     # Where one side only added rows, the other has none of its own that these could resemble.
     is_base_whole = whole is not None and old.rows < LEAST_ROWS and new.rows > 0
     base = whole if whole is not None and is_base_whole else old

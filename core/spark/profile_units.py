@@ -3,18 +3,23 @@
 What is read together is profiled together: a file, or files of a bucket whose keys overlap. A unit
 never changes, so its profile can be kept. What a merge would leave is a third side, and what both
 states come from another one: most of their files the two states have.
+
+With a key, most rows of a unit that one state has alone stand in both: a unit is a bucket that was
+written to. Units of one bucket form a group, whose rows are compared when they are read.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.diff.logical_log import original_name
+from core.diff.row_diff import counted_rows
 from core.diff.state_diff import TableState
 from core.format.arrow_types import to_arrow
 from core.format.data_types import DataField
@@ -34,6 +39,8 @@ _MERGING: Final = (
     *("merge-engine", "sequence.", "fields.", "ignore-", "partial-update.", "aggregation."),
     *("first-row.", "deletion-vectors.enabled", "rowkind.field"),
 )
+
+_NAMED_AT_ONCE: Final = 65_536
 
 _Mark: TypeAlias = tuple[str, int] | None
 """Where the deletion vector of a file stands."""
@@ -71,6 +78,7 @@ class ProfileUnit:
         read_as: With which side's schema it is read.
         sides: Those that show the same rows of it.
         partition: BinaryRow bytes.
+        bucket: Where its keys lie.
         rows: How many its files hold, before deletion vectors and merging on read.
     """
 
@@ -80,6 +88,7 @@ class ProfileUnit:
     read_as: Side
     sides: frozenset[Side]
     partition: bytes
+    bucket: int
     rows: int
 
     @property
@@ -99,6 +108,69 @@ class ProfileUnit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileGroup:
+    """Units that are read at once.
+
+    Attributes:
+        number: Its place among all groups.
+        units: One, or all of a bucket that only some sides have.
+        has_key: Whether its rows are compared, so that it is known which of them changed.
+    """
+
+    number: int
+    units: tuple[ProfileUnit, ...]
+    has_key: bool
+
+    @property
+    def partition(self) -> bytes:
+        """BinaryRow bytes."""
+        return self.units[0].partition
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(unit.size for unit in self.units)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What each profile is kept under: those of the units, and those of `GroupProfiles.own`."""
+        names = tuple(unit.key for unit in self.units)
+        if not self.has_key:
+            return names
+        ends = frozenset({Side.BEFORE, Side.AFTER})
+        # What a merge would leave tells nothing of what either state has alone.
+        shown = [[unit.key, *sorted(unit.sides & ends)] for unit in self.units if unit.sides & ends]
+        digest = hashlib.sha256(json.dumps(sorted(shown)).encode()).hexdigest()[:38]
+        return (*names, f"{digest}-0", f"{digest}-1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupProfiles:
+    """What was found of a group.
+
+    Attributes:
+        units: The profile of each unit.
+        own: Of the rows that only the first, and only the second of the two states has; None where
+            these are all rows of the units.
+    """
+
+    units: tuple[Profile, ...]
+    own: tuple[Profile, Profile] | None
+
+    @classmethod
+    def of(cls, found: Sequence[Profile], group: ProfileGroup) -> "GroupProfiles":
+        """Return what `all` gave."""
+        number = len(group.units)
+        own = (found[number], found[number + 1]) if group.has_key else None
+        return cls(units=tuple(found[:number]), own=own)
+
+    @property
+    def all(self) -> tuple[Profile, ...]:
+        """One for each of `ProfileGroup.keys`."""
+        return (*self.units, *(self.own or ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTask:
     """What every task of a profile knows; it travels to them.
 
@@ -114,15 +186,58 @@ class ProfileTask:
     fields: tuple[DataField, ...]
     keys: tuple[str, ...]
 
-    def profile(self, unit: ProfileUnit, detail: Detail) -> Profile:
-        """Read and profile a unit; raises FormatError or InvalidInput."""
+    def profile(self, group: ProfileGroup, detail: Detail) -> GroupProfiles:
+        """Read and profile a group; raises FormatError or InvalidInput."""
+        own = _OwnRows(self.fields)
+        found = []
+        for unit in group.units:
+            rows = self._read(unit)
+            found.append(profile_rows(rows, self.fields, self.keys, detail))
+            if group.has_key:
+                own.add(unit.sides, rows)
+        if not group.has_key:
+            return GroupProfiles(units=tuple(found), own=None)
+        before, after = (profile_rows(rows, self.fields, self.keys, detail) for rows in own.both())
+        return GroupProfiles(units=tuple(found), own=(before, after))
+
+    def _read(self, unit: ProfileUnit) -> pa.Table:
         rows = self.readers[unit.read_as].read(unit.files)
         sources = self.sources[unit.read_as]
-        columns = {
-            field.name: _cells(rows, source, field)
-            for field, source in zip(self.fields, sources, strict=True)
-        }
-        return profile_rows(pa.table(columns), self.fields, self.keys, detail)
+        return pa.table(
+            {
+                field.name: _cells(rows, source, field)
+                for field, source in zip(self.fields, sources, strict=True)
+            }
+        )
+
+
+class _OwnRows:
+    """The rows of a bucket that only one of two states has, told by all their values."""
+
+    def __init__(self, fields: Sequence[DataField]) -> None:
+        self._types = [field.type for field in fields]
+        empty = pa.schema([(field.name, to_arrow(field.type)) for field in fields]).empty_table()
+        self._rows = {side: [empty] for side in (Side.BEFORE, Side.AFTER)}
+
+    def add(self, sides: frozenset[Side], rows: pa.Table) -> None:
+        """Take the rows of a unit; those that both states have, or neither, tell nothing."""
+        shown = sides & set(self._rows)
+        if len(shown) == 1:
+            self._rows[min(shown)].append(rows)
+
+    def both(self) -> Iterator[pa.Table]:
+        """Return the rows of either state that the other has not."""
+        before, after = (pa.concat_tables(each) for each in self._rows.values())
+        names = [self._names(each) for each in (before, after)]
+        for rows, mine, others in ((before, *names), (after, *reversed(names))):
+            yield rows.filter(pc.invert(pc.is_in(mine, value_set=others)))
+
+    def _names(self, rows: pa.Table) -> pa.Array:
+        parts = [
+            counted_rows(rows.slice(start, _NAMED_AT_ONCE), self._types).cast(pa.large_binary())
+            for start in range(0, rows.num_rows, _NAMED_AT_ONCE)
+        ]
+        return pa.concat_arrays([pa.array([], pa.large_binary()), *parts])
 
 
 def profile_sides(
@@ -186,7 +301,7 @@ def plan_profile_units(
     alike = _AlikeFiles(work)
     found: dict[object, ReadUnit] = {}
     owners: dict[object, list[Side]] = {}
-    facts: dict[str, tuple[int, bytes]] = {}
+    facts: dict[str, _Facts] = {}
     # A unit that both states have is read as the second one has it.
     order = (Side.AFTER, Side.BEFORE, Side.MERGED, Side.BASE)
     for side in (each for each in order if each in sides):
@@ -208,8 +323,9 @@ def plan_profile_units(
             files=unit,
             read_as=owners[same][0],
             sides=frozenset(owners[same]),
-            partition=facts[_name(unit.files[0])][1],
-            rows=sum(facts[_name(file)][0] for file in unit.files),
+            partition=facts[_name(unit.files[0])].partition,
+            bucket=facts[_name(unit.files[0])].bucket,
+            rows=sum(facts[_name(file)].rows for file in unit.files),
         )
         for number, (same, unit) in enumerate(found.items())
     )
@@ -238,12 +354,47 @@ class _AlikeFiles:
             yield name, told
 
 
-def _facts(files: pa.Table) -> dict[str, tuple[int, bytes]]:
-    """Rows and partition of each file."""
-    columns = (files[name].to_pylist() for name in ("file_name", "row_count", "partition"))
+def plan_groups(
+    units: Sequence[ProfileUnit], sides: Mapping[Side, ProfileSide], work: QualityWork
+) -> tuple[ProfileGroup, ...]:
+    """Decide which units are read at once: with a key those of a bucket, else each by itself."""
+    chosen: dict[object, list[ProfileUnit]] = {}
+    moved = _regrouped(sides)
+    for unit in units:
+        is_alone = not work.keys or not unit.is_own
+        bucket = None if unit.partition in moved else unit.bucket
+        chosen.setdefault(unit.key if is_alone else (unit.partition, bucket), []).append(unit)
+    return tuple(
+        ProfileGroup(number=number, units=tuple(group), has_key=bool(work.keys) and group[0].is_own)
+        for number, group in enumerate(chosen.values())
+    )
+
+
+def _regrouped(sides: Mapping[Side, ProfileSide]) -> set[bytes]:
+    """Partitions whose number of buckets differs, so that a key is in another one elsewhere."""
+    numbers: dict[bytes, set[int]] = {}
+    for side in sides.values():
+        files = side.state.files
+        pairs = zip(files["partition"].to_pylist(), files["total_buckets"].to_pylist(), strict=True)
+        for partition, number in pairs:
+            numbers.setdefault(partition, set()).add(number)
+    return {partition for partition, found in numbers.items() if len(found) > 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    rows: int
+    partition: bytes
+    bucket: int
+
+
+def _facts(files: pa.Table) -> dict[str, _Facts]:
+    """Rows and place of each file."""
+    names = ("file_name", "row_count", "partition", "bucket")
+    columns = (files[name].to_pylist() for name in names)
     return {
-        original_name(name): (count, partition)
-        for name, count, partition in zip(*columns, strict=True)
+        original_name(name): _Facts(rows=count, partition=partition, bucket=bucket)
+        for name, count, partition, bucket in zip(*columns, strict=True)
     }
 
 

@@ -88,13 +88,14 @@ def test_figures_that_are_not_exact_say_by_how_much() -> None:
 def test_a_comparison_is_summed_up_in_a_sentence() -> None:
     steady = list(range(200))
     assert summary(compared(steady, steady, "INT")) == "No column drifted."
+    steady += steady
     moved = compared(steady, [each + 500 for each in steady], "INT")
     assert summary(moved) == "1 column drifted: x."
     assert rating_words(moved.columns[0]).endswith(" deviations")
     assert drift_bars(moved).bars[0].severity > 1
     assert summary(compared([], steady, "INT")) == "One side has no rows to compare."
     assert "fewer than 100" in summary(compared([1], steady, "INT"))
-    assert scope_words(moved) == "All 200 rows of A against all 200 rows of B."
+    assert scope_words(moved) == "All 400 rows of A against all 400 rows of B."
     assert drift_bars(compared(steady, steady, "INT")).bars == ()
 
 

@@ -1,0 +1,88 @@
+"""Columns of one population, drawn again and again; and the same with a drift that is planted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from core.diff.row_diff import ComparedColumn
+from core.format.data_types import DataField, parse_data_type
+from core.quality.comparison import ColumnComparison, Scope, compare_profiles
+from core.quality.profile import EXACT, Detail, Profile
+from core.quality.profile_rows import profile_rows
+
+Rng = np.random.Generator
+Values = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Population:
+    """A column.
+
+    Attributes:
+        type: As Paimon writes it.
+        draw: Draws so many rows of it, the first of which has a number.
+    """
+
+    type: str
+    draw: Callable[[Rng, int, int], pa.Array]
+
+
+Draw = Callable[[Rng, int, int], pa.Array]
+
+
+def _evenly(values: int) -> Draw:
+    return lambda rng, size, _: _texts(rng.integers(0, values, size))
+
+
+def _skewed(values: int) -> Draw:
+    weights = 1 / np.arange(1, values + 1)
+    return lambda rng, size, _: _texts(rng.choice(values, size, p=weights / weights.sum()))
+
+
+def _texts(numbers: Values) -> pa.Array:
+    return pa.array(np.char.add("t", numbers.astype(str)))
+
+
+def _null(rate: float) -> Draw:
+    return lambda rng, size, _: pa.array(rng.normal(size=size), mask=rng.random(size) < rate)
+
+
+def _sparse(rng: Rng, size: int, first: int) -> pa.Array:
+    return pa.array(np.arange(first, first + size) * 1_000 + rng.integers(0, 1_000, size))
+
+
+_DRAWS: Final[dict[str, tuple[str, Draw]]] = {
+    "numbers": ("DOUBLE", lambda rng, size, _: pa.array(rng.normal(size=size))),
+    "counts": ("INT", lambda rng, size, _: pa.array(rng.poisson(3, size).astype(np.int32))),
+    "dates": ("DATE", lambda rng, size, _: pa.array(
+        rng.integers(18_000, 18_365, size).astype(np.int32), pa.date32())),
+    **{f"text, {each} even": ("STRING", _evenly(each)) for each in (5, 50, 200, 1_000)},
+    **{f"text, {each} skewed": ("STRING", _skewed(each)) for each in (5, 50, 200, 1_000)},
+    "serial ids": ("BIGINT", lambda _, size, first: pa.array(np.arange(first, first + size))),
+    "serial ids, sparse": ("BIGINT", _sparse),
+    "booleans": ("BOOLEAN", lambda rng, size, _: pa.array(rng.random(size) < 0.3)),
+    **{f"nulls, {each:.1%}": ("DOUBLE", _null(each)) for each in (0.002, 0.02, 0.3)},
+}  # fmt: skip
+
+POPULATIONS: Final = {
+    name: Population(type=kind, draw=draw) for name, (kind, draw) in _DRAWS.items()
+}
+
+
+def compared(
+    before: pa.Array, after: pa.Array, kind: str, scope: Scope, detail: Detail = EXACT
+) -> ColumnComparison:
+    """Compare a column of two sides as a comparison of tables does."""
+    field = DataField(id=0, name="x", type=parse_data_type(kind))
+    column = ComparedColumn(name="x", type=field.type, before=field, after=field)
+    sides = [profile(each, field, detail) for each in (before, after)]
+    return compare_profiles(sides[0], sides[1], [column], [], scope).columns[0]
+
+
+def profile(values: pa.Array, field: DataField, detail: Detail = EXACT) -> Profile:
+    """Profile a column."""
+    return profile_rows(pa.table({"x": values}), [field], [], detail)
