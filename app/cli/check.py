@@ -111,14 +111,28 @@ def print_findings(findings: Iterable[Finding]) -> None:
     """Print what was found of each rule, and some of the rows that fail."""
     listed = tuple(findings)
     print_rows(
-        ("verdict", "rule", "severity", ">failures", ">before", ">rows", "asked"),
+        (
+            "verdict",
+            "rule",
+            "severity",
+            "outcome",
+            "before",
+            ">failures",
+            ">before",
+            ">worse by",
+            ">rows",
+            "asked",
+        ),
         (
             (
                 each.verdict,
                 each.rule,
                 each.severity,
+                each.outcome,
+                each.outcome_before,
                 each.failures,
                 each.failures_before,
+                each.worse_by if each.failures is not None else None,
                 each.rows,
                 each.asked,
             )

@@ -91,6 +91,11 @@ class YamlPart:
             raise self.error("should be a text")
         return None if self._node.tag == "tag:yaml.org,2002:null" else str(self._node.value)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a word stands there without quotes, as numbers do."""
+        return isinstance(self._node, yaml.ScalarNode) and not self._node.style
+
     def text(self) -> str:
         """A text as it is written."""
         found = self.find_text()

@@ -424,7 +424,10 @@ def _first(table: FileStoreTable, creation: BranchCreation) -> Snapshot | None:
 
 def _notes(creation: BranchCreation) -> tuple[str, ...]:
     if creation.base_tag is None:
-        return ("The branch is empty: it has no base, so it cannot be merged or fast-forwarded.",)
+        return (
+            "The branch is empty: it has no base, so it cannot be merged. A branch without a "
+            "snapshot can be fast-forwarded to it.",
+        )
     note = f"Tag {creation.base_tag!r} on {creation.source!r} keeps the fork readable; leave it."
     if creation.source == MAIN_BRANCH:
         return (note,)

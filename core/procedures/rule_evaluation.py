@@ -34,6 +34,7 @@ from core.quality.rules import (
     RuleKind,
     RuleResult,
     RuleSet,
+    hours_text,
     outcome,
 )
 from core.sql.answer import Answer
@@ -41,6 +42,8 @@ from core.sql.one_table import check_condition, parse_query_of
 from core.table.table_state import ReadState, StagedState
 
 _CELL_LENGTH: Final = 200
+# So far the clocks of two machines may be apart that are set right.
+_CLOCKS_APART: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,7 +182,7 @@ class _Question:
     def counted(self, rules: Sequence[Rule]) -> dict[str, RuleResult]:
         """Count for rules of COUNTED in one pass; if that fails, find out which of them cannot."""
         try:
-            row = self._row(count_query(rules, self.state.schema, self.table))
+            row = self._row(count_query(rules, self.state.schema, self.table, self.now_millis))
         except PaimonError as error:
             problem = self._problem(rules[0], error)
             if len(rules) > 1:
@@ -215,8 +218,14 @@ class _Question:
         if rule.kind is RuleKind.FRESHNESS:
             newest = row[f"newest_{number}"] if rule.columns else self.state.commit_millis
             millis = _millis(newest) if isinstance(newest, date) else newest
+            ahead_millis = 0 if millis is None else millis - self.now_millis
+            if not rule.columns and ahead_millis > _CLOCKS_APART:
+                ahead = hours_text(ahead_millis)
+                problem = f"The last commit lies {ahead} in the future, so its age is not known."
+                return RuleResult(rule_id=rule.id, problem=problem)
             age = None if millis is None else max(0, self.now_millis - millis)
-            return RuleResult(rule_id=rule.id, age_millis=age)
+            future = row.get(f"future_{number}", 0)
+            return RuleResult(rule_id=rule.id, age_millis=age, future=future)
         failures = row.get(f"failures_{number}", 0)
         return RuleResult(rule_id=rule.id, rows=row[f"rows_{number}"], failures=failures)
 
@@ -237,12 +246,32 @@ class _Question:
     def _problem(self, rule: Rule, error: PaimonError) -> str:
         """Tell why a rule cannot be evaluated; raise what is not the rule's doing."""
         if isinstance(error, InvalidInput):
-            return error.message.replace(self.view, self.table.table_name)
+            said = error.message.replace(self.view, self.table.table_name)
+            return f"{said}{_renamed(rule, self.state)}"
         if error.kind is not ErrorKind.UNEXPECTED:
             raise error
         if rule.kind is RuleKind.MATCHES:
             return f"{error.message} {rule.pattern!r} may be no regular expression of Java."
         return error.message
+
+
+def _renamed(rule: Rule, state: JudgedState) -> str:
+    """Name what columns of a rule are called now, where they were renamed."""
+    said = ""
+    content = state.content
+    known = (
+        content.schemas.values()
+        if isinstance(content, StagedState)
+        else content.table.schemas.all()
+    )
+    for name in rule.columns:
+        if state.schema.find_field(name) is not None:
+            continue
+        ids = {each.id for schema in known for each in schema.fields if each.name == name}
+        now = [each.name for each in state.schema.fields if each.id in ids]
+        if now:
+            said += f" It was renamed: {name!r} is {now[0]!r} now. Name that in the rule."
+    return said
 
 
 def _counting(sql: str) -> str:

@@ -75,6 +75,10 @@ def would_be_result(
         Refused: They cannot be merged, or only once somebody settled a conflict.
     """
     _check_branches(diff)
+    if diff.before.snapshot is None:
+        # All that can be done with an empty target is to fast-forward it.
+        yield _committed(warehouse, call, diff, MergeVerdict.FAST_FORWARD)
+        return
     sides: dict[str, Argument] = {
         "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
     }  # fmt: skip
@@ -147,6 +151,12 @@ def _check_branches(diff: StateDiff) -> None:
         raise InvalidInput(
             f"Both states are of branch {diff.before.branch!r}: nothing is merged. Compare the "
             "heads of two branches.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    if diff.after.snapshot is None:
+        raise InvalidInput(
+            f"Branch {diff.after.branch!r} has no snapshot: there is nothing to merge. Compare "
+            "without the merged result.",
             kind=ErrorKind.UNSUPPORTED,
         )
 

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from core.quality.rules import Outcome
+
 
 class GateVerdict(StrEnum):
     """What the gate says, of one rule or of all; from best to worst.
@@ -33,6 +35,10 @@ class Finding:
         rule: Its id.
         asked: What it asks for.
         said: What was found, in a sentence.
+        outcome: How it ended; None for what is no rule.
+        outcome_before: How it ended on the state before; None where that was not asked.
+        worse_by: How many rows more than before break it, or milliseconds that the newest is older;
+            None where both are not known.
         examples: Some rows that fail, each a JSON object of texts by column.
     """
 
@@ -45,7 +51,15 @@ class Finding:
     failures: int | None = None
     rows_before: int | None = None
     failures_before: int | None = None
+    outcome: str | None = None
+    outcome_before: str | None = None
+    worse_by: int | None = None
     examples: tuple[str, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it fails now, and passed before."""
+        return (self.outcome, self.outcome_before) == (Outcome.FAILS, Outcome.PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +87,16 @@ class GateReport:
         return {
             "digest": self.digest,
             "verdict": str(self.verdict),
-            "findings": [_object(each) for each in self.findings],
+            "findings": self.worst_first(),
         }
 
     def worst_first(self) -> list[dict[str, Any]]:
-        """Return the findings as JSON values, the worst first."""
-        order = list(GateVerdict)
-        return sorted(map(_object, self.findings), key=lambda each: -order.index(each["verdict"]))
+        """Return the findings as JSON values: what fails newly first, then the worst first."""
+        order = [str(each) for each in GateVerdict]
+        ordered = sorted(
+            self.findings, key=lambda each: (not each.is_new, -order.index(each.verdict))
+        )
+        return [_object(each) for each in ordered]
 
 
 def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:

@@ -19,6 +19,8 @@ from core.quality.rules import (
     Severity,
     outcome,
     result_text,
+    worse_by,
+    worse_text,
 )
 
 SCHEMA_RULE: Final = "schema"
@@ -35,6 +37,9 @@ FINDINGS: Final = pa.schema(
         pa.field("failures", pa.int64()),
         pa.field("rows_before", pa.int64()),
         pa.field("failures_before", pa.int64()),
+        pa.field("outcome", pa.string()),
+        pa.field("outcome_before", pa.string()),
+        pa.field("worse_by", pa.int64()),
         pa.field("examples", pa.list_(pa.string()), nullable=False),
     ]
 )
@@ -42,7 +47,7 @@ FINDINGS: Final = pa.schema(
 
 
 def findings_table(report: GateReport) -> pa.Table:
-    """Return the columns of FINDINGS, the worst findings first."""
+    """Return the columns of FINDINGS: what fails newly first, then the worst first."""
     return pa.Table.from_pylist(report.worst_first(), schema=FINDINGS)
 
 
@@ -90,12 +95,16 @@ def judge_state(rules: RuleSet, found: Mapping[str, RuleResult]) -> GateReport:
 def _judged(rule: Rule, after: RuleResult, before: RuleResult | None) -> Finding:
     ended = outcome(rule, after)
     stood = None if before is None else outcome(rule, before)
+    worse = None if before is None else worse_by(rule, after, before)
     return Finding(
         rule=rule.id,
         asked=rule.text,
         severity=str(rule.severity),
         verdict=str(_verdict(rule, ended, stood)),
-        said=_said(rule, after, before, ended),
+        said=_said(rule, after, before, worse),
+        outcome=str(ended),
+        outcome_before=None if stood is None else str(stood),
+        worse_by=worse,
         **_numbers(rule, after, ""),
         **_numbers(rule, before, "_before"),
         examples=after.examples,
@@ -116,11 +125,25 @@ def _verdict(rule: Rule, after: Outcome, before: Outcome | None) -> GateVerdict:
     return GateVerdict.WARN if is_old else GateVerdict.BLOCK
 
 
-def _said(rule: Rule, after: RuleResult, before: RuleResult | None, ended: Outcome) -> str:
+def _said(rule: Rule, after: RuleResult, before: RuleResult | None, worse: int | None) -> str:
+    ended, now = outcome(rule, after), result_text(rule, after)
     if ended is Outcome.NOT_EVALUATED:
-        return f"Rule {rule.id!r} was {result_text(rule, after).rstrip('.')}."
-    stood = "" if before is None else f", {result_text(rule, before).rstrip('.')} before"
-    return f"Rule {rule.id!r} {ended}: {result_text(rule, after)}{stood}."
+        return f"Rule {rule.id!r} was {now.rstrip('.')}."
+    if ended is Outcome.PASSES:
+        allowed = 1 - rule.min_pass_rate
+        at_most = f"; at most {allowed:.6%} may".replace(".000000%", "%") if after.failures else ""
+        return f"Rule {rule.id!r} passes: {now}{at_most}."
+    if before is None:
+        return f"Rule {rule.id!r} fails: {now}."
+    then = result_text(rule, before).rstrip(".")
+    match outcome(rule, before):
+        case Outcome.PASSES:
+            return f"Rule {rule.id!r} newly fails: {now}; it passed before: {then}."
+        case Outcome.NOT_EVALUATED:
+            return f"Rule {rule.id!r} fails: {now}; before it was {then}."
+        case Outcome.FAILS:
+            more = "" if worse is None else f", {worse_text(rule, worse)}"
+            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}."
 
 
 def _numbers(rule: Rule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:

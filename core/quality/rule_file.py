@@ -133,6 +133,16 @@ class _Part(YamlPart):
             raise self.error("should be a share from 0 to 1, such as 0.999")
         return found
 
+    def find_number(self) -> Decimal | None:
+        """A number that is written as one; a text in quotes is compared as its column is."""
+        if not self.is_plain:
+            return None
+        try:
+            found = Decimal(self.text())
+        except InvalidOperation:  # such as a date
+            return None
+        return found if found.is_finite() else None
+
     def row_count(self) -> str:
         """A number of rows."""
         if not (self.text().isascii() and self.text().isdecimal()):
@@ -194,7 +204,8 @@ def _bounds(
     )
     if low is None and high is None and kind in (RuleKind.IN_RANGE, RuleKind.ROW_COUNT_BETWEEN):
         raise part.error("has neither 'min' nor 'max'")
-    if counts and low is not None and high is not None and int(low) > int(high):
+    ends = tuple(fields[name].find_number() if name in fields else None for name in ("min", "max"))
+    if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
         raise fields["min"].error("is above 'max'")
     return low, high
 

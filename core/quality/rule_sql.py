@@ -3,10 +3,10 @@
 Texts of people are part of these queries; whoever runs them looks at them first (`core.sql`).
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -30,6 +30,7 @@ _EXACT: Final = frozenset(
 )
 _FLOATING: Final = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
+_EASTMOST: Final = timedelta(hours=14)
 _TIMES: Final = {
     TypeRoot.DATE: (date.fromisoformat, "DATE"),
     TypeRoot.TIME: (time.fromisoformat, "TIME"),
@@ -38,16 +39,23 @@ _TIMES: Final = {
 }
 
 
-def count_query(rules: Sequence[Rule], schema: TableSchema, table: Identifier) -> str:
+def count_query(
+    rules: Sequence[Rule], schema: TableSchema, table: Identifier, now_millis: int
+) -> str:
     """Return one SELECT that counts for rules of COUNTED.
 
     Its one row has for the rule at position n the columns `rows_n` and `failures_n`, or of
-    `freshness` with a column `newest_n`.
+    `freshness` with a column `newest_n`, of the values that are not after `now_millis`, and
+    `future_n`, how many are.
 
     Raises:
         InvalidInput: A rule does not fit the columns.
     """
-    parts = [part for number, rule in enumerate(rules) for part in _counts(number, rule, schema)]
+    parts = [
+        part
+        for number, rule in enumerate(rules)
+        for part in _counts(number, rule, schema, now_millis)
+    ]
     # Rules of the last commit ask nothing of rows.
     return f"SELECT {', '.join(['count(*) AS total', *parts])} FROM {table_sql(table)}"
 
@@ -130,11 +138,15 @@ def literal(text: str, field: DataField) -> str:
     raise _unfit(f"{text!r} is no {field.type}, which column {field.name!r} is.")
 
 
-def _counts(number: int, rule: Rule, schema: TableSchema) -> Iterable[str]:
+def _counts(number: int, rule: Rule, schema: TableSchema, now_millis: int) -> Iterable[str]:
     scope = _scope(rule)
     if rule.kind is RuleKind.FRESHNESS:
         for name in rule.columns:
-            yield f"max({_name(_dated(name, schema).name)}) AS newest_{number}"
+            field = _dated(name, schema)
+            # A value in the future, such as the year 9999, tells nothing of how old the rows are.
+            is_past = f"{_name(field.name)} <= {_moment(now_millis, field)}"
+            yield f"max(CASE WHEN {is_past} THEN {_name(field.name)} END) AS newest_{number}"
+            yield f"count_if(NOT ({is_past})) AS future_{number}"
         return
     yield f"count_if({scope}) AS rows_{number}"
     if rule.kind in OF_ROWS:
@@ -151,6 +163,7 @@ def _fails(rule: Rule, schema: TableSchema) -> str:
     is_text = isinstance(field.type, AtomicType) and field.type.root in _TEXTS
     match rule.kind:
         case RuleKind.IN_RANGE:
+            _check_order(rule, field)
             bounds = [
                 *_bound(column, rule.low, "<=" if rule.excludes_low else "<", field),
                 *_bound(column, rule.high, ">=" if rule.excludes_high else ">", field),
@@ -165,6 +178,27 @@ def _fails(rule: Rule, schema: TableSchema) -> str:
             return f"NOT ({column} RLIKE {_text(rule.pattern or '')})"
         case _:
             raise _unfit(f"Column {field.name!r} is {field.type}, and only texts are matched.")
+
+
+def _check_order(rule: Rule, field: DataField) -> None:
+    """Refuse bounds between which no value lies."""
+    if rule.low is None or rule.high is None:
+        return
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    literal(rule.low, field)
+    literal(rule.high, field)
+    read: Callable[[str], Any] = str.encode
+    if root in _EXACT | _FLOATING:
+        read = Decimal
+    elif root in _TIMES:
+        read = _TIMES[root][0]
+    low, high = read(rule.low.strip()), read(rule.high.strip())
+    try:
+        is_above = low > high
+    except TypeError:
+        return  # one time has a zone and the other has none
+    if is_above:
+        raise _unfit(f"'min' is {rule.low!r} and above 'max', which is {rule.high!r}.")
 
 
 def _bound(column: str, text: str | None, sign: str, field: DataField) -> Iterable[str]:
@@ -198,6 +232,16 @@ def _dated(name: str, schema: TableSchema) -> DataField:
     if root not in _TIMES or root is TypeRoot.TIME:
         raise _unfit(f"Column {name!r} is {field.type}, which tells no day.")
     return field
+
+
+def _moment(millis: int, field: DataField) -> str:
+    """Write a time as a value of a column; times without a zone are of UTC."""
+    at = datetime.fromtimestamp(millis / 1000, UTC)
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    if root is TypeRoot.DATE:
+        # East of Greenwich tomorrow begins up to so much earlier.
+        return literal(str((at + _EASTMOST).date()), field)
+    return literal(str(at if root is TypeRoot.TIMESTAMP_LTZ else at.replace(tzinfo=None)), field)
 
 
 def _finite(text: str) -> Decimal:

@@ -132,7 +132,9 @@ class RuleResult:
         rule_id: The rule.
         rows: Rows that it looks at; of `sql` all that its query gives.
         failures: Those of them that fail.
-        age_millis: How old the newest value, or the last commit, is; None where there is none.
+        age_millis: How old the newest value that is not in the future, or the last commit, is; None
+            where there is none.
+        future: Rows whose value lies in the future, so that it tells nothing of how old they are.
         problem: Why nothing was found, in a sentence; None where it was evaluated.
         examples: Some of the rows that fail, each a JSON object of texts by column.
     """
@@ -141,6 +143,7 @@ class RuleResult:
     rows: int = 0
     failures: int = 0
     age_millis: int | None = None
+    future: int = 0
     problem: str | None = None
     examples: tuple[str, ...] = ()
 
@@ -167,14 +170,54 @@ def result_text(rule: Rule, found: RuleResult) -> str:
     match rule.kind:
         case RuleKind.ROW_COUNT_BETWEEN:
             return count(found.rows, "row")
-        case RuleKind.FRESHNESS if found.age_millis is None:
-            return "no value"
         case RuleKind.FRESHNESS:
-            return f"{hours_text(found.age_millis or 0)} old"
+            age = "no value" if found.age_millis is None else f"{hours_text(found.age_millis)} old"
+            future = f", without {count(found.future, 'row')} in the future" if found.future else ""
+            return f"{age}{future}"
         case RuleKind.SQL:
-            return count(found.failures, "row")
+            return f"{count(found.failures, 'row')} found"
         case _:
-            return f"{found.failures:,} of {found.rows:,} rows"
+            breaks = "breaks" if found.failures == 1 else "break"
+            return f"{found.failures:,} of {count(found.rows, 'row')} {breaks} it"
+
+
+def worse_by(rule: Rule, after: RuleResult, before: RuleResult) -> int | None:
+    """By how much a rule is broken more than before: rows, or milliseconds of age; less below 0.
+
+    None where that cannot be told: one was not evaluated, or has no age.
+    """
+    if after.problem is not None or before.problem is not None:
+        return None
+    match rule.kind:
+        case RuleKind.FRESHNESS:
+            if after.age_millis is None or before.age_millis is None:
+                return None
+            return after.age_millis - before.age_millis
+        case RuleKind.ROW_COUNT_BETWEEN:
+            return _rows_beyond(rule, after.rows) - _rows_beyond(rule, before.rows)
+        case _:
+            return after.failures - before.failures
+
+
+def worse_text(rule: Rule, number: int) -> str:
+    """Tell what `worse_by` returned, in a few words."""
+    match rule.kind:
+        case RuleKind.FRESHNESS:
+            size, less, more = hours_text(abs(number)), "newer", "older"
+        case RuleKind.ROW_COUNT_BETWEEN:
+            size, less, more = count(abs(number), "row"), "nearer", "farther off"
+        case _:
+            size, less, more = f"{abs(number):,}", "fewer", "more"
+    if not number:
+        return "no more than before"
+    return f"{size} {more if number > 0 else less} than before"
+
+
+def _rows_beyond(rule: Rule, rows: int) -> int:
+    low, high = (None if each is None else int(each) for each in (rule.low, rule.high))
+    if low is not None and rows < low:
+        return low - rows
+    return rows - high if high is not None and rows > high else 0
 
 
 def hours_text(millis: int) -> str:

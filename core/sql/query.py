@@ -501,7 +501,11 @@ class _Reader:
         before = sum(len(each) + 1 for each in lines[: line - 1])
         offset = before + max(0, column - max(1, len(word)))
         what = f"{word!r} cannot stand there" if word else "the statement is not complete"
-        return self.error(offset, f"{what} ({str(told.get('description', '')).rstrip('.')})")
+        why = str(told.get("description", "")).rstrip(".")
+        # The parser names its own classes, which nobody who writes SQL knows.
+        if "<class" in why:
+            why = "what stands before it is not complete"
+        return self.error(offset, f"{what} ({why})")
 
     def _place(self, offset: int) -> Place:
         return self._origins.place_of(offset, self._text)

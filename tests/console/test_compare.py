@@ -263,7 +263,10 @@ def test_rules_are_judged_on_both_sides_by_a_job_that_a_button_starts(
     assert name == "check_rules"
     assert [str(arguments[side]).partition("@")[0] for side in ("a", "b")] == ["main", "ahead"]
     assert "**Rules on B, ahead**" in page.text
-    said = plain("Rule 'whole' fails: 1 of 4 rows, 1 of 3 rows before.")
+    said = plain(
+        "Rule 'whole' fails: 1 of 4 rows breaks it, no more than before; it failed before: 1 of 3 "
+        "rows breaks it."
+    )
     assert f"warn \u2002 {said}" in page.text
     # An address with an answer to another question shows the question.
     other = console.open("compare", **{**place, "cmp_b": "main@1"}, cmp_rules="0123:9f")

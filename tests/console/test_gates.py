@@ -64,7 +64,10 @@ def test_only_an_operator_overrides(tmp_path: Path) -> None:
 def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
-    said = plain("Rule 'carrier' fails: 41 of 1,000 rows, 0 of 960 rows before.")
+    said = plain(
+        "Rule 'carrier' newly fails: 41 of 1,000 rows break it; it passed before: 0 of 960 rows "
+        "break it."
+    )
     assert f"block \u2002 {said}" in page.text
     assert "pass \u2002 Rule 'delay' passes" in page.text
     (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]

@@ -283,7 +283,16 @@ def test_an_empty_table_has_a_comparison_too(session: WarmSession, tmp_path: Pat
     bench.run("create_branch", branch="dev", empty=True)
     nothing = profiled(bench, "main", "dev")
     assert [each.rows for each in nothing.scopes] == [(0, 0), (0, 0)]
+    with pytest.raises(InvalidInput, match="'dev' has no snapshot: there is nothing to merge"):
+        bench.run("compare_quality", a="main", b="dev", merged=True)
     bench.write("dev", rows_of(random.Random(1), range(300)))
+    # What a fast-forward would leave is the source.
+    bench.run("compare_quality", a="main", b="dev", merged=True)
+    diff = compare_states(bench.warehouse, TABLE, "main", "dev")
+    name = quality_name(TABLE, diff, reads_all=False, merges=True)
+    kept = KeptQuality(folder=tmp_path / "state" / "quality").find(name)
+    assert kept is not None
+    assert scope_of(kept, Scope.MERGED).rows == (0, 300)
     found = scope_of(profiled(bench, "main", "dev", small_rows=0), Scope.WHOLE)
     assert found.rows == (0, 300)
     assert found.rating is Rating.FEW_ROWS

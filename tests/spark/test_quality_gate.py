@@ -13,7 +13,13 @@ import pytest
 
 from core.commit.commit_store import CommitStore
 from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import change_schema, create_table, drop_column, new_schema
+from core.commit.schema_commit import (
+    change_schema,
+    create_table,
+    drop_column,
+    new_schema,
+    rename_column,
+)
 from core.errors import ErrorKind, InvalidInput, NotAllowed, PaimonError, Refused
 from core.format.data_types import parse_data_type
 from core.format.identifier import Identifier
@@ -25,6 +31,7 @@ from core.procedures.rule_evaluation import JudgedState, evaluate, read_rules
 from core.procedures.stages import InlineStages
 from core.procedures.warehouse import Warehouse
 from core.quality.rule_file import rule_path
+from core.quality.rules import Outcome, outcome
 from core.spark.row_engine import SparkRowEngine
 from core.spark.session import WarmSession
 from core.sql.answer import Answer
@@ -224,6 +231,36 @@ def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_
 
 
 @pytest.mark.depth("full")
+def test_a_value_in_the_future_hides_no_stale_rows_and_a_renamed_column_is_named(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path)
+    far = {"day": dt.date(9999, 12, 31), "at": dt.datetime(2026, 3, 1)}
+    table.write([*ROWS, {"id": 9, **far}])
+    renamed = [rename_column("code", "label")]
+    change_schema(table.on(), table.warehouse.store, renamed, now_millis=1)
+    cells = {
+        "rule: freshness, column: at, max_age: 1h": (3_600_000 * 12, 1),
+        "rule: freshness, column: day, max_age: 1h": (3_600_000 * 48, 2),
+        "rule: not_null, columns: [code]": None,
+    }
+    rules = read_rules(
+        _file(*(f"id: r{number}, {rule}" for number, rule in enumerate(cells))), NAME
+    ).rules
+    now = dt.datetime(2026, 1, 3, tzinfo=dt.UTC)
+    found = evaluate(
+        table.engine, NAME, JudgedState.of(ReadState.as_it_is(table.on())), rules,
+        now_millis=round(now.timestamp() * 1000), operation_id="op", progress=lambda *_: None,
+    )  # fmt: skip
+    for rule, wanted in zip(rules, cells.values(), strict=True):
+        if wanted is not None:
+            assert found[rule.id].age_millis == wanted[0], rule
+            assert found[rule.id].future == wanted[1], rule
+            assert outcome(rule, found[rule.id]) is Outcome.FAILS
+    assert "'code' is 'label' now" in (found["r2"].problem or "")
+
+
+@pytest.mark.depth("full")
 def test_what_cannot_be_evaluated_says_why_and_holds_no_other_rule_back(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -292,7 +329,10 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
             table.run(name, "first", branch="dev")
         assert refused.value.kind is ErrorKind.GATE_FAILED, cell
         rows = 7 if moves else 6
-        said = f"Rule 'code' fails: 1 of {rows} rows, 0 of {rows - 1} rows before."
+        said = (
+            f"Rule 'code' newly fails: 1 of {rows} rows breaks it; it passed before: "
+            f"0 of {rows - 1} rows break it."
+        )
         assert said in refused.value.message, cell
         assert tree(table.folder / "db.db") == before, cell
         worst, milder = table.kept["first"].rows.to_pylist()
@@ -358,7 +398,7 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     table = _diverged(session, tmp_path, ("id",), moves=True)
     table.write([{"id": 3, "amount": 1.0, "code": None}])
     table.keep_rules(f"{_CODE}, strict: true")
-    with pytest.raises(Refused, match="Rule 'code' fails: 2 of 7 rows, 1 of 6 rows before"):
+    with pytest.raises(Refused, match="fails: 2 of 7 rows break it, 1 more than before; it failed"):
         table.run("merge_branch", "strict", branch="dev")
     # A branch that main's rules never heard of is no way around them: the file is the table's.
     table.keep_rules("id: gone, rule: not_null, columns: [gone], severity: block")
@@ -405,7 +445,8 @@ def test_a_merge_that_breaks_what_neither_branch_breaks_writes_nothing(
     before = tree(table.folder / "db.db")
     with pytest.raises(Refused) as refused:
         table.run("merge_branch", "merge", branch="dev")
-    assert "Rule 'paid' fails: 1 row, 0 rows before." in refused.value.message
+    said = "Rule 'paid' newly fails: 1 row found; it passed before: 0 rows found."
+    assert said in refused.value.message
     assert table.kept["merge"].rows["examples"].to_pylist() == [['{"id": 1}']]
     assert tree(table.folder / "db.db") == before
     # The same files as a merge would have left; a rule that they keep lets them be.

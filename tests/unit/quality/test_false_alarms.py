@@ -18,7 +18,7 @@ SIZES = (200, 2_000, 100_000)
 
 def most_of(runs: int) -> float:
     """Return the cases that a true rate of STATED exceeds in one test of a thousand."""
-    return max(1.0, STATED * runs + 3.1 * sqrt(STATED * (1 - STATED) * runs))
+    return max(2.0, STATED * runs + 3.1 * sqrt(STATED * (1 - STATED) * runs))
 
 
 @pytest.mark.parametrize("size", SIZES)

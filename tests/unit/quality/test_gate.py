@@ -91,11 +91,64 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
     after = found(41, 1000, examples=('{"a": null}',))
     report = judge(rules(RULE), {"r": after}, {"r": found(0, 960)})
     (finding,) = report.findings
-    assert finding.said == "Rule 'r' fails: 41 of 1,000 rows, 0 of 960 rows before."
+    assert finding.said == (
+        "Rule 'r' newly fails: 41 of 1,000 rows break it; it passed before: 0 of 960 rows break it."
+    )
+    assert (finding.outcome, finding.outcome_before, finding.worse_by) == ("fails", "passes", 41)
     assert findings_of(findings_table(report).to_pylist()) == report.findings
     kept = report.to_object()["findings"]
     assert isinstance(kept, list)
     assert findings_of(kept) == report.findings
+
+
+def test_what_passes_does_not_speak_of_failures_as_passes() -> None:
+    rate = replace(RULE, min_pass_rate=Decimal("0.5"))
+    (finding,) = judge_state(rules(rate), {"r": found(4_374, 9_000)}).findings
+    said = "Rule 'r' passes: 4,374 of 9,000 rows break it; at most 50% may."
+    assert finding.said == said
+
+
+def test_what_fails_newly_comes_first_and_what_was_bad_says_how_much_worse_it_is() -> None:
+    ids = ("old", "better", "new", "fine")
+    listed = RuleSet(
+        table="db.t",
+        digest="d",
+        rules=tuple(
+            replace(RULE, id=each, severity=Severity.WARN if each == "new" else Severity.BLOCK,
+                    strict=True)
+            for each in ids
+        ),
+    )  # fmt: skip
+    after = {"old": found(9), "better": found(2), "new": found(1), "fine": found(0)}
+    before = {"old": found(4), "better": found(3), "new": found(0)}
+    report = judge(listed, after, before)
+    told = report.worst_first()
+    assert [each["rule"] for each in told] == ["new", "old", "better", "fine"]
+    assert [each["rule"] for each in findings_table(report).to_pylist()] == [
+        "new", "old", "better", "fine",
+    ]  # fmt: skip
+    assert [each["worse_by"] for each in told] == [1, 5, -1, None]
+    said = {each["rule"]: each["said"] for each in told}
+    assert said["old"] == (
+        "Rule 'old' fails: 9 of 10 rows break it, 5 more than before; it failed before: 4 of 10 "
+        "rows break it."
+    )
+    assert "1 fewer than before" in said["better"]
+    fresh = Rule(id="f", kind=RuleKind.FRESHNESS, max_age_millis=1)
+    (aged,) = judge(
+        replace(listed, rules=(fresh,)),
+        {"f": found(age_millis=7_200_000, future=2)},
+        {"f": found(age_millis=3_600_000)},
+    ).findings
+    assert aged.said == (
+        "Rule 'f' fails: 2.0 h old, without 2 rows in the future, 1.0 h older than before; it "
+        "failed before: 1.0 h old."
+    )
+    count = Rule(id="c", kind=RuleKind.ROW_COUNT_BETWEEN, low="10")
+    (few,) = judge(
+        replace(listed, rules=(count,)), {"c": found(rows=6)}, {"c": found(rows=8)}
+    ).findings
+    assert "6 rows, 2 rows farther off than before" in few.said
 
 
 def test_one_state_is_judged_without_another_before_it() -> None:

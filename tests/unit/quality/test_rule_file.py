@@ -5,9 +5,12 @@ from decimal import Decimal
 import pytest
 
 from core.errors import ErrorKind, InvalidInput
+from core.format.data_types import parse_data_type
 from core.format.identifier import Identifier
 from core.procedures.rule_evaluation import read_rules
+from core.quality.rule_sql import count_query
 from core.quality.rules import RuleKind, Severity
+from tests.support.table_files import a_schema
 
 TABLE = Identifier.parse("db.t")
 HEAD = "table: db.t\nrules:\n"
@@ -25,6 +28,8 @@ BROKEN = {
     "  - {id: a, rule: row_count_between}": "rules[1] has neither 'min' nor 'max'.",
     "  - {id: a, rule: row_count_between, min: -1}": "should be a number of rows",
     "  - {id: a, rule: row_count_between, min: 5, max: 4}": "rules[1].min is above 'max'.",
+    "  - {id: a, rule: in_range, column: a, min: 5, max: 1}": "rules[1].min is above 'max'.",
+    "  - {id: a, rule: in_range, column: a, min: 1e3, max: 999.5}": "rules[1].min is above 'max'.",
     "  - {id: a, rule: freshness, max_age: soon}": "such as 90m, 24h or 7d",
     "  - {id: a, rule: sql, query: SELECT 1}": "rules[1].query should read {table}.",
     "  - {id: a, rule: unique, columns: [a], min_pass_rate: 2}": "a share from 0 to 1",
@@ -114,3 +119,29 @@ def test_sql_of_people_sees_the_judged_rows_and_nothing_else() -> None:
             read_rules(f"{HEAD}  - {{id: a, {cell}}}\n", TABLE)
         said = "Line 3: the SQL of rule 'a' cannot be used:"
         assert refused.value.message.startswith(said), cell
+
+
+def test_bounds_that_are_texts_are_compared_as_texts() -> None:
+    for ends in ("min: '10', max: '9'", "min: 2024-01-01, max: 2024-02-01", "min: -1, max: 1e3"):
+        cell = f"rule: in_range, column: a, {ends}"
+        (rule,) = read_rules(f"{HEAD}  - {{id: a, {cell}}}\n", TABLE).rules
+        assert rule.low is not None
+    text = f"{HEAD}  - {{id: a, rule: in_range, column: a, min: '10', max: '9'}}\n"
+    rules = read_rules(text, TABLE).rules
+    for kind, is_fine in (("STRING", True), ("INT", False), ("DOUBLE", False)):
+        schema = a_schema(0, [("a", parse_data_type(kind))])
+        if is_fine:
+            assert "'10'" in count_query(rules, schema, TABLE, 0)
+            continue
+        with pytest.raises(InvalidInput, match="'min' is '10' and above 'max'"):
+            count_query(rules, schema, TABLE, 0)
+
+
+def test_no_message_names_the_classes_of_a_parser() -> None:
+    for where in ("a >", "a BETWEEN 1", "CASE WHEN a", "NOT", "a.", "a LIKE", "x ->"):
+        with pytest.raises(InvalidInput) as refused:
+            read_rules(
+                f"{HEAD}  - {{id: a, rule: not_null, columns: [a], where: '{where}'}}\n", TABLE
+            )
+        assert "<class" not in refused.value.message, where
+        assert "not complete" in refused.value.message, where
