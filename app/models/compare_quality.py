@@ -147,7 +147,7 @@ def drift_words(drift: Drift) -> str:
     """Write a measure with its value and what it may be off by."""
     if not drift.value:
         return "no difference" if drift.measure is not Measure.NULLS else "as many nulls"
-    percent = drift.measure in (Measure.NULLS, Measure.DISTINCT, Measure.SHARE)
+    percent = drift.measure not in (Measure.PSI, Measure.KS, Measure.JS, Measure.W)
     scale, unit, digits = (100.0, " %", 1) if percent else (1.0, "", 3)
     if drift.measure is Measure.W:
         unit = " deviations"
@@ -159,6 +159,7 @@ def drift_words(drift: Drift) -> str:
         Measure.NULLS: "null rate differs by",
         Measure.DISTINCT: "distinct values differ by",
         Measure.SHARE: f"share of {_quoted(drift.of)} differs by",
+        Measure.ENDS: f"share of the {drift.of} values differs by",
         Measure.W: "quantiles moved by",
     }
     name = names.get(drift.measure, str(drift.measure))

@@ -1,7 +1,7 @@
 """What chance makes of two samples of one population, so that only what exceeds it is told.
 
 Every test here looks at how rows that both sides have together fell to the one or the other. It is
-stated for ONE_TEST; a column has four tests at most, so that chance alone moves 1 % of columns.
+stated for ONE_TEST; a column has five tests at most, so that chance alone moves 1 % of columns.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from typing import Final
 
 from core.quality.bins import Bin
 
-ONE_TEST: Final = 0.0025
+ONE_TEST: Final = 0.002
 """How often chance alone exceeds what a test allows, at most."""
 
-_NORMAL: Final = 2.807
+_NORMAL: Final = 2.878
 """What a normal number exceeds in ONE_TEST of the cases, on one side."""
 
 

@@ -51,6 +51,8 @@ _LEAST_VARIANCE: Final = 1e-3
 # Below this part of where it is watched, a certain difference is no news.
 _WORTH_TELLING: Final = 0.1
 _HAIR: Final = 1e-9
+# How far in from either end values count as the largest and the smallest.
+_DEEPEST: Final = 0.05
 # A serial number leaves out less than every second number.
 _GAPS: Final = 2
 
@@ -63,6 +65,8 @@ class Measure(StrEnum):
     JS = "JS"
     SHARE = "share"
     """The text whose share of the rows differs farthest beyond chance."""
+    ENDS = "ends"
+    """The largest or the smallest values, of which one side has more than chance gives it."""
     W = "W"
     NULLS = "null rate"
     DISTINCT = "distinct"
@@ -95,7 +99,8 @@ THRESHOLDS: Final[Mapping[Measure, tuple[float, float]]] = MappingProxyType(
         Measure.PSI: (0.1, 0.2),
         Measure.KS: (0.1, 0.2),
         Measure.JS: (0.1, 0.2),
-        Measure.SHARE: (0.1, 0.2),
+        Measure.SHARE: (0.05, 0.2),
+        Measure.ENDS: (0.05, 0.2),
         Measure.W: (0.1, 0.25),
         Measure.NULLS: (0.01, 0.05),
         Measure.DISTINCT: (0.1, 0.3),
@@ -114,7 +119,7 @@ class Drift:
         sure: What it is at least, for certain.
         chance: What it must exceed to be more than chance.
         rating: Never FEW_ROWS.
-        of: The text that a share is of; None for other measures.
+        of: The text that a share is of, or which end; None for other measures.
     """
 
     measure: Measure
@@ -223,11 +228,45 @@ def _measured_drift(
     distance = ks_distance(old, new)
     ends = (distance, distance) if is_exact else ks_ends(old, new, _QUANTILES)
     ks = _rated(Measure.KS, distance, ends, kolmogorov((old.count, new.count)))
-    found.append(ks)
+    found += [ks, *_ends_drift(old, new)]
     deviation = base.moments.deviation if base.moments else None
     if kind is ColumnKind.NUMBER and deviation and ks.sure > ks.chance:
         found += _moved(old, new, deviation)
     return found
+
+
+def _ends_drift(old: Distribution, new: Distribution) -> list[Drift]:
+    """Which side has more of the largest, or of the smallest values of both, as far as 5 % go in.
+
+    A few rows that are a hundred times too large move no quantile. How far in to look is told by
+    both sides together, so that chance gives each side its part.
+    """
+    both = merge_distributions([old, new], None)
+    total, rows = both.count, (old.count, new.count)
+    depths = _LEAST_OF_A_SHARE * 2 ** np.arange(32)
+    depths = depths[depths <= max(_LEAST_OF_A_SHARE, total * _DEEPEST)]
+    ranks = np.cumsum(both.weights)
+    cuts = {
+        "largest": np.unique(np.searchsorted(ranks, total - depths, side="right")),
+        "smallest": np.unique(np.searchsorted(ranks, depths)),
+    }
+    tests = sum(map(len, cuts.values()))
+    found = []
+    for end, places in cuts.items():
+        for point in both.points[places]:
+            at = np.array([point], both.points.dtype)
+            counts = [
+                int(each.rank(at)[0] if end == "smallest" else each.count - each.rank_below(at)[0])
+                for each in (old, new)
+            ]
+            apart = counts[1] / rows[1] - counts[0] / rows[0]
+            error = old.rank_error + new.rank_error
+            if abs(apart) - error < _WORTH_TELLING * THRESHOLDS[Measure.ENDS][0]:
+                continue
+            chance = share_chance(sum(counts), rows, is_more=apart > 0, tests=tests)
+            ends = (max(0.0, abs(apart) - error), abs(apart) + error)
+            found.append(_rated(Measure.ENDS, abs(apart), ends, chance, of=end))
+    return [max(found, key=lambda each: (each.severity, each.sure - each.chance))] if found else []
 
 
 def _moved(old: Distribution, new: Distribution, deviation: float) -> list[Drift]:

@@ -200,3 +200,47 @@ def test_bins_of_bytes_are_of_their_lengths() -> None:
     found = profile_column(column, ColumnKind.BYTES, EXACT)
     bins = bins_of(found, found, ColumnKind.BYTES)
     assert [(each.high, each.base) for each in bins] == [(1.0, 1), (2.0, 1), (None, 1), (None, 1)]
+
+
+def test_what_is_small_and_certain_is_told() -> None:
+    rng = np.random.default_rng(9)
+    texts = [f"t{each}" for each in rng.integers(0, 50, 20_000)]
+    after = ["new" if at % 100 == 0 else each for at, each in enumerate(texts)]
+    found = compared(texts, after, "STRING")
+    share = drift_of(found, Measure.SHARE)
+    assert (found.rating, share.rating, share.of) == (Rating.SMALL, Rating.SMALL, "new")
+    assert share.value == pytest.approx(0.01)
+    numbers = rng.exponential(size=20_000)
+    larger = np.where(np.arange(20_000) % 100 == 0, 100 * numbers, numbers)
+    moved = compared(numbers.tolist(), larger.tolist())
+    assert moved.rating is Rating.SMALL
+    assert (drift_of(moved, Measure.ENDS).of, moved.worst) == (
+        "largest", drift_of(moved, Measure.ENDS),
+    )  # fmt: skip
+    nulls = compared(numbers.tolist(), [None if at < 100 else each for at, each in
+                                        enumerate(numbers)])  # fmt: skip
+    assert drift_of(nulls, Measure.NULLS).rating is Rating.SMALL
+
+
+def test_what_numbers_the_rows_is_compared_by_its_nulls() -> None:
+    ids = list(range(10_000, 12_000))
+    sparse = [each * 977 for each in ids]
+    start = dt.datetime(2026, 1, 1)
+    moments = [start + dt.timedelta(seconds=7 * each) for each in range(2_000)]
+    for kind, values in (
+        ("BIGINT", ids), ("BIGINT", sparse), ("DECIMAL(20, 0)", sparse), ("TIMESTAMP(3)", moments),
+    ):  # fmt: skip
+        own = compared(values[:1_500], values[1_500:], kind, scope=Scope.OWN)
+        whole = compared(values[:1_500], values, kind)
+        for found in (own, whole):
+            assert found.rating is Rating.CALM, kind
+            assert "serial number" in (found.why_not_rated or ""), kind
+            assert {each.measure for each in found.drifts} <= {Measure.NULLS, Measure.DISTINCT}
+        holes = compared(values[:1_500], [*values[1_500:1_900], *[None] * 100], kind)
+        assert drift_of(holes, Measure.NULLS).rating is Rating.ALARM, kind
+    # Amounts of which none stands there twice are no serial number.
+    rng = np.random.default_rng(1)
+    amounts = rng.choice(10**7, 4_000, replace=False)
+    found = compared(amounts[:2_000].tolist(), (amounts[2_000:] * 3).tolist(), "BIGINT")
+    assert found.why_not_rated is None
+    assert found.rating is Rating.ALARM
