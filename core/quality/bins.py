@@ -1,7 +1,8 @@
 """The parts that the values of a column are put in: tenths of the base, or frequent texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
 
 import numpy as np
@@ -85,14 +86,20 @@ def bin_edges(base: Distribution, other: Distribution) -> Points:
 
 
 def category_counts(base: ColumnProfile, other: ColumnProfile) -> dict[str, tuple[int, int]]:
-    """How often each text stands on both sides, at least; the most frequent of both together first.
-
-    The order says nothing about how far the sides lie apart. Those that are frequent on one side
-    alone would be chosen for what chance gave them there, and seem to be rarer on the other.
-    """
+    """How often each text stands on both sides, at least."""
     old, new = (_counts(each.top) for each in (base, other))
-    found = {each: (old.get(each, 0), new.get(each, 0)) for each in old | new}
-    return dict(sorted(found.items(), key=lambda each: (-sum(each[1]), each[0])))
+    return {each: (old.get(each, 0), new.get(each, 0)) for each in old | new}
+
+
+def most_frequent(
+    counts: Mapping[str, tuple[int, int]], number: int
+) -> list[tuple[str, tuple[int, int]]]:
+    """Return the texts that both sides together have most often, with their counts.
+
+    That says nothing about how far the sides lie apart. Those that are frequent on one side alone
+    would be chosen for what chance gave them there, and seem to be rarer on the other.
+    """
+    return nsmallest(number, counts.items(), key=lambda each: (-sum(each[1]), each[0]))
 
 
 def expected_bins(bins: Sequence[Bin], rows: tuple[int, int]) -> list[Bin]:
@@ -127,7 +134,7 @@ def smoothed_shares(bins: Sequence[Bin]) -> list[tuple[float, float]]:
 def _category_bins(base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
     if base.top is None or other.top is None:
         return []
-    counts = list(category_counts(base, other).items())[:MOST_CATEGORIES]
+    counts = most_frequent(category_counts(base, other), MOST_CATEGORIES)
     bins = [Bin(value=value, base=old, other=new) for value, (old, new) in counts]
     rest = (base.valid - sum(each.base for each in bins), other.valid - sum(b.other for b in bins))
     if any(rest):

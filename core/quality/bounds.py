@@ -17,6 +17,7 @@ from core.quality.bins import (
     bins_apart,
     category_counts,
     is_expected,
+    most_frequent,
 )
 from core.quality.distribution import Distribution, Floats, Ints, differences
 from core.quality.profile import ColumnProfile
@@ -120,7 +121,8 @@ def tenths_ends(base: ColumnProfile, other: ColumnProfile) -> BinCounts:
 def category_ends(base: ColumnProfile, other: ColumnProfile) -> BinCounts:
     """The counts of frequent texts, of which those that are rare may be among all others."""
     counts = category_counts(base, other)
-    listed = np.array(list(counts.values()), np.int64).reshape(-1, 2)
+    ordered = [count for _, count in most_frequent(counts, len(counts))]
+    listed = np.array(ordered, np.int64).reshape(-1, 2)
     short = [_most_missed(each) for each in (base, other)]
     most = listed + short
     # Nobody knows how often a text stands there that neither side lists.

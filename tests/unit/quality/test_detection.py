@@ -57,7 +57,7 @@ def test_planted_drift_is_found(plant: str, table: str, seed: int, examples: Exa
     name, change = PLANTS[plant]
     population, (before_rows, rows) = POPULATIONS[name], TABLES[table]
     is_small = rows < 10_000
-    runs = examples(2 if is_small else 1, quick=1, long=200 if is_small else 20)
+    runs = examples(2 if is_small else 1, quick=1, long=100 if is_small else 10)
     rates = []
     for share in SHARES if is_small or runs > 1 else (0.1,):
         found = 0
