@@ -269,7 +269,7 @@ def _show_bucket_table(lines: tuple[BucketLine, ...]) -> None:
         column_config={
             "Bucket": st.column_config.NumberColumn(format="%d", width=75),
             "What happens": st.column_config.TextColumn(width=330),
-            "Rows": st.column_config.NumberColumn(format="%+d"),
+            "Records in files": st.column_config.TextColumn(alignment="right"),
         },
         alt=f"{plural(len(lines), 'bucket')}, and what the merge does with the files of each",
     )

@@ -26,7 +26,7 @@ from core.procedures.quality_gate import (
     rules_digest,
     told_rules,
 )
-from core.procedures.records import receipt_without_change
+from core.procedures.records import receipt_without_change, rows_of_heads
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.staged_result import sides_of_forward
 from core.procedures.stages import Facts, Stages
@@ -191,6 +191,7 @@ def journal_of_forward(
         "tagsBefore": tags_before(target, copy.schema_ids),
         "planId": plan.id,
         "records": plan.arrives.figure.records,
+        **rows_of_heads(target.on(plan.target), plan.target_head, plan.source_head),
         "notes": list(plan.notes),
     }
 

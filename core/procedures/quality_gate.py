@@ -11,14 +11,20 @@ from typing import Any, Final
 
 from core.diff.history_move import count
 from core.diff.schema_diff import SchemaVerdict, diff_schemas
-from core.errors import ErrorKind, InvalidInput, Refused
+from core.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from core.format.identifier import Identifier
 from core.procedures.call import ProcedureCall
 from core.procedures.consequence import Consequence, changes
 from core.procedures.permissions import Role, check_role
-from core.procedures.records import gate_of, texts_of
+from core.procedures.records import COUNTED, gate_of, texts_of
 from core.procedures.row_engine import Progress, RowEngine
-from core.procedures.rule_evaluation import JudgedState, evaluate, find_rules, keep_report
+from core.procedures.rule_evaluation import (
+    JudgedState,
+    count_rows_of,
+    evaluate,
+    find_rules,
+    keep_report,
+)
 from core.procedures.stages import Facts
 from core.procedures.warehouse import Warehouse
 from core.quality.findings import Finding, GateReport, GateVerdict, findings_of
@@ -109,7 +115,8 @@ def judge_result(
     """Judge a staged result; what is found is kept as the answer of the job.
 
     Returns:
-        `plan_id`, `digest` of the rules, `gate` for the journal and `notes` for the receipt.
+        `plan_id`, `digest` of the rules, `gate` for the journal, `notes` for the receipt and
+        `rowsCounted`, all rows of the target before and after.
 
     Raises:
         Refused: The gate blocks, and the call does not override it.
@@ -136,7 +143,29 @@ def judge_result(
             "override": {"reason": reason, "actor": call.actor, "timeMillis": warehouse.clock()},
         }
         notes = [f"Gate overridden by {call.actor}: {reason}", *notes]
-    return {"plan_id": sides.plan_id, "digest": rules.digest, _GATE: gate, "notes": notes}
+    return {
+        "plan_id": sides.plan_id,
+        "digest": rules.digest,
+        _GATE: gate,
+        "notes": notes,
+        **_counted(rows, call, sides, progress),
+    }
+
+
+def _counted(
+    rows: RowEngine, call: ProcedureCall, sides: GateSides, progress: Progress
+) -> dict[str, object]:
+    """All rows of the target before and after; nothing if they cannot be read here."""
+    rows_of = partial(
+        count_rows_of, rows, sides.table, operation_id=call.operation_id, progress=progress
+    )
+    try:
+        return {COUNTED: [rows_of(sides.before), rows_of(sides.after)]}
+    except PaimonError as error:
+        # Whoever overrode rules that cannot be evaluated there is not stopped by a count.
+        if isinstance(error, InvalidInput) or error.kind is ErrorKind.UNEXPECTED:
+            return {}
+        raise
 
 
 def gate_journal(
@@ -165,7 +194,8 @@ def gate_journal(
     if judged["plan_id"] != plan_id:
         raise stale("A branch moved while its result was judged.", ErrorKind.HEAD_MOVED)
     notes = [*texts_of(journal, "notes"), *texts_of(judged, "notes")]
-    return {**journal, _GATE: judged[_GATE], "notes": notes}
+    told = {key: judged[key] for key in (_GATE, COUNTED) if key in judged}
+    return {**journal, **told, "notes": notes}
 
 
 def gate_properties(journal: Mapping[str, Any]) -> dict[str, str]:

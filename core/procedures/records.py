@@ -1,8 +1,10 @@
 """Events and receipts, as the verbs of the lifecycle write them."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
+from core.diff.row_figure import snapshot_figure
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.receipt import Counts, HeadMove, Receipt
 from core.format.snapshot import Snapshot, SnapshotIdentity
@@ -12,6 +14,10 @@ from core.procedures.row_engine import Progress
 from core.procedures.stages import Facts, Stages
 from core.procedures.warehouse import Warehouse
 from core.procedures.without_callbacks import notes_of_callbacks
+from core.table.file_store_table import FileStoreTable
+
+COUNTED: Final = "rowsCounted"
+"""What a journal calls all rows of the branch before and after, where both were counted."""
 
 
 def receipt_of(
@@ -24,6 +30,7 @@ def receipt_of(
 ) -> Receipt:
     """Return the receipt of an operation that ends now."""
     intent = operation.intent
+    before, after = counted_rows(intent.plan)
     return Receipt(
         operation_id=intent.operation_id,
         statement=intent.statement,
@@ -31,7 +38,7 @@ def receipt_of(
         plan_id=text_of(intent.plan, "planId") or "",
         rescue_branch=rescue_branch,
         moves=moves,
-        counts=counts or Counts(),
+        counts=replace(counts or Counts(), rows_before=before, rows_after=after),
         notes=(*notes, *notes_of_callbacks(intent.plan)),
         gate=gate_of(intent.plan),
         started_millis=intent.time_millis,
@@ -135,6 +142,24 @@ def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> Hea
         after=None if after is None else after.identity,
         after_id=None if after is None else after.id,
     )
+
+
+def rows_of_heads(
+    table: FileStoreTable, before: Snapshot | None, after: Snapshot | None
+) -> dict[str, object]:
+    """Return what a journal notes of all rows of two heads; nothing where they do not tell them."""
+    schema = table.schema()
+    rows = [snapshot_figure(head, schema, table.branch).rows for head in (before, after)]
+    return {} if None in rows else {COUNTED: rows}
+
+
+def counted_rows(plan: object) -> tuple[int | None, int | None]:
+    """Return all rows before and after, as a journalled plan has them; None where not counted."""
+    found = plan.get(COUNTED) if isinstance(plan, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(each, int) for each in found):
+        return None, None
+    before, after = found
+    return before, after
 
 
 def gate_of(plan: object) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from core.procedures.histories import histories_of, inherited_by, schema_id_afte
 from core.procedures.merge_sharing import forward_safety
 from core.procedures.permissions import Role
 from core.procedures.protection import owner_blocks
+from core.procedures.records import rows_of_heads
 from core.procedures.take_over import finish_take_over
 from core.procedures.verb import Planned, Verb, table_of
 from core.procedures.verify_files import arriving_files
@@ -79,6 +80,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
                 "planId": plan.id,
                 "reason": call.find_text("reason"),
                 "records": plan.arrives.figure.records,
+                **rows_of_heads(table, plan.target_head, plan.source_head),
                 "notes": list(plan.notes),
                 "schemaIdAfter": schema_id_after(table, copy),
             }

@@ -9,10 +9,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.diff.file_figures import files_figure
 from core.errors import ErrorKind, InvalidInput, PaimonError
 from core.format.identifier import Identifier
+from core.format.read_branches import rows_elsewhere
 from core.format.table_schema import TableSchema
 from core.merge.row_text import row_texts
+from core.procedures.browse_figures import figure_of_files, head_figure
 from core.procedures.call import ProcedureCall
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.warehouse import Warehouse
@@ -138,9 +141,13 @@ def evaluate(
     Returns:
         What was found by the rule's id; a rule that cannot be evaluated says why.
     """
-    view = f"r{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"
     asked = _Question(
-        rows=rows, table=table, state=state, view=view, now_millis=now_millis, progress=progress
+        rows=rows,
+        table=table,
+        state=state,
+        view=_view_of(operation_id),
+        now_millis=now_millis,
+        progress=progress,
     )
     together = [each for each in rules if each.kind in COUNTED]
     found = asked.counted(together) if together else {}
@@ -151,6 +158,54 @@ def evaluate(
         if shows_rows and has_rows:
             found[rule.id] = replace(found[rule.id], examples=asked.examples(rule))
     return found
+
+
+def count_rows_of(
+    rows: RowEngine,
+    table: Identifier,
+    state: JudgedState,
+    *,
+    operation_id: str,
+    progress: Progress,
+) -> int:
+    """Return how many rows a state has: as its files tell, else as a query counts them.
+
+    Args:
+        rows: The engine.
+        table: The table.
+        state: The state.
+        operation_id: Whose question it is.
+        progress: Told tasks done and tasks known.
+    """
+    told = _told_rows(state)
+    if told is not None:
+        return told
+    asked = _Question(
+        rows=rows,
+        table=table,
+        state=state,
+        view=_view_of(operation_id),
+        now_millis=0,
+        progress=progress,
+    )
+    return asked.total()
+
+
+def _told_rows(state: JudgedState) -> int | None:
+    content = state.content
+    if isinstance(content, ReadState):
+        if content.snapshot is None:
+            return head_figure(content.table, None, state.schema).rows
+        files = content.table.live_files(content.snapshot)
+        return figure_of_files(content.table, content.snapshot, files, state.schema).rows
+    if rows_elsewhere(content.table.schema(), content.table.branch) is not None:
+        return None
+    figure = files_figure(content.files, content.index_files, state.schema, content.table.branch)
+    return figure.rows
+
+
+def _view_of(operation_id: str) -> str:
+    return f"r{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"
 
 
 def keep_report(
@@ -178,6 +233,12 @@ class _Question:
     view: str
     now_millis: int
     progress: Progress
+
+    def total(self) -> int:
+        """Count all rows."""
+        return int(
+            self._row(count_query((), self.state.schema, self.table, self.now_millis))["total"]
+        )
 
     def counted(self, rules: Sequence[Rule]) -> dict[str, RuleResult]:
         """Count for rules of COUNTED in one pass; if that fails, find out which of them cannot."""

@@ -281,7 +281,8 @@ def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
             tags_added=len(copy.tags) + len(pins_of(plan)),
             tags_removed=len(copy.remove_tags),
             files_verified=number_of(plan, "filesVerified"),
-            records_added=number_of(plan, "records"),
+            # An earlier release, which may have begun this, called them rows.
+            records_added=number_of(plan, "records") or number_of(plan, "rows"),
         ),
         notes=(*texts_of(plan, "notes"), *notes_of_sharing(plan)),
     )

@@ -1,8 +1,10 @@
 """Rows that files tell, and rows that are counted, beside what Paimon itself counts."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from core.diff.row_diff import plan_row_diff
@@ -10,11 +12,14 @@ from core.errors import InvalidInput
 from core.format.identifier import Identifier
 from core.jobs.kept_counts import KeptCounts
 from core.procedures.compare_states import compare_states
-from core.procedures.count_rows import count_name, count_rows_of, figure_of_state, weigh_count
-from core.procedures.row_engine import NoRowEngine
+from core.procedures.count_rows import count_name, figure_of_state, weigh_count
+from core.procedures.count_rows import count_rows_of as count_states
+from core.procedures.row_engine import NoRowEngine, Progress, QuerySource
+from core.procedures.rule_evaluation import JudgedState, count_rows_of
 from core.procedures.warehouse import Warehouse
 from core.spark.row_count import count_rows
 from core.spark.session import WarmSession
+from core.table.table_state import ReadState
 from tests.support.warehouses import FixtureWarehouse
 
 # Where files tell the rows of a table with a key: compacted, first-row, vectors, one write.
@@ -94,7 +99,39 @@ def test_a_table_without_a_key_is_not_counted(warehouse_200: FixtureWarehouse) -
     identifier = Identifier.parse("fixtures.append")
     diff = compare_states(warehouse, identifier, "main", "main")
     with pytest.raises(InvalidInput, match="has no primary key"):
-        count_rows_of(warehouse, NoRowEngine(), identifier, diff, lambda done, total: None)
+        count_states(warehouse, NoRowEngine(), identifier, diff, lambda done, total: None)
+
+
+class Counting(NoRowEngine):
+    """Answers each query with a number of rows, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def query(
+        self, sql: str, sources: Mapping[str, QuerySource], limit: int, progress: Progress
+    ) -> tuple[pa.Table, str]:
+        self.asked.append(sql)
+        return pa.table({"total": [2_999]}), ""
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "asks"),
+    [("key_first_row", None, 0), ("append", None, 0), ("key_levels", 2_999, 1)],
+)
+def test_a_judged_state_is_asked_for_its_rows_only_if_its_files_do_not_tell_them(
+    warehouse_200: FixtureWarehouse, name: str, rows: int | None, asks: int
+) -> None:
+    warehouse = Warehouse.open(str(warehouse_200.path), read_only=True)
+    identifier, engine = Identifier.parse(f"fixtures.{name}"), Counting()
+    state = JudgedState.of(ReadState.as_it_is(warehouse.table(identifier)))
+    found = count_rows_of(
+        engine, identifier, state, operation_id="op", progress=lambda done, total: None
+    )
+    wanted = warehouse_200.expected[f"fixtures.{name}"]["on"]["main"]["row_count"]
+    assert found == wanted
+    assert rows in (None, found)
+    assert len(engine.asked) == asks
 
 
 def test_counts_that_are_not_there_or_broken_are_made_again(tmp_path: Path) -> None:

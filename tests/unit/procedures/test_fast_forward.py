@@ -42,6 +42,7 @@ def test_main_becomes_the_branch_byte_for_byte(bench: BranchBench) -> None:
     counts = receipt.counts
     assert (counts.snapshots_added, counts.schemas_added, counts.tags_added) == (2, 1, 2)
     assert (counts.files_verified, counts.records_added) == (2, 20)
+    assert (counts.rows_before, counts.rows_after) == (20, 40)
     event = main.ledger.events()[-1]
     assert (event.kind, event.source_branch) == (LineageKind.FAST_FORWARDED, "dev")
     assert read_receipt(bench.warehouse(), "op") == receipt
