@@ -114,10 +114,10 @@ def _standing_in(services: PretendServices) -> Iterator[None]:
         app.services.services_for = real
 
 
-def settings(tmp_path: Path, role: str = "operator") -> Settings:
-    """Settings of somebody called ada."""
+def settings(tmp_path: Path, role: str = "operator", *, warehouse: Path | None = None) -> Settings:
+    """Settings of somebody called ada; without a warehouse one in the folder."""
     return Settings.from_environment(
-        {"warehouse": str(tmp_path / "warehouse"), "actor": "ada", "role": role,
+        {"warehouse": str(warehouse or tmp_path / "warehouse"), "actor": "ada", "role": role,
          "state_dir": str(tmp_path / "state"), "cache_dir": str(tmp_path / "cache")},
         {},
     )  # fmt: skip

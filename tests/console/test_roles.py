@@ -1,11 +1,16 @@
 """A viewer opens every page, changes nothing by any button, and is told which role it takes."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from app.services import Services
 from core.errors import ErrorKind
 from core.jobs.progress import JobState
-from tests.console.pages import air_console
+from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import job, receipt
+from tests.support.warehouses import FixtureWarehouse
 
 FLIGHTS = {"db": "air", "table": "flights"}
 PAGES: dict[str, tuple[str, dict[str, str], str | None]] = {
@@ -36,9 +41,21 @@ def test_a_viewer_opens_every_page_and_changes_nothing_on_any(tmp_path: Path) ->
     for name, (path, query, role) in PAGES.items():
         page = console.open(path, **query)
         if role is not None:
-            assert f"This asks for an {role}; you are a viewer." in page.text, name
+            assert f"This asks for an {role}; you are a viewer. ROLE_REQUIRED" in page.text, name
         for key in [each.key for each in page.at.button if each.key]:
             # A click may lead elsewhere, or close what held the next button.
             if page.has_button(key) and not page.at.button(key=key).disabled:
                 page.click(key)
             assert services.sent == [], (name, key)
+
+
+@pytest.mark.parametrize(
+    ("action", "role"), [("drop-branch", "an editor"), ("replace-main", "an operator")]
+)
+def test_a_viewer_is_told_in_a_dialog_the_role_that_its_action_needs(
+    action: str, role: str, warehouse_200: FixtureWarehouse, tmp_path: Path
+) -> None:
+    services: Any = Services(settings(tmp_path, "viewer", warehouse=warehouse_200.path))
+    place = {"db": "fixtures", "table": "branches_diverged", "branch": "diverged"}
+    page = Console(services).open("branches", **place, do=action)
+    assert f"This asks for {role}; you are a viewer. ROLE_REQUIRED" in page.text
