@@ -17,6 +17,8 @@ from pathlib import Path
 import app
 from app.services import Services
 from app.settings import Settings
+from core.merge.policy import Policy, Settling
+from core.merge.policy_draft import with_table_rule
 from tests.support.ports import free_port
 
 _START_SECONDS = 120
@@ -34,6 +36,13 @@ class RunningConsole:
     def services(self) -> Services:
         """The same warehouse and jobs, as another process sees them."""
         return Services(self.settings)
+
+    def settle(self, table: str, take: str) -> None:
+        """Settle all conflicts of `fix-delays` with main in one way."""
+        asked = {"table": table, "branch": "fix-delays", "target": "main"}
+        services = self.services
+        policy = with_table_rule(Policy(), table, Settling.parse(take))
+        services.save_draft(asked, services.resolution(asked).draft, policy)
 
 
 @contextmanager

@@ -15,9 +15,13 @@ class ScriptRuns:
 
     The page says "not running" until the run that a click asks for has reached the browser, so
     that to look at the page alone takes the old one for the new.
+
+    Attributes:
+        asked_for_pages: How often the tab asked for a whole page.
     """
 
     def __init__(self, page: Page) -> None:
+        self.asked_for_pages = 0
         self._asked = False
         self._running = False
         page.on("websocket", self._connect)
@@ -33,8 +37,12 @@ class ScriptRuns:
         socket.on("framereceived", self._receive)
 
     def _send(self, frame: bytes | str) -> None:
-        if isinstance(frame, bytes) and BackMsg.FromString(frame).HasField("rerun_script"):
+        if isinstance(frame, str):
+            return
+        message = BackMsg.FromString(frame)
+        if message.HasField("rerun_script"):
             self._asked = True
+            self.asked_for_pages += not message.rerun_script.fragment_id
 
     def _receive(self, frame: bytes | str) -> None:
         if isinstance(frame, str) or len(frame) > _LONGEST_SIGNAL:

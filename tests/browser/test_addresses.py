@@ -17,7 +17,7 @@ FLIGHTS = {"db": "air", "table": "flights"}
 def test_a_clicked_snapshot_is_in_the_address_and_opens_again_elsewhere(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     seen.click_mark("append", 2)
     assert seen.query["snap"].startswith("main:3:")
     expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 3")
@@ -29,7 +29,7 @@ def test_a_clicked_snapshot_is_in_the_address_and_opens_again_elsewhere(
 def test_a_bead_of_the_timeline_opens_its_snapshot(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("snapshots", **FLIGHTS)
+    seen = visit(demo_console).turn_to("snapshots", **FLIGHTS)
     seen.click_mark("snapshots", 4)
     assert seen.query["snap"].startswith("main:5:")
     expect(seen.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 5")
@@ -41,7 +41,7 @@ def test_a_bead_of_the_timeline_opens_its_snapshot(
 def test_the_parameters_of_a_view_stand_in_the_address(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     seen.page.get_by_role("radio", name="time").or_(
         seen.page.get_by_role("button", name="time", exact=True)
     ).first.click()
@@ -52,7 +52,7 @@ def test_the_parameters_of_a_view_stand_in_the_address(
 
 
 def test_the_copied_link_is_the_address(visit: NewVisit, demo_console: RunningConsole) -> None:
-    seen = visit(demo_console).open("snapshots", **FLIGHTS, branch="fix-delays")
+    seen = visit(demo_console).turn_to("snapshots", **FLIGHTS, branch="fix-delays")
     seen.page.locator(".st-key-location-line").get_by_role("button").last.click()
     shown = seen.page.locator('[data-testid="stPopoverBody"] code').inner_text()
     assert re.sub(r"\s", "", shown) == seen.page.url
@@ -61,7 +61,7 @@ def test_the_copied_link_is_the_address(visit: NewVisit, demo_console: RunningCo
 def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS, branch="fix-delay")
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS, branch="fix-delay")
     seen.sees("Branch fix-delay was not found.")
     seen.asks(branch="fix-delay")
     expect(seen.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(0)
@@ -72,12 +72,12 @@ def test_an_unknown_branch_is_not_found_and_near_ones_are_offered(
 
 
 def test_a_link_to_a_reused_id_says_so(visit: NewVisit, demo_console: RunningConsole) -> None:
-    seen = visit(demo_console).open("snapshots", **FLIGHTS, snap="main:3:00000000")
+    seen = visit(demo_console).turn_to("snapshots", **FLIGHTS, snap="main:3:00000000")
     seen.sees("is not the one this link was made for")
 
 
 def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningConsole) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     view = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range.slice()"
     chart = seen.page.locator(".js-plotly-plot .nsewdrag").first
     box = chart.bounding_box()
@@ -91,12 +91,14 @@ def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningCo
     seen.page.wait_for_timeout(1_000)
     seen.click_mark("append", 8)
     assert seen.page.evaluate(view) == moved
+    # Whoever gets this tab next finds a chart that nobody has moved.
+    seen.turn_to()
 
 
 def test_each_click_is_one_step_that_quick_presses_of_forward_take_again(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     steps = [seen.page.url]
     for number in (1, 3, 5):
         seen.click_mark("append", number)

@@ -17,7 +17,7 @@ FLIGHTS = {"db": "air", "table": "flights"}
 def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address(
     visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS, branch="fix-delays")
     seen.link("Compare").click()
     seen.page.wait_for_url("**/compare?**")
     seen.settle()
@@ -36,16 +36,16 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
 
 
 def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, update_screenshots: bool
 ) -> None:
-    seen = visit(own_demo_console).open("compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows")
+    seen = visit(working_console).turn_to("compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows")
     seen.sees("26 files that only one side has")
     seen.page.get_by_role("button", name="Compare rows").click()
     seen.sees("1,025 removed, 717 changed")
     seen.sees("to fix-delays (snapshot 14): 1,025 rows removed, 717 rows changed.")
     seen.assert_fits()
     seen.keep_picture("compare-rows-light", update=update_screenshots)
-    again = visit(own_demo_console).open(
+    again = seen.turn_to(
         "compare", **FLIGHTS, cmp_b="fix-delays", cmp_tab="rows", cmp_cols="arr_delay"
     )
     again.sees("arr_delay in 100 %")
@@ -56,7 +56,7 @@ def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     assert written["before:arr_delay"].null_count == 717
     assert written["after:arr_delay"].null_count == 0
     planes = {"db": "air", "table": "planes", "cmp_b": "fleet-facts", "cmp_tab": "quality"}
-    asked = visit(own_demo_console).open("compare", **planes)
+    asked = seen.turn_to("compare", **planes)
     asked.page.get_by_role("button", name="Compare quality").click()
     asked.sees("1 column drifted: manufacturer.")
 
@@ -70,13 +70,13 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
         demo_console.services, Identifier.parse("air.flights"), "main", "backfill-2013-12",
         shared_bytes=0,
     )  # fmt: skip
-    seen = visit(demo_console).open("compare", **place)
+    seen = visit(demo_console).turn_to("compare", **place)
     seen.sees("2 columns drifted, 3 columns to be watched; dep_delay most.")
     seen.click_mark("drift", 1)
     seen.asks(cmp_qcol="dep_time")
     seen.assert_fits()
     seen.keep_picture("compare-quality-light", update=update_screenshots)
-    dark = visit(demo_console, scheme="dark").open("compare", **place)
+    dark = visit(demo_console, scheme="dark").turn_to("compare", **place)
     dark.assert_fits()
     dark.keep_picture("compare-quality-dark", update=update_screenshots)
 
@@ -89,7 +89,7 @@ def test_a_square_of_the_drift_map_is_in_the_address_and_the_file_of_it_is_whole
         demo_console.services, Identifier.parse("air.flights"), "main", "backfill-2013-12",
         shared_bytes=0,
     )  # fmt: skip
-    seen = visit(demo_console).open("compare", **place)
+    seen = visit(demo_console).turn_to("compare", **place)
     seen.page.locator(".st-key-cmp-drift-map").scroll_into_view_if_needed()
     seen.click_mark("conflict", 0)
     assert seen.query["cmp_part"] == "month=2013-12"
@@ -100,6 +100,6 @@ def test_a_square_of_the_drift_map_is_in_the_address_and_the_file_of_it_is_whole
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="HTML", exact=True).click()
     assert "Quality of air.flights" in download.value.path().read_text()
-    dark = visit(demo_console, scheme="dark").open("compare", **seen.query)
+    dark = visit(demo_console, scheme="dark").turn_to("compare", **seen.query)
     assert dark.query == seen.query
     dark.keep_picture("compare-drift-dark", update=update_screenshots)

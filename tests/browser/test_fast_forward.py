@@ -11,10 +11,10 @@ FLIGHTS = {"db": "air", "table": "flights"}
 
 
 def test_it_runs_from_the_preview_to_the_receipt(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, own_air: str, update_screenshots: bool
 ) -> None:
-    services = own_demo_console.services
-    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    flights = {"db": own_air, "table": "flights"}
+    seen = visit(working_console).turn_to("branches", **flights, branch="fix-delays")
     seen.link("Fast-forward").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
@@ -29,17 +29,18 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.sees("snapshot 14")
     seen.assert_fits()
     seen.keep_picture("receipt-light", update=update_screenshots)
-    night = visit(own_demo_console, scheme="dark")
-    night.open("job", **FLIGHTS, id=job_id).keep_picture("job-dark", update=update_screenshots)
-    night.open("receipt", **FLIGHTS, id=job_id)
-    night.keep_picture("receipt-dark", update=update_screenshots)
+    if update_screenshots:
+        night = visit(working_console, scheme="dark")
+        night.turn_to("job", **flights, id=job_id).keep_picture("job-dark", update=True)
+        night.turn_to("receipt", **flights, id=job_id).keep_picture("receipt-dark", update=True)
 
-    branches = {item.name: item for item in services.branches(_flights())}
+    table = Identifier(database=own_air, table="flights")
+    branches = {item.name: item for item in working_console.services.branches(table)}
     head, source = branches["main"].head, branches["fix-delays"].head
     assert head is not None
     assert source is not None
     assert head.identity.same_as(source.identity)
-    seen.open("merge", **FLIGHTS, source="fix-delays", how="ff")
+    seen.turn_to("merge", **flights, source="fix-delays", how="ff")
     seen.sees("Nothing to do")
 
 
@@ -48,7 +49,7 @@ def test_a_moved_target_is_refused_and_nothing_changes(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
     before = _heads(demo_console)
-    seen = visit(demo_console).open("merge", **FLIGHTS, source="backfill-2013-12", how="ff")
+    seen = visit(demo_console).turn_to("merge", **FLIGHTS, source="backfill-2013-12", how="ff")
     seen.sees("Fast-forward refused: it would remove 1 commit")
     expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
     seen.page.get_by_text("Replace main by backfill-2013-12").click()

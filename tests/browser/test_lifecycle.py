@@ -1,6 +1,7 @@
 """The life of a branch in the browser: made, tagged, renamed, dropped and had again."""
 
 import json
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -8,26 +9,64 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Locator, expect
 
+from app.services import Services
 from core.format.identifier import Identifier
 from core.format.snapshot import Snapshot, SnapshotIdentity
+from core.procedures.browse_values import BranchItem
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 
 pytestmark = pytest.mark.depth("full")
 
-FLIGHTS = {"db": "air", "table": "flights"}
-TABLE = Identifier(database="air", table="flights")
 _ZONE = ZoneInfo("Europe/Berlin")
 _PARTS_OF_A_TIME = {"year": "%Y", "month": "%m", "day": "%d", "hour": "%H", "minute": "%M"}
-WEATHER = Identifier(database="air", table="weather")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """A table that the demo has, in a database of one test alone."""
+
+    services: Services
+    identifier: Identifier
+
+    @property
+    def place(self) -> dict[str, str]:
+        return {"db": self.identifier.database, "table": self.identifier.table}
+
+    @property
+    def folder(self) -> Path:
+        warehouse = Path(self.services.settings.get_warehouse())
+        return warehouse / f"{self.identifier.database}.db" / self.identifier.table
+
+    @property
+    def branches(self) -> dict[str, BranchItem]:
+        return {item.name: item for item in self.services.branches(self.identifier)}
+
+    def snapshot(self, branch: str) -> Snapshot:
+        head = self.branches[branch].head
+        assert head is not None
+        return head
+
+    def head(self, branch: str) -> SnapshotIdentity:
+        return self.snapshot(branch).identity
+
+
+@pytest.fixture
+def flights(working_console: RunningConsole, own_air: str) -> OwnTable:
+    return OwnTable(working_console.services, Identifier(database=own_air, table="flights"))
+
+
+@pytest.fixture
+def weather(working_console: RunningConsole, own_air: str) -> OwnTable:
+    return OwnTable(working_console.services, Identifier(database=own_air, table="weather"))
 
 
 def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, flights: OwnTable, update_screenshots: bool
 ) -> None:
-    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
-    before = _head(own_demo_console, "fix-delays")
+    seen = visit(working_console).turn_to("branches", **flights.place, branch="fix-delays")
+    before = flights.head("fix-delays")
 
     seen.page.get_by_role("button", name="Create branch").click()
     _fill(seen, "Name", "a.b")
@@ -37,54 +76,54 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     seen.assert_fits()
     seen.keep_picture("create-branch-light", update=update_screenshots)
     _run(seen, "Create sandbox")
-    assert _head(own_demo_console, "sandbox").same_as(before)
+    assert flights.head("sandbox").same_as(before)
 
-    seen.open("snapshots", **FLIGHTS, branch="sandbox")
+    seen.turn_to("snapshots", **flights.place, branch="sandbox")
     seen.page.get_by_role("button", name="Tag", exact=True).click()
     _fill(seen, "Name", "checked")
     _run(seen, "Create tag checked")
-    tags = own_demo_console.services.tags(TABLE.on_branch("sandbox"))
+    tags = flights.services.tags(flights.identifier.on_branch("sandbox"))
     assert "checked" in [item.name for item in tags]
 
-    seen.open("branches", **FLIGHTS, branch="sandbox")
+    seen.turn_to("branches", **flights.place, branch="sandbox")
     seen.page.get_by_role("button", name="Rename", exact=True).click()
     _fill(seen, "New name", "delays")
     _run(seen, "Rename to delays")
-    assert _names(own_demo_console) >= {"delays"}
-    assert "sandbox" not in _names(own_demo_console)
+    assert "delays" in flights.branches
+    assert "sandbox" not in flights.branches
 
-    seen.open("branches", **FLIGHTS, branch="delays")
+    seen.turn_to("branches", **flights.place, branch="delays")
     seen.page.get_by_role("button", name="Drop", exact=True).click()
     drop = _dialog(seen).get_by_role("button", name="Drop delays")
     expect(drop).to_be_disabled()
     seen.keep_picture("drop-branch-light", update=update_screenshots)
-    night = visit(own_demo_console, scheme="dark")
-    night.open("branches", **FLIGHTS, branch="delays", do="drop-branch")
+    night = visit(working_console, scheme="dark")
+    night.turn_to("branches", **flights.place, branch="delays", do="drop-branch")
     expect(_dialog(night)).to_contain_text("Type delays to confirm")
     night.assert_fits()
     night.keep_picture("drop-branch-dark", update=update_screenshots)
     _dialog(seen).get_by_placeholder("delays").fill("delays")
     _run(seen, "Drop delays")
-    assert "delays" not in _names(own_demo_console)
+    assert "delays" not in flights.branches
 
-    seen.open("branches", **FLIGHTS)
+    seen.turn_to("branches", **flights.place)
     expect(seen.page.locator(".st-key-rows-dropped")).to_contain_text("delays")
     seen.page.get_by_role("button", name="Restore").click()
     _run(seen, "Undo")
-    assert _head(own_demo_console, "delays").same_as(before)
-    tags = own_demo_console.services.tags(TABLE.on_branch("delays"))
+    assert flights.head("delays").same_as(before)
+    tags = flights.services.tags(flights.identifier.on_branch("delays"))
     assert "checked" in [item.name for item in tags]
 
-    seen.open("table", **FLIGHTS, t_tab="Events")
+    seen.turn_to("table", **flights.place, t_tab="Events")
     seen.assert_fits()
     seen.keep_picture("history-light", update=update_screenshots)
 
 
 def test_going_back_from_a_job_leads_to_the_page_that_asked_for_it(
-    visit: NewVisit, own_demo_console: RunningConsole
+    visit: NewVisit, working_console: RunningConsole, flights: OwnTable
 ) -> None:
-    seen = visit(own_demo_console)
-    seen.open("branches", **FLIGHTS, branch="fix-delays", br_axis="time")
+    seen = visit(working_console)
+    seen.turn_to("branches", **flights.place, branch="fix-delays", br_axis="time")
     before = seen.query
     seen.page.get_by_role("button", name="Create branch").click()
     _fill(seen, "Name", "sandbox")
@@ -104,16 +143,17 @@ def test_going_back_from_a_job_leads_to_the_page_that_asked_for_it(
 
 
 def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
-    visit: NewVisit, own_demo_console: RunningConsole
+    visit: NewVisit, working_console: RunningConsole, flights: OwnTable
 ) -> None:
-    services = own_demo_console.services
-    history = services.snapshots(TABLE)
+    history = flights.services.snapshots(flights.identifier)
     snapshots = {item.id: item.snapshot for item in history if item.snapshot is not None}
     head, before = snapshots[max(snapshots)], snapshots[max(snapshots) - 1]
     between = datetime.fromtimestamp((head.time_millis - 60_000) / 1_000, _ZONE)
     assert before.time_millis <= between.replace(second=0, microsecond=0).timestamp() * 1_000
 
-    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="main", do="create-branch")
+    seen = visit(working_console).turn_to(
+        "branches", **flights.place, branch="main", do="create-branch"
+    )
     _fill(seen, "Name", "then")
     _dialog(seen).get_by_text("time", exact=True).click()
     for part, digits in _PARTS_OF_A_TIME.items():
@@ -123,26 +163,24 @@ def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
     _dialog(seen).get_by_label("Name").click()
     expect(_dialog(seen)).to_contain_text(f"begins at snapshot {before.id} of 'main'")
     _run(seen, "Create then")
-    assert _head(own_demo_console, "then").same_as(before.identity)
+    assert flights.head("then").same_as(before.identity)
 
-    seen.open("branches", **FLIGHTS, branch="main", do="create-branch")
+    seen.turn_to("branches", **flights.place, branch="main", do="create-branch")
     _fill(seen, "Name", "afresh")
     _dialog(seen).get_by_text("empty", exact=True).click()
     expect(_dialog(seen)).to_contain_text("An empty branch has no base.")
     _run(seen, "Create afresh")
-    (made,) = [item for item in services.branches(TABLE) if item.name == "afresh"]
-    assert made.head is None
-    seen.open("merge", **FLIGHTS, source="afresh", how="ff")
+    assert flights.branches["afresh"].head is None
+    seen.turn_to("merge", **flights.place, source="afresh", how="ff")
     expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
 
 
 def test_a_snapshot_is_picked_onto_main_and_taken_back(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, weather: OwnTable, update_screenshots: bool
 ) -> None:
-    weather = {"db": "air", "table": "weather"}
-    seen = visit(own_demo_console).open("snapshots", **weather, branch="missing-hours")
-    before = _snapshot(own_demo_console, "main", WEATHER)
-    picked = _snapshot(own_demo_console, "missing-hours", WEATHER).id
+    seen = visit(working_console).turn_to("snapshots", **weather.place, branch="missing-hours")
+    before = weather.snapshot("main")
+    picked = weather.snapshot("missing-hours").id
 
     seen.page.get_by_role("button", name="Pick onto another branch").click()
     _dialog(seen).get_by_label("Onto branch").click()
@@ -151,7 +189,7 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     seen.assert_fits()
     seen.keep_picture("pick-snapshot-light", update=update_screenshots)
     _run(seen, f"Pick snapshot {picked} onto main")
-    after = _snapshot(own_demo_console, "main", WEATHER)
+    after = weather.snapshot("main")
     assert after.id == before.id + 1
     assert after.total_record_count != before.total_record_count
 
@@ -163,29 +201,29 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     seen.assert_fits()
     seen.keep_picture("revert-light", update=update_screenshots)
     _run(seen, "Revert")
-    taken_back = _snapshot(own_demo_console, "main", WEATHER)
+    taken_back = weather.snapshot("main")
     assert taken_back.id == after.id + 1
     assert taken_back.total_record_count == before.total_record_count
 
 
 def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what_is_missing(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, flights: OwnTable, update_screenshots: bool
 ) -> None:
-    services = own_demo_console.services
-    base, older = _base_tag(own_demo_console, "fix-delays"), "old-experiment"
-    folder = Path(services.settings.warehouse) / "air.db" / "flights"
+    base, older, folder = flights.branches["fix-delays"].base_tag, "old-experiment", flights.folder
+    assert base is not None
     tag = folder / "tag" / f"tag-{base}"
     before = tag.read_bytes()
     tag.unlink()
     # Another tag on the same snapshot would keep what the branch began at.
     (folder / "tag" / "tag-2013-full").unlink()
     # Of the other one nothing is left of where it began.
-    fork = _fork(own_demo_console, older)
+    fork = flights.branches[older].fork
+    assert fork is not None
     for kind in ("tag", "snapshot"):
         for path in folder.glob(f"**/{kind}/{kind}-*"):
-            if json.loads(path.read_text())["id"] == fork:
+            if json.loads(path.read_text())["id"] == fork.snapshot_id:
                 path.unlink()
-    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="fix-delays")
+    seen = visit(working_console).turn_to("branches", **flights.place, branch="fix-delays")
     card = ".st-key-card-branch"
     seen.sees("at risk", within=card)
     seen.sees(base, within=card)
@@ -195,20 +233,19 @@ def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what
     seen.keep_picture("pin-branch-light", update=update_screenshots)
     _run(seen, "Pin fix-delays")
     assert tag.read_bytes() == before
-    seen.open("branches", **FLIGHTS, branch="fix-delays").sees("healthy", within=card)
+    seen.turn_to("branches", **flights.place, branch="fix-delays").sees("healthy", within=card)
 
-    seen.open("branches", **FLIGHTS, branch=older).sees("at risk", within=card)
+    seen.turn_to("branches", **flights.place, branch=older).sees("at risk", within=card)
     seen.page.get_by_role("button", name="Pin", exact=True).click()
     expect(_dialog(seen)).to_contain_text("is nowhere any more")
     expect(_dialog(seen)).to_contain_text("Tag its oldest snapshot instead")
 
 
 def test_main_is_replaced_under_its_typed_name_and_undo_brings_every_byte_back(
-    visit: NewVisit, own_demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, flights: OwnTable, update_screenshots: bool
 ) -> None:
-    folder = Path(own_demo_console.services.settings.warehouse) / "air.db" / "flights"
-    before = _metadata_of_main(folder)
-    seen = visit(own_demo_console).open("branches", **FLIGHTS, branch="backfill-2013-12")
+    before = _metadata_of_main(flights.folder)
+    seen = visit(working_console).turn_to("branches", **flights.place, branch="backfill-2013-12")
     seen.page.get_by_role("button", name="Replace main", exact=True).click()
     expect(_dialog(seen)).to_contain_text("snapshot 12")
     button = _dialog(seen).get_by_role("button", name="Replace main", exact=False).last
@@ -221,14 +258,14 @@ def test_main_is_replaced_under_its_typed_name_and_undo_brings_every_byte_back(
     seen.keep_picture("replace-main-light", update=update_screenshots)
     button.click()
     seen.runs_job()
-    source = _head(own_demo_console, "backfill-2013-12")
-    assert _head(own_demo_console, "main").same_as(source)
+    source = flights.head("backfill-2013-12")
+    assert flights.head("main").same_as(source)
 
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle().page.get_by_role("button", name="Undo", exact=True).click()
     _run(seen, "Undo")
-    assert _metadata_of_main(folder) == before
+    assert _metadata_of_main(flights.folder) == before
 
 
 def _dialog(seen: Visit) -> Locator:
@@ -245,33 +282,6 @@ def _run(seen: Visit, button: str) -> None:
     expect(pressed).to_be_enabled()
     pressed.click()
     seen.runs_job()
-
-
-def _head(console: RunningConsole, branch: str) -> SnapshotIdentity:
-    return _snapshot(console, branch).identity
-
-
-def _snapshot(console: RunningConsole, branch: str, table: Identifier = TABLE) -> Snapshot:
-    head = {item.name: item.head for item in console.services.branches(table)}[branch]
-    assert head is not None
-    return head
-
-
-def _names(console: RunningConsole) -> set[str]:
-    return {item.name for item in console.services.branches(TABLE)}
-
-
-def _base_tag(console: RunningConsole, branch: str) -> str:
-    found = {item.name: item.base_tag for item in console.services.branches(TABLE)}[branch]
-    assert found is not None
-    return found
-
-
-def _fork(console: RunningConsole, branch: str) -> int:
-    fork = {item.name: item.fork for item in console.services.branches(TABLE)}[branch]
-    assert fork is not None
-    assert fork.snapshot_id is not None
-    return fork.snapshot_id
 
 
 def _metadata_of_main(folder: Path) -> dict[str, bytes]:

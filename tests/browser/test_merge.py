@@ -1,33 +1,29 @@
 """A three-way merge from its conflicts to the receipt, and back again by undo."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from core.format.identifier import Identifier
-from core.format.snapshot import Snapshot
-from core.merge.policy import Policy, Settling
-from core.merge.policy_draft import with_table_rule
+from core.merge.policy import Policy
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole, running_console
+from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
 from tests.browser.workers import ask_to_stop, held
-from tests.support.contested_table import NAME, ContestedTable
+from tests.support.contested_table import ContestedTable
 
 pytestmark = pytest.mark.depth("full")
 
 WEATHER = {"db": "air", "table": "weather"}
-DELAYS = {"db": "air", "table": "delays"}
 FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
-TABLE = Identifier(database="air", table="delays")
 _RESULT, _TAKE = 5, 6
 
 
 def test_an_option_settles_a_conflict_by_a_link(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open("branches", **WEATHER, branch="fix-wind")
+    seen = visit(demo_console).turn_to("branches", **WEATHER, branch="fix-wind")
     seen.link("Merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
@@ -42,44 +38,46 @@ def test_an_option_settles_a_conflict_by_a_link(
 
 
 def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
-    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], update_screenshots: bool
+    visit: NewVisit,
+    working_console: RunningConsole,
+    contested: ContestedTable,
+    update_screenshots: bool,
 ) -> None:
-    table, console = contested
-    asked = {"table": NAME, "branch": "fix-delays", "target": "main"}
-    services, before = console.services, _head(console)
-    theirs = with_table_rule(Policy(), NAME, Settling.parse("theirs"))
-    services.save_draft(asked, services.resolution(asked).draft, theirs)
-    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    table, before = contested, contested.head
+    working_console.settle(table.name, "theirs")
+    seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.page.get_by_role("button", name="Compare rows").click()
     seen.sees("All 28 conflicts resolved.")
     seen.page.get_by_role("button", name="Dry run").last.click()
     seen.sees("Dry run finished; main is unchanged")
     seen.sees("28 conflicts of rows settled")
-    staged = {each.name for each in table.folder.rglob("data-*")}
+    staged = {each.name for each in table.path.rglob("data-*")}
     seen.keep_picture("merge-dry-run-light", update=update_screenshots)
-    assert _head(console).identity.same_as(before.identity)
+    assert table.head.identity.same_as(before.identity)
     seen.page.get_by_role("button", name="Publish this result").click()
     job_id = seen.runs_job()
-    assert {each.name for each in table.folder.rglob("data-*")} == staged
+    assert {each.name for each in table.path.rglob("data-*")} == staged
     seen.link("Receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
-    assert _head(console).id == before.id + 1
+    assert table.head.id == before.id + 1
     seen.sees("28 conflicts of rows settled")
     seen.assert_fits()
     seen.keep_picture("merge-receipt-light", update=update_screenshots)
-    for scheme in ("light", "dark"):
-        graph = visit(console, scheme=scheme).open("branches", **DELAYS)
-        graph.sees("merge")
-        graph.keep_picture(f"merge-graph-{scheme}", update=update_screenshots)
+    graph = visit(working_console).turn_to("branches", **table.place)
+    graph.sees("merge")
+    graph.keep_picture("merge-graph-light", update=update_screenshots)
+    night = visit(working_console, scheme="dark").turn_to("branches", **table.place)
+    night.sees("merge")
+    night.keep_picture("merge-graph-dark", update=update_screenshots)
 
     seen.page.get_by_role("button", name="Undo", exact=True).click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo").click()
     assert seen.runs_job() != job_id
-    assert _head(console).identity.same_as(before.identity)
+    assert table.head.identity.same_as(before.identity)
 
     # After the undo all is decided still; then somebody commits, and nothing runs unseen.
-    other = visit(console).open("merge", **DELAYS, source="fix-delays")
+    other = graph.turn_to("merge", **table.place, source="fix-delays")
     other.sees("All 28 conflicts resolved.")
     table.write("main", delay=6, note="late")
     other.page.get_by_role("button", name="Dry run").last.click()
@@ -89,18 +87,21 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
 
 
 def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
-    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], update_screenshots: bool
+    visit: NewVisit,
+    working_console: RunningConsole,
+    contested: ContestedTable,
+    update_screenshots: bool,
 ) -> None:
-    table, console = contested
+    table = contested
     table.call("compare_rows", branch="fix-delays", target="main")
-    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.sees("28 of 28 conflicts unresolved.")
     seen.assert_fits()
     seen.link("Resolve").click()
     seen.page.wait_for_url("**/conflicts?**")
     group = {**seen.settle().query, **FIRST_DAY}
-    seen.open("conflicts", **group)
-    other = visit(console, scheme="dark").open("conflicts", **group)
+    seen.turn_to("conflicts", **group)
+    other = visit(working_console, scheme="dark").open("conflicts", **group)
 
     seen.types_in_cell(0, _RESULT, "42")
     seen.sees_line(0, ["0", "5", "7", "42", "edit", "ada"])
@@ -135,12 +136,12 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.sees("It settles 21 open ones")
     seen.page.get_by_role("button", name="Keep this rule").click()
     seen.sees("1 of 28 conflicts unresolved.")
-    seen.open("conflicts", **{**group, "cf_part": "day=2013-03-09"})
+    seen.turn_to("conflicts", **{**group, "cf_part": "day=2013-03-09"})
     seen.page.get_by_role("button", name="Ours", exact=True).click()
     seen.sees("All 28 conflicts resolved.")
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Download", exact=True).click()
-    kept = Policy.from_yaml(download.value.path().read_text()).for_table("air.delays")[-1]
+    kept = Policy.from_yaml(download.value.path().read_text()).for_table(table.name)[-1]
     assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
     seen.link("Continue").click()
     seen.page.wait_for_url("**/merge?**")
@@ -149,50 +150,50 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
 
 
 def test_a_policy_file_settles_the_same_cells_of_another_plan(
-    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole], tmp_path: Path
+    visit: NewVisit,
+    working_console: RunningConsole,
+    new_contested: Callable[[], ContestedTable],
+    tmp_path: Path,
 ) -> None:
-    table, console = contested
+    table, other = new_contested(), new_contested()
     table.call("compare_rows", branch="fix-delays", target="main")
-    notes = {**FIRST_DAY, "cf_col": "note"}
-    seen = visit(console).open("conflicts", **DELAYS, source="fix-delays", **FIRST_DAY)
+    place, notes = {**table.place, "source": "fix-delays"}, {**FIRST_DAY, "cf_col": "note"}
+    seen = visit(working_console).turn_to("conflicts", **place, **FIRST_DAY)
     seen.types_in_cell(0, _RESULT, "42")
     seen.sees_line(0, ["42", "edit", "ada"])
     seen.types_in_cell(1, _TAKE, "theirs")
     seen.sees_line(1, ["8", "theirs", "ada"])
-    seen.open("conflicts", **DELAYS, source="fix-delays", **notes)
+    seen.turn_to("conflicts", **place, **notes)
     seen.types_in_cell(0, _TAKE, "theirs")
     seen.sees("25 of 28 conflicts unresolved.")
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Download", exact=True).click()
+    # The console has another table for the other plan: only its name is changed.
     policy = tmp_path / download.value.suggested_filename
-    download.value.save_as(policy)
+    policy.write_text(download.value.path().read_text().replace(table.name, other.name))
 
-    other = ContestedTable(tmp_path / "other", flights=12)
     other.write("main", delay=5, note="corrected", every=10, deletes_last=True)
     other.call("compare_rows", branch="fix-delays", target="main")
-    with running_console(other.folder, tmp_path / "other-state") as there:
-        again = visit(there).open("conflicts", **DELAYS, source="fix-delays", **notes)
-        again.sees("28 of 28 conflicts unresolved.")
-        again.page.locator('input[type="file"]').set_input_files(policy)
-        again.sees("26 of 28 conflicts unresolved.")
-        # Main's note is another one than that which was decided on.
-        again.sees_line(0, ["", "open", "needs another look"])
-        again.sees_line(1, ["", "open", ""])
-        again.open("conflicts", **DELAYS, source="fix-delays", **FIRST_DAY)
-        again.sees_line(0, ["42", "edit", "ada"])
-        again.sees_line(1, ["8", "theirs", "ada"])
+    there = {**other.place, "source": "fix-delays"}
+    again = visit(working_console).turn_to("conflicts", **there, **notes)
+    again.sees("28 of 28 conflicts unresolved.")
+    again.page.locator('input[type="file"]').set_input_files(policy)
+    again.sees("26 of 28 conflicts unresolved.")
+    # Main's note is another one than that which was decided on.
+    again.sees_line(0, ["", "open", "needs another look"])
+    again.sees_line(1, ["", "open", ""])
+    again.turn_to("conflicts", **there, **FIRST_DAY)
+    again.sees_line(0, ["42", "edit", "ada"])
+    again.sees_line(1, ["8", "theirs", "ada"])
 
 
 def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(
-    visit: NewVisit, contested: tuple[ContestedTable, RunningConsole]
+    visit: NewVisit, working_console: RunningConsole, contested: ContestedTable
 ) -> None:
-    table, console = contested
-    services = console.services
-    asked = {"table": NAME, "branch": "fix-delays", "target": "main"}
-    theirs = with_table_rule(Policy(), NAME, Settling.parse("theirs"))
-    services.save_draft(asked, services.resolution(asked).draft, theirs)
+    table, services = contested, working_console.services
+    working_console.settle(table.name, "theirs")
     before = _metadata(table)
-    seen = visit(console).open("merge", **DELAYS, source="fix-delays")
+    seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.chooses_publish()
     ask_to_stop(services, "verify files ends")
     seen.page.get_by_role("button", name="Merge fix-delays into main").click()
@@ -202,17 +203,16 @@ def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(
         seen.settle()
     seen.sees("was cancelled. Cancelled before anything was published")
     assert _metadata(table) == before
-    (job,) = services.jobs()
+    (job,) = services.jobs(table=table.name)
     assert job.receipt_id is None
 
 
 def _metadata(table: ContestedTable) -> dict[str, bytes]:
     """The snapshots, schemas and tags of the target."""
-    folder = table.folder / "air.db" / "delays"
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(table.path)): path.read_bytes()
         for kind in ("snapshot", "schema", "tag")
-        for path in (folder / kind).glob("*")
+        for path in (table.path / kind).glob("*")
     }
 
 
@@ -221,9 +221,3 @@ def _follow(seen: Visit, label: str, parameter: str) -> None:
     seen.page.locator(".st-key-line-settlings").get_by_role("link", name=label).click()
     seen.page.wait_for_url(f"**{parameter}**")
     seen.settle()
-
-
-def _head(console: RunningConsole) -> Snapshot:
-    head = console.services.table(TABLE).head
-    assert head is not None
-    return head

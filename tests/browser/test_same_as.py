@@ -1,99 +1,71 @@
-"""Each line under "Same as", run on a copy of the warehouse, does there what its page does here."""
+"""Each line under "Same as", run on another copy of the tables, does there what its page does."""
 
-import os
 import shlex
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator
 
-from app.services import Services
-from app.settings import Settings
 from core.errors import FormatError
-from core.format.identifier import Identifier
 from core.procedures.warehouse import Warehouse
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole, end_worker
+from tests.browser.consoles import RunningConsole
+from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.depth("full")
 
-FLIGHTS = {"db": "air", "table": "flights"}
-PLANES = {"db": "air", "table": "planes", "branch": "fleet-facts"}
-WEATHER = {"db": "air", "table": "weather"}
-
-
-def test_what_a_page_shows_its_line_prints(
-    visit: NewVisit, demo_console: RunningConsole, demo_warehouse: Path, tmp_path: Path
-) -> None:
-    services = demo_console.services
-    table = Identifier(database="air", table="flights")
-    branches = [item.name for item in services.branches(table)]
-    head = services.table(table).head
-    assert head is not None
-    copy = shutil.copytree(demo_warehouse, tmp_path / "copy")
-    shown = [
-        ("", {}, ["air.flights", "air.weather"]),
-        ("table", FLIGHTS, [head.identity.short, "dep_delay"]),
-        ("branches", FLIGHTS, branches),
-        ("snapshots", FLIGHTS, [head.identity.short, "append"]),
-        ("schemas", PLANES, ["seats"]),
-        ("compare", {**FLIGHTS, "cmp_b": "fix-delays"}, ["fix-delays"]),
-    ]
-    seen = visit(demo_console)
-    lines = []
-    for page, view, _ in shown:
-        seen.open(page, **view)
-        lines += lines_under(seen.page.locator(".st-key-page"))
-    with ThreadPoolExecutor(2) as side_by_side:
-        answers = side_by_side.map(lambda line: run(line, copy), lines)
-    for (_, _, facts), line, printed in zip(shown, lines, answers, strict=True):
-        for fact in facts:
-            assert fact in printed, f"{line}\n{printed}"
-
 
 def test_what_a_page_does_its_lines_do(
-    visit: NewVisit, own_demo_console: RunningConsole, demo_warehouse: Path, tmp_path: Path
+    visit: NewVisit,
+    working_console: RunningConsole,
+    new_air: Callable[[], str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here = Path(own_demo_console.settings.get_warehouse())
-    by_line, by_sql = (shutil.copytree(demo_warehouse, tmp_path / each) for each in ("cli", "sql"))
-    seen = visit(own_demo_console)
+    here, by_line, by_sql = new_air(), new_air(), new_air()
+    flights, weather = ({"db": here, "table": name} for name in ("flights", "weather"))
+    seen = visit(working_console)
     page = seen.page.locator(".st-key-page")
     pairs = []
 
-    seen.open("branches", **FLIGHTS, branch="fix-delays", do="create-branch")
+    seen.turn_to("branches", **flights, branch="fix-delays", do="create-branch")
     dialog = seen.page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("sandbox")
     pairs.append(lines_under(dialog))
     dialog.get_by_role("button", name="Create sandbox").click()
     seen.runs_job()
 
-    seen.open("merge", **FLIGHTS, source="fix-delays", how="ff")
+    seen.turn_to("merge", **flights, source="fix-delays", how="ff")
     pairs.append(lines_under(page))
     page.get_by_role("button", name="Fast-forward main").click()
     seen.runs_job()
 
-    seen.open("merge", **WEATHER, source="fix-wind", isolation="snapshot")
+    seen.turn_to("merge", **weather, source="fix-wind", isolation="snapshot")
     seen.chooses_publish()
     pairs.append(lines_under(page))
     page.get_by_role("button", name="Merge fix-wind into main").click()
     seen.runs_job()
 
-    lines, statements = zip(*pairs, strict=True)
-    queries = [
-        shlex.join(["branch-console", "sql", each, "--warehouse", ""]) for each in statements
-    ]
-    with ThreadPoolExecutor(2) as side_by_side:
-        list(side_by_side.map(run_all, (lines, queries), (by_line, by_sql)))
-    for name in ("air.flights", "air.weather"):
-        assert state_of(here, name) != state_of(demo_warehouse, name)
-        assert state_of(by_line, name) == state_of(here, name)
-        assert state_of(by_sql, name) == state_of(here, name)
+    settings = working_console.settings
+    for name, value in settings.to_environment().items():
+        monkeypatch.setenv(name, value)
+    warehouse = Path(settings.get_warehouse())
+    commands = CommandLine(warehouse, capsys)
+    for line, statement in pairs:
+        program, *words = shlex.split(line.replace(f"{here}.", f"{by_line}."))
+        assert program == "branch-console"
+        assert words[-2:] == ["--warehouse", str(warehouse)]
+        done = commands.bare(*words)
+        assert done.code == 0, f"{line}\n{done}"
+        done = commands("sql", statement.replace(f"{here}.", f"{by_sql}."))
+        assert done.code == 0, f"{statement}\n{done}"
+    for name in ("flights", "weather"):
+        found = state_of(warehouse, f"{here}.{name}")
+        assert found != state_of(warehouse, f"air.{name}")
+        assert state_of(warehouse, f"{by_line}.{name}") == found
+        assert state_of(warehouse, f"{by_sql}.{name}") == found
 
 
 def lines_under(area: Locator) -> list[str]:
@@ -103,44 +75,6 @@ def lines_under(area: Locator) -> list[str]:
     codes = part.locator('[data-testid="stCode"] code')
     codes.first.wait_for()
     return [text.strip() for text in codes.all_inner_texts()]
-
-
-def run_all(lines: Iterable[str], warehouse: Path) -> None:
-    """Run lines one after the other; see `run`. The worker that they start ends with them."""
-    state = str(_state_dir(warehouse))
-    settings = Settings.from_environment({"warehouse": str(warehouse), "state_dir": state}, {})
-    try:
-        for line in lines:
-            run(line, warehouse)
-    finally:
-        end_worker(Services(settings))
-
-
-def run(line: str, warehouse: Path) -> str:
-    """Run a line as a shell would, on another warehouse, and return what it prints."""
-    program, *words = shlex.split(line)
-    assert program == "branch-console"
-    assert words[-2] == "--warehouse"
-    state = _state_dir(warehouse)
-    done = subprocess.run(
-        [sys.executable, "-m", "app", *words[:-1], str(warehouse)],
-        env={
-            **os.environ,
-            "BRANCH_CONSOLE_STATE_DIR": str(state),
-            "BRANCH_CONSOLE_CACHE_DIR": str(state / "cache"),
-            "BRANCH_CONSOLE_ROLE": "operator",
-            "COLUMNS": "240",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def _state_dir(warehouse: Path) -> Path:
-    return warehouse.with_name(f"{warehouse.name}-state")
 
 
 def state_of(folder: Path, name: str) -> dict[str, tuple[int, int | None, list[str]]]:

@@ -20,9 +20,9 @@ QUERY = (
 
 
 def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
-    visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
+    visit: NewVisit, working_console: RunningConsole, update_screenshots: bool
 ) -> None:
-    seen = visit(demo_console).open("sql", branch="fix-delays")
+    seen = visit(working_console).turn_to("sql", branch="fix-delays")
     seen.sees("SELECT * FROM air.")
     seen.page.get_by_role("textbox", name="Statement").fill(QUERY)
     seen.page.get_by_role("button", name="Run").click()
@@ -42,7 +42,7 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
 
     # Whoever gets the address sees the same, at night too; nothing runs again.
     for scheme in ("light", "dark"):
-        other = visit(demo_console, scheme=scheme).open("sql", **seen.query)
+        other = visit(working_console, scheme=scheme).open("sql", **seen.query)
         other.sees("16 rows in")
         expect(other.page.get_by_role("textbox", name="Statement")).to_have_value(QUERY)
         other.keep_picture(f"sql-{scheme}", update=update_screenshots)
@@ -54,8 +54,8 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
     seen.sees("`carrier`")
 
 
-def test_a_long_query_is_cancelled(visit: NewVisit, demo_console: RunningConsole) -> None:
-    seen = visit(demo_console).open("sql")
+def test_a_long_query_is_cancelled(visit: NewVisit, working_console: RunningConsole) -> None:
+    seen = visit(working_console).turn_to("sql")
     slow = "SELECT count(*) FROM range(100000000000) a JOIN range(100000) b ON a.id % 7 = b.id % 11"
     _run(seen, slow)
     cancel = seen.page.get_by_role("button", name="Cancel")

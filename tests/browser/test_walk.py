@@ -34,7 +34,7 @@ def test_every_page_opens_and_fits_by_day_and_by_night(
     name: str, visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
     path, query = PAGES[name]
-    seen = visit(demo_console).open(path, **query)
+    seen = visit(demo_console).turn_to(path, **query)
     if path == "merge":
         check_counts(seen, name)
     seen.assert_fits()
@@ -58,18 +58,21 @@ def check_counts(seen: Visit, name: str) -> None:
         assert {known for *_, known in told} == {"exact", "bounds", "not read"}
 
 
+# What a viewer is told, and that no button of any page does anything, tests/console/test_roles.py
+# and test_three_way.py see at every depth.
+@pytest.mark.depth("long")
 def test_a_viewer_opens_every_page_and_is_told_the_role_that_an_action_needs(
     visit: NewVisit, demo_warehouse: Path, tmp_path: Path
 ) -> None:
     with running_console(demo_warehouse, tmp_path / "state", role="viewer") as console:
         seen = visit(console)
         for path, query in PAGES.values():
-            seen.open(path, **query)
-        seen.open("merge", **FLIGHTS, source="old-experiment")
+            seen.turn_to(path, **query)
+        seen.turn_to("merge", **FLIGHTS, source="old-experiment")
         seen.sees("This asks for an editor; you are a viewer. ROLE_REQUIRED")
         expect(seen.page.get_by_role("button", name="Dry run").last).to_be_disabled()
         for action, role in (("drop-branch", "an editor"), ("replace-main", "an operator")):
-            seen.open("branches", **FLIGHTS, branch="fix-delays", do=action)
+            seen.turn_to("branches", **FLIGHTS, branch="fix-delays", do=action)
             told = seen.page.get_by_role("dialog")
             expect(told).to_contain_text(f"This asks for {role}; you are a viewer. ROLE_REQUIRED")
         seen.assert_fits()
@@ -78,7 +81,7 @@ def test_a_viewer_opens_every_page_and_is_told_the_role_that_an_action_needs(
 def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
-    seen = visit(demo_console).open()
+    seen = visit(demo_console).turn_to()
     listed = seen.page.locator(".st-key-rows-tables")
     listed.get_by_role("link", name="air.flights", exact=True).click()
     seen.page.wait_for_url("**/table?**")
@@ -91,7 +94,7 @@ def test_the_sidebar_leads_from_page_to_page_and_keeps_the_table(
 
 
 def test_going_back_leads_to_the_page_before(visit: NewVisit, demo_console: RunningConsole) -> None:
-    seen = visit(demo_console).open("branches", **FLIGHTS)
+    seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     seen.link("fix-delays").click()
     seen.page.wait_for_url("**branch=fix-delays**")
     seen.settle()

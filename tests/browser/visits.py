@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Literal, TypeAlias
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    Request,
+    expect,
+)
 
 from tests.browser.script_runs import ScriptRuns
+
+Scheme: TypeAlias = Literal["light", "dark"]
 
 SIZES = ((1440, 900), (1024, 768), (820, 1180))
 _JOB_MILLIS = 240_000
@@ -31,14 +42,30 @@ class Visit:
         self._runs = ScriptRuns(self.page)
         self._url = url
         self.problems: list[str] = []
-        self._probed = False
         self.page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         self.page.on("console", self._hear)
         self.page.on("requestfailed", self._miss)
+        self.page.on("dialog", self._refuse)
 
     def open(self, page: str = "", **query: str) -> Visit:
-        """Open an address and wait until the page has settled."""
+        """Open an address anew and wait until the page has settled; see `turn_to`."""
         self.page.goto(f"{self._url}/{page}?{urlencode(query)}")
+        return self.settle()
+
+    def turn_to(self, page: str = "", **query: str) -> Visit:
+        """Turn to an address as "back" and "forward" do, and wait until the page has settled.
+
+        A tab that is there need not load all of Streamlit and Plotly once more, which takes seconds
+        of processor: only who asks what others see who get an address opens it anew.
+        """
+        if not self.page.url.startswith(self._url):
+            return self.open(page, **query)
+        asked = self._runs.asked_for_pages
+        self.page.evaluate(_TURN, f"/{page}?{urlencode(query)}")
+        end = time.monotonic() + _SETTLE_MILLIS / 1_000
+        while self._runs.asked_for_pages == asked:
+            assert time.monotonic() < end, "the tab does not ask for the page"
+            self.page.wait_for_timeout(_POLL_MILLIS / 2)
         return self.settle()
 
     def settle(self) -> Visit:
@@ -89,11 +116,19 @@ class Visit:
         said = self.page.wait_for_function(script, arg=arg, polling=_POLL_MILLIS)
         return said.json_value()
 
+    def begin(self, scheme: Scheme) -> Visit:
+        """Make the tab ready for a test: in front, of the usual size, without earlier problems."""
+        self.page.bring_to_front()
+        self.page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.mouse.move(0, 0)
+        self.problems.clear()
+        return self
+
     def leave(self) -> None:
         """Close the tab, and leave nothing behind that the next one would find."""
         self.page.evaluate("try { localStorage.clear(); sessionStorage.clear() } catch {}")
         self.page.close()
-        self.page.context.clear_cookies()
 
     @property
     def query(self) -> dict[str, str]:
@@ -252,6 +287,11 @@ class Visit:
         if not where.endswith(_PROBES):
             self.problems.append(f"{message.text} ({where})")
 
+    def _refuse(self, dialog: Dialog) -> None:
+        # No page of ours opens one: it comes from text that was run.
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def _miss(self, request: Request) -> None:
         # Leaving a page cuts off what it was still fetching.
         if request.failure and "ERR_ABORTED" not in request.failure:
@@ -261,6 +301,11 @@ class Visit:
 def _parameters(url: str) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
+
+_TURN = """address => {
+  history.pushState({}, '', address);
+  dispatchEvent(new PopStateEvent('popstate', {state: {}}));
+}"""
 
 _POINT = """([name, number]) => {
   for (const plot of document.querySelectorAll('.js-plotly-plot')) {

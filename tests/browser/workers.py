@@ -43,7 +43,7 @@ def _stopped(services: Services) -> int:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while (worker := services.worker()) is None or not _is_stopped(worker.process_id):
         assert time.monotonic() < deadline, f"no worker stops: {services.jobs()}"
-        time.sleep(0.01)
+        time.sleep(0.05)
     return worker.process_id
 
 

@@ -12,6 +12,7 @@ from core.commit.schema_commit import create_table, new_schema
 from core.format.binary_row import encode_row
 from core.format.data_types import parse_data_type
 from core.format.receipt import Receipt
+from core.format.snapshot import Snapshot
 from core.procedures.call import Argument, ProcedureCall
 from core.procedures.registry import run_call
 from core.procedures.stages import InlineStages
@@ -23,6 +24,8 @@ from core.storage.table_paths import TablePaths
 from tests.support.local_row_engine import LocalRows
 
 NAME = "air.delays"
+"""The table where a test names no other database."""
+
 _COLUMNS = {
     "day": "DATE",
     "flight": "INT",
@@ -34,17 +37,26 @@ _DAYS = ("2013-03-08", "2013-03-09")
 
 
 class ContestedTable:
-    """`air.delays`, keyed by day and flight; `fix-delays` and main go ways of their own.
+    """A table `delays`, keyed by day and flight; `fix-delays` and main go ways of their own.
 
     Of every flight both changed `dep_delay`, of every tenth `note` too. Main deletes the last
     flight of each day, which the branch changes.
+
+    Attributes:
+        folder: The warehouse.
+        name: Of the table, with its database.
+        path: The folder of the table.
+        place: What addresses of the console call it.
     """
 
-    def __init__(self, folder: Path, *, flights: int = 6) -> None:
+    def __init__(self, folder: Path, *, flights: int = 6, database: str = "air") -> None:
         self.folder = folder
+        self.name = f"{database}.delays"
+        self.path = folder / f"{database}.db" / "delays"
+        self.place = {"db": database, "table": "delays"}
         folder.mkdir(parents=True, exist_ok=True)
         self.warehouse = Warehouse.open(str(folder))
-        paths = TablePaths(table=f"{self.warehouse.file_io.root}/air.db/delays")
+        paths = TablePaths(table=f"{self.warehouse.file_io.root}/{database}.db/delays")
         schema = new_schema(
             [(name, parse_data_type(kind)) for name, kind in _COLUMNS.items()],
             partition_keys=["day"],
@@ -58,6 +70,13 @@ class ContestedTable:
         self.call("create_branch", branch="fix-delays", owner="ada", reason="Delays as measured")
         self.write("fix-delays", delay=7, note="measured", every=10)
         self.write("main", delay=5, note="<b>by hand</b>", every=10, deletes_last=True)
+
+    @property
+    def head(self) -> Snapshot:
+        """The head of main."""
+        head = self.warehouse.table(self.name).head()
+        assert head is not None
+        return head
 
     def write(
         self, branch: str, *, delay: int, note: str, every: int = 1, deletes_last: bool = False
@@ -82,7 +101,7 @@ class ContestedTable:
         """Run a procedure in this process."""
         call = ProcedureCall(
             name=name,
-            arguments={"table": NAME, **arguments},
+            arguments={"table": self.name, **arguments},
             actor="ada",
             operation_id=f"{name}-{self.warehouse.clock()}",
         )
@@ -90,7 +109,7 @@ class ContestedTable:
 
     def _commit(self, branch: str, day: str, rows: pa.Table) -> None:
         suffix = "" if branch == "main" else f"$branch_{branch}"
-        table = self.warehouse.table(f"{NAME}{suffix}")
+        table = self.warehouse.table(f"{self.name}{suffix}")
         schema, head = table.schema(), table.head()
         newest = None
         if head is not None:
