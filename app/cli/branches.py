@@ -191,13 +191,14 @@ def fast_forward(
     elif plan.verdict is Verdict.REFUSED:
         refusal = _refusal(plan)
     rules = services.rules(identifier) if plan.can_run or preview is not None else None
-    counts = counts_of_forward(services, plan) if dry_run else None
+    is_counted = dry_run and (plan.can_run or preview is not None)
+    counts = counts_of_forward(services, plan) if is_counted else None
     told = {**plan.to_object(), **counts_document(counts), **gate_document(rules)}
     if preview is not None:
         told["preview"] = preview.to_object()
     if not as_json:
         print_plan(plan, force=force)
-        if dry_run:
+        if is_counted:
             print_counts_of_forward(plan, counts)
         print_gate(rules)
     if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:

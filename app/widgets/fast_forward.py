@@ -36,7 +36,7 @@ def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> No
     _show_headline(preview)
     if plan.verdict is not Verdict.UP_TO_DATE:
         _show_figures(preview)
-        if plan.target_head is not None and preview.arrives.needs_counting:
+        if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
             show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         _show_moves(preview)
     show_eligibility(preview.checks, plan.source, plan.target)
