@@ -75,10 +75,6 @@ def would_be_result(
         Refused: They cannot be merged, or only once somebody settled a conflict.
     """
     _check_branches(diff)
-    if diff.before.snapshot is None:
-        # All that can be done with an empty target is to fast-forward it.
-        yield _committed(warehouse, call, diff, MergeVerdict.FAST_FORWARD)
-        return
     sides: dict[str, Argument] = {
         "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
     }  # fmt: skip

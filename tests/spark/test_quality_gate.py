@@ -323,7 +323,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
         table.keep_rules(_CODE, "id: amount, rule: in_range, column: amount, min: 0")
         before = tree(table.folder / "db.db")
         if cell == (keyed, "merge_branch", True):
-            with pytest.raises(Refused, match="Rule 'code' fails"):
+            with pytest.raises(Refused, match="Rule 'code' newly fails"):
                 table.run("dry_run_merge", "dry", branch="dev")
         with pytest.raises(Refused) as refused:
             table.run(name, "first", branch="dev")
