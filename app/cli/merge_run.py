@@ -162,8 +162,7 @@ def _verdict_text(plan: MergePlan) -> str:
         case MergeVerdict.CONFLICTS:
             text = f"{count(len(plan.conflicts), 'thing')} changed on both {source} and {target}"
         case MergeVerdict.UNDECIDED:
-            buckets = count(plan.cost.buckets_to_compare, "bucket")
-            text = f"{buckets} to compare, a job reads the changed keys"
+            text = _to_read(plan)
         case MergeVerdict.UP_TO_DATE:
             text = f"{target} holds all that {source} changed"
         case MergeVerdict.FAST_FORWARD:
@@ -173,6 +172,14 @@ def _verdict_text(plan: MergePlan) -> str:
         case _:
             assert_never(plan.verdict)
     return f"{plan.verdict}: {text}"
+
+
+def _to_read(plan: MergePlan) -> str:
+    if plan.cost.buckets_to_compare:
+        buckets = count(plan.cost.buckets_to_compare, "bucket")
+        return f"{buckets} to compare, a job reads the changed keys"
+    files = count(plan.cost.files_joined, "data file")
+    return f"rows of {files} were changed on both branches, a job reads them"
 
 
 def _moves(plan: MergePlan) -> dict[str, object]:

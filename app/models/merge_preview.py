@@ -226,6 +226,13 @@ def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[s
                 else f"Nothing collides: {plural(plan.cost.files_joined, 'file')} of which both "
                 "sides touched rows will be written again; the others move.",
             )
+        case MergeVerdict.UNDECIDED if not plan.cost.buckets_to_compare:
+            files = plural(plan.cost.files_joined, "data file")
+            return (
+                f"Both sides changed rows of {files}: a job reads them.",
+                f"If rows do not tell which of them are left the job stops, and {target} stays as "
+                "it is.",
+            )
         case MergeVerdict.UNDECIDED:
             number = plan.cost.buckets_to_compare
             return (

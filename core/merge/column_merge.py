@@ -19,7 +19,7 @@ from core.format.data_types import (
     with_nullable,
 )
 from core.merge.conflict import ConflictKind, Take
-from core.merge.schema_findings import EITHER_SIDE, SchemaFindings
+from core.merge.schema_findings import EITHER_SIDE, SchemaFindings, comment_text
 from core.merge.type_lattice import can_widen, join_types
 
 _COLUMNS: Final = "003/A6"
@@ -176,7 +176,7 @@ def _merge_comment(column: ThreeWay[DataField], rules: ColumnRules, subject: str
         ConflictKind.COLUMN,
         _COLUMNS,
         subject,
-        each_side(comments, lambda text: f"comment {text!r}"),
+        each_side(comments, comment_text),
         f"The comment of column {subject!r} was changed on both sides: the source's stands.",
     )
     return comments.ours if take is Take.OURS else comments.theirs
@@ -300,10 +300,10 @@ def _check_names(
         are_new = all(number not in sides.base for number in numbers)
         told = each_side(sides, partial(_told_of, tuple(numbers)))
         if are_new:
-            kind, rule, text = ConflictKind.COLUMN_TYPE, _TYPES, "Both sides added"
+            kind, rule, text = ConflictKind.COLUMN_TYPE, _TYPES, "Both sides added another column"
         else:
             kind, rule, text = ConflictKind.COLUMN_NAME, _COLUMNS, "Two columns would be called"
-        advice = f"{text} {path + name!r}, and it is not one column. Rename it on one side."
+        advice = f"{text} {path + name!r}. Rename one of them."
         rules.findings.conflict(kind, rule, path + name, told, advice)
     if not merged and sides.ours:
         told = each_side(sides, lambda side: ", ".join(field.name for field in side.values()))

@@ -1,7 +1,7 @@
 """A conflict is a value: it can be counted, shown, settled and tested."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.diff.three_way import ThreeWay
@@ -81,6 +81,18 @@ class Conflict:
         """The same for the same conflict in another preview."""
         told = (self.kind, self.rule, self.subject, self.sides)
         return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+
+    def offering(self, takes: tuple[Take, ...]) -> "Conflict":
+        """The conflict with what was tried and settles it; the advice takes back what does not."""
+        failed = [
+            str(take)
+            for take in self.settle_with
+            if take not in takes and take in (Take.OURS, Take.THEIRS)
+        ]
+        advice = self.advice
+        if failed:
+            advice = f"{advice} Planned by {' and by '.join(failed)}, it stays a conflict."
+        return replace(self, settle_with=takes, advice=advice.strip())
 
     def to_object(self) -> dict[str, object]:
         """Return the conflict as JSON values."""

@@ -1,7 +1,7 @@
 """How a merge moves files, as values: a strategy per bucket, what comes, what goes, what waits."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -68,6 +68,17 @@ class MergeRules:
     def takes(self, kind: ConflictKind) -> Take | None:
         """How conflicts of a kind are settled, None where they stay open."""
         return next((take for each, take in self.kinds if each is kind), None)
+
+    def choosing(self, kind: ConflictKind, take: Take) -> "MergeRules":
+        """The rules with one more choice, which settles conflicts of a kind."""
+        match take:
+            case Take.SCOPE_PARTITION:
+                return replace(self, scope=InsertScope.PARTITION)
+            case Take.ISOLATION_SNAPSHOT:
+                return replace(self, isolation=Isolation.SNAPSHOT)
+            case _:
+                others = tuple(each for each in self.kinds if each[0] is not kind)
+                return replace(self, kinds=(*others, (kind, take)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ target made of it. Where nothing tells what was made of it, and where the source
 delete, nothing is joined.
 """
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.diff.file_masks import HiddenRows, MaskKey, rows_digest
+from core.diff.history_move import count
 from core.diff.logical_log import Place
 from core.diff.table_changes import TableChanges, files_in
 from core.diff.three_way import ThreeWay, each_side
@@ -55,6 +56,8 @@ class JoinedDeletes:
             together with some of the base.
         take: What was chosen for files that a side changed otherwise.
         update: What is known of an update of the target; None where it only deleted.
+        is_recorded: Whether commits record that both sides only deleted; else rows may tell that
+            nothing can be joined.
     """
 
     place: Place
@@ -64,11 +67,20 @@ class JoinedDeletes:
     inserted: tuple[frozenset[str], frozenset[str]]
     take: Take | None = None
     update: Update | None = None
+    is_recorded: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether this is joined whatever the rows are."""
+        return self.is_recorded or self.take is not None
 
     @property
     def file_count(self) -> int:
-        """How many files are looked into: of the target, or of the base where it gave all up."""
-        return len(self.held.ours or self.held.base)
+        """How many files are looked into: of the target, or of the base where it gave all up.
+
+        Of rows that only get a default these are the files that come.
+        """
+        return len(self.held.ours or self.held.base or self.held.theirs)
 
     @property
     def rows_left(self) -> int:
@@ -163,6 +175,7 @@ def join_deletes(
     hidden: Mapping[str, ThreeWay[HiddenRows]],
     take: Take | None,
     update: Update | None = None,
+    is_recorded: bool = False,
 ) -> JoinedDeletes:
     """Join what both sides did in a group of files of one bucket.
 
@@ -174,6 +187,7 @@ def join_deletes(
         hidden: What each side hides of files of which any of them hid rows, by identity.
         take: What was chosen for files that a side changed otherwise.
         update: What is known of an update of the target; None where it only deleted.
+        is_recorded: Whether commits record that both only deleted.
     """
     base = ours.removed | theirs.removed
     by_us = ours.made | (base - ours.removed)
@@ -192,6 +206,7 @@ def join_deletes(
         inserted=(ours.inserted, theirs.inserted),
         take=take,
         update=update,
+        is_recorded=is_recorded,
     )
 
 
@@ -226,13 +241,8 @@ def kept_by_both(
         target only where nothing tells which of these stand for rows that the source deleted.
     """
     sides = (rows.base, rows.ours, rows.theirs, *inserted)
-    whole = pa.chunked_array([chunk for side in sides for chunk in side.chunks], pa.large_binary())
-    encoded = whole.dictionary_encode()
-    codes = np.concatenate(
-        [np.empty(0, np.int64), *(chunk.indices.to_numpy() for chunk in encoded.chunks)]
-    ).astype(np.int64)
-    of_side = np.split(codes, np.cumsum([len(side) for side in sides])[:-1])
-    kinds = int(codes.max(initial=-1)) + 1
+    of_side = _codes(sides)
+    kinds = max(int(each.max(initial=-1)) for each in of_side) + 1
     base, ours, theirs, ours_new, theirs_new = (
         np.bincount(each, minlength=kinds) for each in of_side
     )
@@ -259,6 +269,78 @@ def kept_by_both(
         come=_rank(of_side[2]) < come[of_side[2]],
         beaten=beaten,
     )
+
+
+def kept_by_columns(
+    columns: Sequence[ThreeWay[pa.ChunkedArray]],
+    inserted: Sequence[tuple[pa.ChunkedArray, pa.ChunkedArray]],
+    update: Update,
+) -> Kept | None:
+    """Return what is left of rows that the target updated, known again by columns that it kept.
+
+    An update leaves some columns as they are. Where each row that came agrees in these columns with
+    one that went, and no two rows do, they are versions of one row.
+
+    Args:
+        columns: The values of each column, as bytes that are equal where the values are.
+        inserted: Of each column, rows that the target and the source had besides those of the base.
+        update: What is known of an update of the target.
+
+    Returns:
+        None where columns do not tell what the target made of a row, or where the source did more
+        than delete.
+    """
+    parts = [
+        _codes((each.base, each.ours, each.theirs, *new))
+        for each, new in zip(columns, inserted, strict=True)
+    ]
+    sides = [np.stack([part[side] for part in parts], axis=1) for side in range(5)]
+    kinds, numbers = np.unique(np.concatenate(sides), axis=0, return_inverse=True)
+    of_side = np.split(numbers.reshape(-1), np.cumsum([len(side) for side in sides])[:-1])
+    base, ours, theirs, ours_new, theirs_new = (
+        np.bincount(each, minlength=len(kinds)) for each in of_side
+    )
+    had = base + ours_new
+    came, went = ours - np.minimum(ours, had), had - np.minimum(ours, had)
+    if (theirs > base + theirs_new).any() or came.sum() != went.sum():
+        return None
+    new, old = np.repeat(kinds, came, axis=0), np.repeat(kinds, went, axis=0)
+    kept = [
+        at for at in range(len(columns)) if np.array_equal(np.sort(new[:, at]), np.sort(old[:, at]))
+    ]
+    # Of a row that stands alone any column tells it from the others.
+    if not kept or (update is Update.INFERRED and had.sum() < 2):
+        return None
+    versions, version = np.unique(kinds[:, kept], axis=0, return_inverse=True)
+    version = version.reshape(-1)
+
+    def by_version(rows: Ids) -> Ids:
+        return np.bincount(version, weights=rows, minlength=len(versions)).astype(np.int64)
+
+    is_told = by_version(had).max() == by_version(ours).max() == 1
+    if not is_told or not np.array_equal(by_version(came), by_version(went)):
+        return None
+    is_gone = by_version(base - np.minimum(base, theirs)) > 0
+    return Kept(
+        stay=~is_gone[version[of_side[1]]],
+        come=_rank(of_side[2]) < (theirs - np.minimum(base, theirs))[of_side[2]],
+        beaten=int(came[is_gone[version]].sum()),
+    )
+
+
+def overruled_updates(rows: int) -> str:
+    """Say that rows are gone which the target updated."""
+    return f"The source deleted {count(rows, 'row')} that the target updated: the delete wins."
+
+
+def _codes(sides: Sequence[pa.ChunkedArray]) -> list[npt.NDArray[np.int64]]:
+    """Numbers that are equal where values of some sides are."""
+    whole = pa.chunked_array([chunk for side in sides for chunk in side.chunks], pa.large_binary())
+    encoded = whole.dictionary_encode()
+    codes = np.concatenate(
+        [np.empty(0, np.int64), *(chunk.indices.to_numpy() for chunk in encoded.chunks)]
+    ).astype(np.int64)
+    return np.split(codes, np.cumsum([len(side) for side in sides])[:-1])
 
 
 def kept_by_ids(

@@ -40,12 +40,34 @@ from core.merge.file_touches import (
     winner,
 )
 from core.merge.isolation import InsertScope, Isolation
-from core.merge.joined_deletes import JoinedDeletes, Update, join_deletes, touched_files
+from core.merge.joined_deletes import (
+    JoinedDeletes,
+    Update,
+    join_deletes,
+    overruled_updates,
+    touched_files,
+)
 
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
+_LOST_ADVICE: Final = (
+    "The target wrote this file again, and the rows of it that the source changed are not found "
+    "any more. Revert one of the changes."
+)
+_INSERT_ADVICE: Final = (
+    "Replayed on the target, the {change} of the source could change rows that the target "
+    "inserted. Isolation 'snapshot' leaves these rows as they are."
+)
+_OVERWRITTEN_ADVICE: Final = (
+    "The overwrite of the source takes away what the target wrote since the base. Merge without "
+    "strict to let the overwrite win, or revert one of the changes."
+)
 _TWICE_ADVICE: Final = (
     "The target would have these rows twice: it holds a file that this one was made of, or what "
     "was left of it. Take back on the target what brought that file, or leave this change out."
+)
+_READ_FIRST: Final = (
+    " The rows are read first: if they do not tell which of them are left, the merge stops and "
+    "changes nothing."
 )
 _REPLACED_ADVICE: Final = (
     "The source wrote every file of this partition again and recorded no operation: this may be an "
@@ -180,7 +202,9 @@ class _KeylessMerge:
             if cell.rule is Rule.CONFLICT and cell.settle_with:
                 self._check_inserts(cell)
             elif cell.rule is Rule.CONFLICT:
-                self._conflict(cell, ConflictKind.FILE_RULE, None, ())
+                self._conflict(
+                    cell, ConflictKind.FILE_RULE, None, (), advice="Revert one of the changes."
+                )
         self._check_replaced()
 
     def _check_inserts(self, cell: Cell[TableOperation]) -> None:
@@ -192,12 +216,14 @@ class _KeylessMerge:
             for step in self._theirs.lasting_steps
             if step.operation is cell.theirs and not step.may_be_overwrite
         ]
+        advice = _INSERT_ADVICE.format(change=cell.theirs)
         if steps and self._rules.scope is InsertScope.TABLE:
-            self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with)
+            self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with, advice=advice)
             return
         inserted = _partitions_of(s for s in self._ours.lasting_steps if s.operation is cell.ours)
         for partition in sorted(_partitions_of(steps) & inserted):
-            self._conflict(cell, ConflictKind.FILE_RULE, partition, (Take.ISOLATION_SNAPSHOT,))
+            ways = (Take.ISOLATION_SNAPSHOT,)
+            self._conflict(cell, ConflictKind.FILE_RULE, partition, ways, advice=advice)
 
     def _check_replaced(self) -> None:
         """A rewrite of whole partitions could have been meant to replace what the target added."""
@@ -246,6 +272,7 @@ class _KeylessMerge:
         open_: dict[MaskKey, _Judged] = {}
         joined: dict[MaskKey, _Judged] = {}
         holding: set[MaskKey] = set()
+        deleted: set[str] = set()
         dropped = Counter[bytes]()
         ours_gone = {key for key, each in right_of.items() if each.is_gone}
         decided = self._settle_replaced(settled)
@@ -262,11 +289,17 @@ class _KeylessMerge:
                 dropped[key[0]] += 1
             elif self._both_hold(rule, key, left, right):
                 holding.add(key)
+            elif self._is_update_deleted(rule, key, right):
+                holding.add(key)
+                deleted |= right.added
             elif self._is_joined(rule, left, right):
                 joined[key] = judged
             else:
                 open_[key] = judged
         self._tell_dropped(dropped)
+        if deleted:
+            settled.from_ours |= deleted
+            self._note(overruled_updates(self._rows_in(deleted)))
         for files in touched_together({**joined, **open_}, left_of, right_of):
             by_source = [left_of[key].operation for key in files & left_of.keys()]
             if not files & left_of.keys() & right_of.keys() <= joined.keys() | holding:
@@ -355,6 +388,11 @@ class _KeylessMerge:
             hidden=self._hidden_files,
             take=self._take,
             update=_update_of([right_of[key] for key in sorted(files & right_of.keys())]),
+            is_recorded=all(
+                touches[key].is_pure and touches[key].operation is TableOperation.DELETE
+                for touches in (left_of, right_of)
+                for key in files & touches.keys()
+            ),
         )
         settled.is_chosen |= self._take is not None
         settled.from_theirs |= join.held.theirs.keys()
@@ -380,6 +418,28 @@ class _KeylessMerge:
         # Of a row that both touched, the version that the target wrote could not be found.
         theirs, ours = self._theirs.masks[key], self._ours.masks[key]
         return theirs.hidden.isdisjoint(ours.hidden)
+
+    def _is_update_deleted(self, rule: Rule, key: MaskKey, right: FileTouch) -> bool:
+        """Whether the source deleted each row that the target updated, so that no version stays.
+
+        Which version is of which row only rows tell; if all of them go it does not matter.
+        """
+        if rule is not Rule.OK or self._rules.strict or not right.is_pure:
+            return False
+        # An update of several partitions may have moved rows from one to another.
+        places = (step.places for step in self._ours.steps if key[:2] in step.places)
+        if any(len(each) > 1 for each in places):
+            return False
+        theirs, ours = self._theirs.masks, self._ours.masks
+        if not right.files <= theirs.keys() & ours.keys():
+            return False
+        updated = sum(len(ours[key].hidden) for key in right.files)
+        are_deleted = all(ours[key].hidden <= theirs[key].hidden for key in right.files)
+        return are_deleted and updated == self._rows_in(right.added)
+
+    def _rows_in(self, files: Set[str]) -> int:
+        """How many rows files of the target hold, hidden ones too."""
+        return sum(self._ours.files(files)["row_count"].to_pylist())
 
     def _is_joined(self, rule: Rule, left: FileTouch, right: FileTouch) -> bool:
         """Whether rows must tell what is left of a file: there may be more than a delete left."""
@@ -444,8 +504,8 @@ class _KeylessMerge:
                 rows = sum(each.rows_deleted for each in some)
                 self._note(
                     f"{what}: what is left of {count(files, 'data file')} is written again, "
-                    f"without the {count(rows, 'row')} that the source deleted. Rows tell whether "
-                    "this can be joined: if not, nothing is changed."
+                    f"without the {count(rows, 'row')} that the source deleted."
+                    + ("" if all(each.is_certain for each in some) else _READ_FIRST)
                 )
 
     def _tell_dropped(self, dropped: Mapping[bytes, int]) -> None:
@@ -468,12 +528,14 @@ class _KeylessMerge:
             partitions |= self._replaced
         going = {each for each in self._ours.added if self._keys[each][0] in partitions}
         if going:
-            rows = sum(self._ours.files(going)["row_count"].to_pylist())
-            self._note(f"The source overwrote partitions into which the target put {rows:,} rows.")
+            rows = count(self._rows_in(going), "row")
+            self._note(f"The source overwrote partitions into which the target put {rows}.")
         if going and self._rules.strict:
             for cell in self._cells.values():
                 if cell.theirs is TableOperation.OVERWRITE and cell.rule is Rule.OK:
-                    self._conflict(cell, ConflictKind.FILE_RULE, None, ())
+                    self._conflict(
+                        cell, ConflictKind.FILE_RULE, None, (), advice=_OVERWRITTEN_ADVICE
+                    )
         return going
 
     def _find(
@@ -560,7 +622,7 @@ class _KeylessMerge:
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 
     def _file_rewritten(
-        self, name: str, sides: ThreeWay[str] = _BOTH_CHANGED, advice: str = ""
+        self, name: str, sides: ThreeWay[str] = _BOTH_CHANGED, advice: str = _LOST_ADVICE
     ) -> None:
         cell = next(iter(self._cells.values()), None)
         self._found.conflicts.append(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ from core.format.layout_options import unserved_in_writes
 from core.format.partition_path import partition_path
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
-from core.merge.conflict import Conflict
+from core.merge.conflict import Conflict, ConflictKind, Take
 from core.merge.file_moves import (
     Block,
     BucketMove,
@@ -37,9 +38,12 @@ from core.merge.file_moves import (
     Naming,
     Strategy,
 )
+from core.merge.filled_defaults import FilledColumns, fill_defaults
 from core.merge.keyed_files import merge_keyed_files
 from core.merge.keyless_files import merge_keyless_files
 from core.merge.schema_merge import SchemaMerge, merge_schemas
+
+_NO_GAPS: Final[ThreeWay[tuple[str, ...]]] = ThreeWay(base=(), ours=(), theirs=())
 
 
 class MergeVerdict(StrEnum):
@@ -253,6 +257,12 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         rules: What was chosen.
         now_millis: The time that new schemas get; no part of the plan's id.
     """
+    plan = _decided(sides, rules, now_millis)
+    tried = _with_tried_options(sides, plan)
+    return _with_id(plan if tried == plan.conflicts else replace(plan, conflicts=tried))
+
+
+def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> MergePlan:
     ours, theirs = sides.ours, sides.theirs
     naming = Naming(table=sides.table, partition=lambda data: _partition_text(data, ours.schema))
     schema = _merged_schema(sides, rules, now_millis)
@@ -262,9 +272,15 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
         moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming, sides.descent)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
-    blocks = (*_unserved(sides), *_gaps(schema), *_lost_base(sides, moves), *moves.blocks)
+    gaps = ThreeWay(base=(), ours=schema.ours_gaps, theirs=schema.theirs_gaps)
+    if conflicts:
+        # Whether a default can be filled in matters only once they are settled.
+        gaps = _NO_GAPS
+    elif (filled := _with_defaults(sides, gaps, moves)) is not None:
+        moves, gaps = filled, _NO_GAPS
+    blocks = (*_unserved(sides), *_gaps(gaps), *_lost_base(sides, moves), *moves.blocks)
     verdict = _verdict(theirs.changes, schema, moves, conflicts, blocks)
-    plan = MergePlan(
+    return MergePlan(
         id="",
         table=sides.table,
         source=theirs.branch,
@@ -287,7 +303,31 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
             else (*schema.notes, *moves.notes, *_notes(sides, moves))
         ),
     )
-    return _with_id(plan)
+
+
+def _with_tried_options(sides: MergeSides, plan: MergePlan) -> tuple[Conflict, ...]:
+    """Offer for each conflict only what settles it, as planning with that shows."""
+    trials: dict[tuple[ConflictKind, Take], MergePlan] = {}
+
+    def settles(conflict: Conflict, take: Take) -> bool:
+        option = (conflict.kind, take)
+        if option not in trials:
+            trials[option] = _decided(sides, plan.rules.choosing(*option), 0)
+        trial = trials[option]
+        is_left = any(_is_of(each, conflict) for each in trial.conflicts)
+        return not is_left and len(trial.blocks) <= len(plan.blocks)
+
+    return tuple(
+        conflict.offering(tuple(each for each in conflict.settle_with if settles(conflict, each)))
+        for conflict in plan.conflicts
+    )
+
+
+def _is_of(conflict: Conflict, other: Conflict) -> bool:
+    """Whether a conflict is another one, or what is left of it in some partition."""
+    same = (conflict.kind, conflict.rule, conflict.subject.name)
+    is_inside = other.subject.partition in (None, conflict.subject.partition)
+    return is_inside and same == (other.kind, other.rule, other.subject.name)
 
 
 def with_safety(plan: MergePlan, safety: FileSafety, *, has_links: bool) -> MergePlan:
@@ -366,7 +406,8 @@ def _verdict(
         return MergeVerdict.CONFLICTS
     if theirs.is_empty and not (schema.schemas or schema.is_settled):
         return MergeVerdict.UP_TO_DATE
-    return MergeVerdict.UNDECIDED if moves.row_places else MergeVerdict.CLEAN
+    is_open = bool(moves.row_places) or not all(each.is_certain for each in moves.joins)
+    return MergeVerdict.UNDECIDED if is_open else MergeVerdict.CLEAN
 
 
 def _merged_schema(sides: MergeSides, rules: MergeRules, now_millis: int) -> SchemaMerge:
@@ -420,7 +461,10 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
     schemas = (sides.ours.schema, sides.theirs.schema)
     found = []
     if sides.ours.schema.options.read(table_options.DATA_EVOLUTION_ENABLED):
-        found.append("Tables with data evolution cannot be merged here yet.")
+        found.append(
+            "Tables with 'data-evolution.enabled' are not merged here. Write the source's rows to "
+            "the target with INSERT instead."
+        )
     found += (
         f"This table is not merged here: {reason}"
         for schema in schemas
@@ -432,16 +476,28 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
     return (*blocks_of_rows_elsewhere(*schemas), *blocks)
 
 
-def _gaps(schema: SchemaMerge) -> tuple[Block, ...]:
-    """Rows that would need a default: Paimon fills it in when rows are written, never later."""
+def _with_defaults(
+    sides: MergeSides, gaps: ThreeWay[tuple[str, ...]], moves: FileMoves
+) -> FileMoves | None:
+    """Have rows written again that lack a default; None where that cannot be done here."""
+    schemas = (sides.ours.schema, sides.theirs.schema)
+    names = {field.name for schema in schemas for field in schema.fields}
+    if sides.ours.schema.primary_keys or not names.issuperset((*gaps.ours, *gaps.theirs)):
+        return None
+    columns = FilledColumns(ours=gaps.ours, theirs=gaps.theirs)
+    return fill_defaults(moves, sides.ours.changes, sides.theirs.changes, columns)
+
+
+def _gaps(gaps: ThreeWay[tuple[str, ...]]) -> tuple[Block, ...]:
+    """Rows that need a default which is not filled in here, as a side wrote them before."""
     return tuple(
         Block(
             kind=ErrorKind.UNSUPPORTED,
             text=f"Rows that the {side} wrote have no value for {', '.join(map(repr, columns))}, "
-            "which the other side added as NOT NULL with a default: they would have to be written "
-            "again, which cannot be done here yet. Allow nulls in the column first.",
+            "which is NOT NULL with a default on the other side. A default is filled in here only "
+            "for columns of tables without a primary key. Allow nulls in the column, then merge.",
         )
-        for side, columns in (("target", schema.ours_gaps), ("source", schema.theirs_gaps))
+        for side, columns in (("target", gaps.ours), ("source", gaps.theirs))
         if columns
     )
 
@@ -450,9 +506,9 @@ def _lost_base(sides: MergeSides, moves: FileMoves) -> Iterator[Block]:
     if sides.row_base is None and moves.row_places:
         yield Block(
             kind=ErrorKind.SNAPSHOT_NOT_FOUND,
-            text=f"{sides.ours.branch!r} and {sides.theirs.branch!r} both took in another branch "
-            "at a snapshot that is gone or has other columns, so nothing tells who changed a row "
-            "since.",
+            text=f"{sides.ours.branch!r} and {sides.theirs.branch!r} both merged another branch at "
+            "a snapshot that has expired or has other columns, so nothing tells which side changed "
+            "a row since. Write the source's rows to the target with INSERT instead.",
         )
 
 

@@ -160,7 +160,7 @@ def _value_of(key: str, names: Mapping[int, str], options: Mapping[str, str]) ->
 
 
 def _told(names: Mapping[int, str], value: str | None) -> str:
-    return "unset" if value is None else _with_names(value, names)
+    return "unset" if value is None else _with_names(value, names) or "an empty text"
 
 
 def _columns_in(text: str) -> set[int]:

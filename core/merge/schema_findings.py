@@ -84,3 +84,8 @@ class SchemaFindings:
             return take
         advice = f"{text} {warning}".rstrip()
         return self.conflict(kind, rule, name, sides, advice, EITHER_SIDE) or take
+
+
+def comment_text(comment: str | None) -> str:
+    """Write a comment of a table or a column as a side of a conflict."""
+    return "no comment" if comment is None else f"comment {comment!r}"

@@ -19,7 +19,7 @@ from core.merge.column_merge import ColumnRules, find_gaps, merge_columns
 from core.merge.conflict import Conflict, ConflictKind, Take
 from core.merge.field_ids import NOTHING_KNOWN, FieldIds, map_field_ids
 from core.merge.option_merge import merge_options
-from core.merge.schema_findings import SchemaFindings
+from core.merge.schema_findings import SchemaFindings, comment_text
 
 _COLUMNS: Final = "003/A6"
 _KEYS: Final = "003/keys"
@@ -190,7 +190,7 @@ def _check_keys(sides: ThreeWay[TableSchema], findings: SchemaFindings) -> None:
             _KEYS,
             None,
             each_side(each_side(sides, keys_of), lambda keys: ", ".join(keys) or "none"),
-            f"Both sides must have one {what}, with the same types.",
+            f"Both sides must have the same {what}, with the same types.",
         )
 
 
@@ -218,7 +218,7 @@ def _merge_comment(sides: ThreeWay[TableSchema], findings: SchemaFindings) -> st
         ConflictKind.COLUMN,
         _COLUMNS,
         None,
-        each_side(comments, lambda text: f"comment {text!r}"),
+        each_side(comments, comment_text),
         "The table's comment was changed on both sides: the source's stands.",
     )
     return comments.ours if take is Take.OURS else comments.theirs

@@ -114,7 +114,7 @@ def preview_of_merge(
                 ),
             )
         )
-    if plan.verdict is MergeVerdict.UNDECIDED:
+    if plan.cost.buckets_to_compare:
         told.append(
             changes(
                 f"{count(plan.cost.buckets_to_compare, 'bucket')} hold keys that both sides may "

@@ -9,6 +9,7 @@ from core.diff.history_move import count
 from core.errors import ErrorKind, Refused
 from core.format.receipt import Receipt
 from core.merge.file_moves import Knowledge
+from core.merge.joined_deletes import overruled_updates
 from core.merge.merge_plan import MergePlan
 from core.merge.row_work import JoinedRows, Reconciled
 from core.procedures.call import ProcedureCall
@@ -101,9 +102,9 @@ def delete_rows(
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
             f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
-            f"touched rows of {', '.join(joined.changed)}, and one changed others of it. "
-            "Nothing was changed; settle 'file rule' by ours or theirs in a "
-            "policy.",
+            f"changed rows of {', '.join(joined.changed)}, and rows without a key do not tell "
+            "which of them are left. Nothing was changed; settle 'file rule' by ours or theirs in "
+            "a policy.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=len(joined.changed),
@@ -112,11 +113,10 @@ def delete_rows(
     messages = (*masks, *joined.messages)
     if not messages:
         return {}
-    beaten = f"{count(joined.beaten, 'row')} that the target updated went: the source deleted them."
     return {
         "plan_id": plan.id,
         "rowMessages": messages_to_json(messages),
-        "rowNotes": [beaten] if joined.beaten else [],
+        "rowNotes": [overruled_updates(joined.beaten)] if joined.beaten else [],
     }
 
 

@@ -7,6 +7,7 @@ its files do. Source: Paimon SpecialFields.rowTypeWithRowTracking, RowTrackingCo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.diff.three_way import ThreeWay, each_side
 from core.format import options as table_options
 from core.format.arrow_types import nullable_columns
 from core.format.data_types import DataField
+from core.format.fine_times import scalar_of
 from core.format.manifest_entry import MANIFEST_ENTRY
 from core.format.table_schema import TableSchema
 from core.merge.conflict import Take
@@ -30,6 +32,7 @@ from core.merge.joined_deletes import (
     Kept,
     Update,
     kept_by_both,
+    kept_by_columns,
     kept_by_ids,
 )
 from core.merge.row_work import JoinedRows, RowScope
@@ -229,7 +232,7 @@ class JoinTask:
         schemas = self.scope.schemas_of(by_target=by_target)
         fields = self._fields
         rows = read_data_file(self.target.store, file.data, schemas, fields, with_system=False)
-        return rows.cast(nullable_columns(fields))
+        return _with_defaults(rows.cast(nullable_columns(fields)), self.scope.schema.fields)
 
     def _side(self, rows: Mapping[str, pa.Table], held: HeldFiles) -> pa.Table:
         nothing = nullable_columns(self._fields).empty_table()
@@ -252,7 +255,10 @@ class JoinTask:
                 kept = _kept_by_both(sides, inserted, (*fields, _ID), update)
             if kept is not None:
                 return kept
-        return _kept_by_both(sides, inserted, fields, update)
+        kept = _kept_by_both(sides, inserted, fields, update)
+        if kept is None and update is not None:
+            kept = _kept_by_columns(sides, inserted, fields, update)
+        return kept
 
     def _by_base(self, rows: pa.Table, base: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows whose ids the base has, and the others: on the target these may be of other rows."""
@@ -296,6 +302,34 @@ def _kept_by_both(
     ours_new, theirs_new = (_bytes(each, fields) for each in inserted)
     told = each_side(sides, lambda rows: _bytes(rows, fields))
     return kept_by_both(told, (ours_new, theirs_new), update)
+
+
+def _with_defaults(rows: pa.Table, fields: Sequence[DataField]) -> pa.Table:
+    """Fill in the defaults of columns that forbid nulls, as they are when rows are written."""
+    for at, field in enumerate(fields):
+        column = rows[field.name]
+        if field.type.nullable or field.default_value is None or not column.null_count:
+            continue
+        default = scalar_of(field.default_value, column.type)
+        filled = pc.if_else(pc.is_valid(column), column, default)
+        rows = rows.set_column(at, rows.schema.field(at), filled)
+    return rows
+
+
+def _kept_by_columns(
+    sides: ThreeWay[pa.Table],
+    inserted: tuple[pa.Table, pa.Table],
+    fields: Sequence[DataField],
+    update: Update,
+) -> Kept | None:
+    def told(side: pa.Table, field: DataField) -> pa.ChunkedArray:
+        return _bytes(side, (field,))
+
+    return kept_by_columns(
+        [each_side(sides, partial(told, field=field)) for field in fields],
+        [(told(inserted[0], field), told(inserted[1], field)) for field in fields],
+        update,
+    )
 
 
 def _ids(rows: pa.Table) -> Ids:

@@ -28,8 +28,6 @@ def test_an_option_settles_a_conflict_by_a_link(
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
     seen.sees("1 conflict: both sides changed what cannot both stand.")
-    _follow(seen, "Insert scope: partition", "scope=partition")
-    seen.sees("origin=EWR")
     _follow(seen, "Isolation: snapshot", "isolation=snapshot")
     seen.sees("Bring fix-wind (1 commit) into main (1 since the fork).")
     seen.page.get_by_text("Buckets: 1 replayed").click()

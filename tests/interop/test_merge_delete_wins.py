@@ -11,6 +11,7 @@ import pytest
 
 from core.errors import Refused
 from core.merge.isolation import Isolation
+from core.merge.joined_deletes import overruled_updates
 from core.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
@@ -70,12 +71,8 @@ def test_a_row_that_the_source_deleted_is_gone(
     if not options.keys() & _IDS:
         bench.record("main", "UPDATE")
     receipt = bench.merge(rows=_without_deleted(bench, base))
-    said = [note for note in receipt.notes if "went: the source deleted them" in note]
-    assert said == (
-        [f"{beaten} row{'s' * (beaten > 1)} that the target updated went: the source deleted them."]
-        if beaten
-        else []
-    )
+    said = [note for note in receipt.notes if "the delete wins" in note]
+    assert said == ([overruled_updates(beaten)] if beaten else [])
     bench.check()
     bench.check_history()
     assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
@@ -105,15 +102,70 @@ def test_ids_tell_which_of_several_updated_rows_was_deleted(
     assert bench.table().row_ids().keys() == kept
 
 
-@pytest.mark.parametrize(("updated", "recorded"), [((1, 2), True), ((1,), False)])
+@pytest.mark.parametrize("is_recorded", [True, False])
+@pytest.mark.parametrize(
+    ("deleted", "updated", "beaten"),
+    [((1,), (1,), 1), ((1,), (1, 2), 1), ((1, 3), (1, 2, 3), 2), ((1, 6), (1, 2, 5), 1)],
+)
+def test_columns_that_an_update_left_as_they_were_tell_the_deleted_row(
+    deleted: tuple[int, ...],
+    updated: tuple[int, ...],
+    beaten: int,
+    is_recorded: bool,
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make()
+    base = bench.rows["main"]
+    bench.delete("dev", *deleted)
+    bench.update("main", *updated, amount=7)
+    if is_recorded:
+        bench.record("main", "UPDATE")
+    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    receipt = bench.merge(rows=_without_deleted(bench, base))
+    assert overruled_updates(beaten) in receipt.notes
+    bench.check()
+
+
+def test_vectors_alone_tell_that_the_source_deleted_all_that_was_updated(
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make({**SHARED, **_VECTORS})
+    bench.hide("dev", 1, 2, 6)
+    bench.hide_and_insert("main", {1: row_of(1, 7), 6: row_of(6, 7)})
+    plan = bench.plan()
+    assert plan.verdict is MergeVerdict.CLEAN
+    assert overruled_updates(2) in plan.notes
+    bench.merge(rows={each: row_of(each, 1) for each in (3, 4, 5, 7, 8)})
+    bench.check()
+    bench.go_on()
+
+
+def test_vectors_that_do_not_tell_which_version_was_deleted_are_a_conflict(
+    make: Callable[..., MergeBench],
+) -> None:
+    bench = make({**SHARED, **_VECTORS})
+    bench.hide("dev", 1)
+    bench.hide_and_insert("main", {1: row_of(1, 7), 2: row_of(2, 7)})
+    assert [each.rule for each in bench.plan().conflicts] == ["003/delete.update"]
+    with pytest.raises(Refused, match="conflict must be settled"):
+        bench.merge(rows={})
+    bench.check()
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
 def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
-    updated: tuple[int, ...], recorded: bool, make: Callable[..., MergeBench]
+    is_recorded: bool, make: Callable[..., MergeBench]
 ) -> None:
     bench = make()
     bench.delete("dev", 1)
-    bench.update("main", *updated, amount=7)
-    if recorded:
+    # Of the columns that it left as they were none tells these rows from each other.
+    new = {1: row_of(41, 7), 2: row_of(42, 7)}
+    rewrite(bench.table(), lambda row: new.get(row[0], row))
+    left = {each: row for each, row in bench.rows["main"].items() if each not in new}
+    bench.rows["main"] = left | {row[0]: row for row in new.values()}
+    if is_recorded:
         bench.record("main", "UPDATE")
+    assert bench.plan().verdict is MergeVerdict.UNDECIDED
     before = bench.files()
     with pytest.raises(Refused, match="settle 'file rule' by ours or theirs"):
         bench.merge(rows={})
@@ -129,7 +181,7 @@ def test_a_row_that_came_with_an_update_is_not_lost(make: Callable[..., MergeBen
     new = {1: row_of(41, 7)}
     rewrite(bench.table(), lambda row: new.get(row[0], row))
     bench.rows["main"] = {e: r for e, r in bench.rows["main"].items() if e != 1} | {41: new[1]}
-    with pytest.raises(Refused, match="one changed others"):
+    with pytest.raises(Refused, match="do not tell which of them are left"):
         bench.merge(rows={})
     bench.check()
 
@@ -159,7 +211,7 @@ def test_strictly_it_is_a_conflict(make: Callable[..., MergeBench]) -> None:
     bench.update("main", 2, amount=7)
     found = bench.plan(strict=True)
     assert [each.rule for each in found.conflicts] == ["003/delete.update"]
-    assert bench.plan().verdict is MergeVerdict.CLEAN
+    assert bench.plan().verdict is MergeVerdict.UNDECIDED
 
 
 def test_rows_that_the_source_hid_are_gone_from_what_the_target_wrote_again(

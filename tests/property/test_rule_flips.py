@@ -127,6 +127,7 @@ _CASES: Final = (
         ours="update the last row",
         rows="f1 f2 h0 h1 h2 h3 ours-u0",
     ),
+    Case(theirs="delete the first row", ours="update the first row", rows="f1 f2 f3 h0 h1 h2 h3"),
     Case(theirs="delete the first row", ours="overwrite", rows="ours-o0"),
     Case(theirs="update the first row", ours="insert", conflict="003/update.insert"),
     Case(theirs="update the first row", ours="delete the last row", conflict="003/A1"),

@@ -79,7 +79,7 @@ def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> No
     clean = preview_merge(demo, FLIGHTS, "old-experiment")
     assert (clean.verdict, clean.cost.bytes_to_copy) == (MergeVerdict.CLEAN, 0)
     (conflict,) = preview_merge(demo, weather, "fix-wind").conflicts
-    assert conflict.settle_with == (Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT)
+    assert conflict.settle_with == (Take.ISOLATION_SNAPSHOT,)
     settled = preview_merge(
         demo, weather, "fix-wind", rules=MergeRules(isolation=Isolation.SNAPSHOT)
     )

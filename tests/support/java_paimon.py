@@ -227,11 +227,14 @@ class JavaTable:
         table.newBatchWriteBuilder().newCommit().commit(messages)
         write.close()
 
-    def delete_positions(self, positions: Mapping[str, Sequence[int]]) -> None:
+    def delete_positions(
+        self, positions: Mapping[str, Sequence[int]], added: Iterable[Sequence[Value]] = ()
+    ) -> None:
         """Delete rows of an append table without buckets through deletion vectors.
 
         Args:
             positions: Per data file name, the positions of rows to delete.
+            added: Rows that come with the same commit, such as new versions of those.
         """
         table = self.load()
         store = table.store()
@@ -251,7 +254,10 @@ class JavaTable:
                 vector.delete(position)
             by_partition[key].notifyNewDeletionVector(name, vector)
         messages = [index_message(maintainer) for maintainer in by_partition.values()]
-        table.newBatchWriteBuilder().newCommit().commit(_java_list(messages))
+        with _writer(table, None) as (write, commit):
+            for row in added:
+                write.write(to_java_row(row, table.rowType()))
+            commit.commit(_java_list([*messages, *write.prepareCommit()]))
 
     def truncate(self) -> None:
         """Delete all rows in one commit."""

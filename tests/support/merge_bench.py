@@ -130,6 +130,15 @@ class MergeBench:
         self.rows[branch] = self.rows[branch] | new
         self._remember(branch)
 
+    def hide_and_insert(self, branch: str, new: Rows) -> None:
+        """Update rows as engines do by vectors: the new versions come in a file of their own."""
+        table = self.table(branch)
+        hidden = positions_of(table, lambda row: row[0] in new)
+        table.delete_positions(hidden, self._shown(branch, new))
+        self.rows[branch] = self.rows[branch] | new
+        self.record(branch, "UPDATE")
+        self._remember(branch)
+
     def merge_into(
         self, branch: str, changes: Mapping[int, int | None], days: Collection[str] = ()
     ) -> None:

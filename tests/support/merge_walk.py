@@ -104,7 +104,8 @@ class Walk:
         """Merge, and see that the outcome is what the model says."""
         plan = self.plan(source, target)
         before = tree(self.root)
-        if plan.verdict is MergeVerdict.UNDECIDED:
+        is_open = plan.verdict is MergeVerdict.UNDECIDED
+        if is_open and plan.moves is not None and plan.moves.row_places:
             self.refused += 1
             assert self.may_be_refused(source, target)
             return
@@ -119,10 +120,9 @@ class Walk:
         try:
             self.run(source, target, plan)
         except Refused:
-            # Rows told what files could not.
-            assert plan.moves is not None
-            is_open = bool(plan.moves.joins) and self.may_be_refused(source, target)
-            assert is_open or self.has_expired
+            # Rows told what files could not; a preview that says clean is never refused.
+            assert is_open
+            assert self.may_be_refused(source, target) or self.has_expired
             assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
             self.refused += 1
             return

@@ -1,13 +1,15 @@
 from collections import Counter
+from collections.abc import Iterable
 from itertools import compress
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.diff.three_way import ThreeWay, each_side
-from core.merge.joined_deletes import Update, kept_by_both, kept_by_ids
+from core.merge.joined_deletes import Update, kept_by_both, kept_by_columns, kept_by_ids
 
 BYTES = pa.large_binary()
 Rows = list[bytes]
@@ -98,6 +100,61 @@ def test_nothing_is_left_to_chance_where_some_of_the_updated_rows_were_deleted()
     assert kept([b"a"], [b"x", b"y"], [], ours_new=[b"n"], update=pure) is None
     # A row went and another one came besides the update.
     assert kept([b"a", b"b"], [b"x"], [], update=pure) is None
+
+
+def known_again(
+    base: list[str], ours: list[str], theirs: list[str], update: Update, new: tuple[str, ...] = ()
+) -> tuple[list[str], int] | None:
+    """What is left of rows of single letters as columns, and how many updated ones are gone."""
+
+    def column(rows: Iterable[str], at: int) -> pa.ChunkedArray:
+        return pa.chunked_array([[row[at].encode() for row in rows]], BYTES)
+
+    found = kept_by_columns(
+        [
+            ThreeWay(base=column(base, at), ours=column(ours, at), theirs=column(theirs, at))
+            for at in range(2)
+        ],
+        [(column((), at), column(new, at)) for at in range(2)],
+        update,
+    )
+    if found is None:
+        return None
+    return [*compress(ours, found.stay), *compress(theirs, found.come)], found.beaten
+
+
+@pytest.mark.parametrize("update", Update)
+def test_a_column_that_no_two_rows_share_tells_which_version_was_deleted(update: Update) -> None:
+    base = ["1a", "2a", "3b"]
+    assert known_again(base, ["1x", "2y", "3b"], ["2a", "3b"], update) == (["2y", "3b"], 1)
+    assert known_again(base, ["3b", "2y", "1x"], ["3b"], update) == (["3b"], 2)
+    assert known_again(base, ["1x", "2a", "3b"], ["1a", "3b"], update) == (["1x", "3b"], 0)
+    came = known_again(base, ["1x", "2a", "3b"], ["2a", "3b", "9z"], update, new=("9z",))
+    assert came == (["2a", "3b", "9z"], 1)
+
+
+@pytest.mark.parametrize("update", Update)
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"),
+    [
+        (["1a", "2a"], ["9a", "2a"], ["2a"]),
+        (["1a", "2b"], ["9x", "2b"], ["2b"]),
+        (["1a", "1b"], ["1x", "1b"], ["1b"]),
+        (["1a", "2b"], ["1x", "2b", "3c"], ["2b"]),
+        (["1a", "2b"], ["1x"], ["2b"]),
+        (["1a", "2b"], ["1x", "2b"], ["2x"]),
+    ],
+    ids=["shared column", "no column", "equal rows", "one more", "one less", "both updated"],
+)
+def test_columns_that_do_not_tell_rows_from_each_other_tell_nothing(
+    base: list[str], ours: list[str], theirs: list[str], update: Update
+) -> None:
+    assert known_again(base, ours, theirs, update) is None
+
+
+def test_a_row_that_stood_alone_is_known_again_only_where_the_update_is_recorded() -> None:
+    assert known_again(["1a"], ["1x"], [], Update.PURE) == ([], 1)
+    assert known_again(["1a"], ["1x"], [], Update.INFERRED) is None
 
 
 _ACTS = st.lists(

@@ -396,7 +396,7 @@ class TestColumns:
         assert final(merged).fields[0].description == "b"
         assert len(merged.notes) == 1
         conflict = only_conflict(merge(*sides, strict=True))
-        assert told(conflict) == ("comment None", "comment 'a'", "comment 'b'")
+        assert told(conflict) == ("no comment", "comment 'a'", "comment 'b'")
 
     def test_two_orders_are_settled_by_the_source(self) -> None:
         sides = (of(AMOUNT, ID, NAME), of(NAME, ID, AMOUNT))

@@ -16,7 +16,7 @@ from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, Paimo
 from core.format.data_types import DataField, parse_data_type
 from core.format.identifier import Identifier
 from core.format.snapshot import CommitKind, Snapshot
-from core.merge.conflict import ConflictKind
+from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Knowledge, MergeRules, Strategy
 from core.merge.isolation import Isolation
 from core.merge.merge_plan import MergePlan, MergeVerdict
@@ -274,10 +274,8 @@ def test_a_delete_conflicts_with_rows_that_the_target_inserted(bench: BranchBenc
     bench.append("mine")
     found = plan(bench)
     assert found.verdict is MergeVerdict.CONFLICTS
-    assert [str(each) for each in found.conflicts[0].settle_with] == [
-        "scope=partition",
-        "isolation=snapshot",
-    ]
+    # In a table without partitions the scope settles nothing.
+    assert found.conflicts[0].settle_with == (Take.ISOLATION_SNAPSHOT,)
     before = tree(Path(bench.file_io.root))
     with pytest.raises(Refused) as refused:
         merge(bench)
@@ -663,7 +661,7 @@ def test_files_of_which_both_deleted_rows_are_joined(bench: BranchBench) -> None
     delete_rows(bench, "dev", "base", left="theirs", rows=7)
     delete_rows(bench, "main", "base", left="ours", rows=8)
     found = plan(bench)
-    assert (found.verdict, found.conflicts) == (MergeVerdict.CLEAN, ())
+    assert (found.verdict, found.conflicts) == (MergeVerdict.UNDECIDED, ())
     assert found.strategies == {Strategy.REWRITE: 1}
     assert (found.cost.files_joined, found.cost.files_added, found.cost.records_added) == (1, 0, -3)
     assert any("the 3 rows that the source deleted" in note for note in found.notes)
@@ -686,7 +684,7 @@ def test_files_that_were_written_as_one_are_joined_as_a_group(tmp_path: Path) ->
     delete_rows(bench, "main", "two", "three", left="ours", rows=15)
     commit(bench, gone=["alone"])
     found = plan(bench)
-    assert found.verdict is MergeVerdict.CLEAN
+    assert found.verdict is MergeVerdict.UNDECIDED
     assert found.moves is not None
     (join,) = found.moves.joins
     assert (join.rows_left, join.rows_deleted) == (20, 5)
@@ -723,7 +721,7 @@ def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
     assert names(bench) == {"joined"}
     delete_rows(bench, "dev", "theirs", left="fewer", rows=4)
     found = plan(bench)
-    assert (found.verdict, found.cost.files_joined) == (MergeVerdict.CLEAN, 1)
+    assert (found.verdict, found.cost.files_joined) == (MergeVerdict.UNDECIDED, 1)
     assert found.moves is not None
     assert names_of(found.moves.remove) == {"joined"}
 
@@ -781,7 +779,7 @@ def test_a_policy_settles_an_option_that_both_set(bench: BranchBench) -> None:
     assert bench.table().schema().options["num-sorted-run.compaction-trigger"] == "4"
 
 
-def test_rows_without_a_value_for_a_new_not_null_column_are_not_merged(bench: BranchBench) -> None:
+def test_rows_without_a_value_for_a_new_not_null_column_get_its_default(bench: BranchBench) -> None:
     table = bench.table()
     filled = DataField(id=9, name="filled", type=parse_data_type("INT NOT NULL"), default_value="1")
     schema = table.schema()
@@ -789,8 +787,9 @@ def test_rows_without_a_value_for_a_new_not_null_column_are_not_merged(bench: Br
     Path(table.paths.schema(1)).write_text(changed.to_json())
     bench.append("theirs", branch="dev")
     found = plan(bench)
-    assert found.verdict is MergeVerdict.REFUSED
-    assert "'filled'" in found.blocks[0].text
+    assert (found.verdict, found.strategies) == (MergeVerdict.CLEAN, {Strategy.REWRITE: 1})
+    assert (found.cost.files_added, found.cost.files_joined, found.cost.records_added) == (0, 1, 10)
+    assert any("get the default of 'filled'" in note for note in found.notes)
 
 
 def test_a_branch_without_a_schema_is_no_branch_to_merge(bench: BranchBench) -> None:
