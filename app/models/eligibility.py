@@ -122,6 +122,8 @@ def _blocks(decision: MergeDecision) -> Iterator[Check]:
         if block.kind is ErrorKind.CONFLICTS_OPEN:
             continue
         advice, remedies = _BY_KIND.get(block.kind or ErrorKind.UNEXPECTED, ("", ()))
+        if block.excused_by is not None:
+            advice, remedies = "The field for the reason stands below.", ()
         yield Check(
             standing=Standing.FAILS,
             text=plain(block.text),

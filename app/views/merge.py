@@ -8,6 +8,7 @@ from app.models.fast_forward import FastForwardPreview
 from app.models.merge_preview import HOW_WORDS, How, MergePreview
 from app.models.wording import code, count
 from app.state import PageName
+from app.widgets.callbacks import with_reason
 from app.widgets.confirm import lacks_role
 from app.widgets.fast_forward import show_fast_forward
 from app.widgets.merge_plan import merge_arguments, show_merge, show_options
@@ -56,7 +57,7 @@ def show() -> None:
             resolution = reads.resolution(plain)
             draft = resolution.draft
             policy = draft.policy.to_yaml() if draft.decisions else None
-            arguments = {**plain, "policy": policy}
+            arguments = with_reason({**plain, "policy": policy}, f"{source}-{target}")
             decision = reads.merge(arguments)
         if decision.plan.verdict is MergeVerdict.FAST_FORWARD and how == How.AUTO:
             _show_forward(identifier, source, target)

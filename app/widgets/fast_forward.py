@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from app import state
+from app import reads, state
 from app.models.exactness import Figure, figure_of
 from app.models.fast_forward import FastForwardPreview, Moved, commit_column, commit_rows, tag_words
 from app.models.location import Location
@@ -11,6 +11,7 @@ from app.models.wording import code, count, listed, plain, plural, signed
 from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
+from app.widgets.callbacks import ask_for_reason, show_left_out, with_reason
 from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.eligibility import show_eligibility
 from app.widgets.figures import show_figures
@@ -23,6 +24,7 @@ from app.widgets.ways_out import show_both_sides
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.format.identifier import Identifier
 from core.procedures.call import Argument
+from core.procedures.consequence import Preview
 from core.procedures.permissions import Role
 
 PROCEDURE = "fast_forward"
@@ -137,17 +139,19 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
                 st.markdown(sentence)
         for note in plan.notes:
             st.caption(plain(note))
-        refused = lacks_role(Role.EDITOR)
+        arguments, told = _told(plan)
+        refused = lacks_role(told.role)
+        blocked = None if told.can_run else "Clear first what stands in the way."
         if st.button(
             f"Fast-forward {code(plan.target)}",
             type="primary",
             icon=":material/fast_forward:",
-            disabled=refused is not None,
-            help=refused,
+            disabled=(refused or blocked) is not None,
+            help=refused or blocked,
             key="ff-run",
         ):
-            arguments = {**_arguments(plan), "override_gate": override}
-            start_once(PROCEDURE, arguments, _place(identifier, plan), subject=plan.id)
+            given = {**arguments, "override_gate": override}
+            start_once(PROCEDURE, given, _place(identifier, plan), subject=plan.id)
         if refused:
             st.caption(refused)
     _show_same_as(plan)
@@ -186,20 +190,33 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
             "readable, no data file is deleted."
         )
+        arguments, told = _told(plan, force=True)
         refused = lacks_role(Role.OPERATOR)
+        blocked = None if told.can_run else "Clear first what stands in the way."
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
         if st.button(
             f"Replace {code(plan.target)}",
             icon=":material/warning:",
-            disabled=refused is not None or not confirmed,
-            help=refused,
+            disabled=(refused or blocked) is not None or not confirmed,
+            help=refused or blocked,
             key="ff-force",
         ):
-            arguments = {**_arguments(plan), "force": True, "override_gate": override}
+            given = {**arguments, "override_gate": override}
             place = _place(identifier, plan)
-            start_once(PROCEDURE, arguments, place, subject=f"{plan.id} force")
+            start_once(PROCEDURE, given, place, subject=f"{plan.id} force")
         if refused:
             st.caption(refused)
+
+
+def _told(plan: FastForwardPlan, *, force: bool = False) -> tuple[dict[str, Argument], Preview]:
+    """Draw what would be left out of what Paimon does; return the arguments and their preview."""
+    subject = f"{plan.source}-{plan.target}"
+    forced: dict[str, Argument] = {"force": True} if force else {}
+    arguments = with_reason({**_arguments(plan), **forced}, subject)
+    told = reads.preview(PROCEDURE, arguments)
+    show_left_out(told)
+    ask_for_reason(told, subject)
+    return arguments, told
 
 
 def _arguments(plan: FastForwardPlan) -> dict[str, Argument]:

@@ -10,6 +10,7 @@ from app import reads
 from app.models.actions import Form
 from app.models.merge_preview import MergePreview
 from app.models.wording import code, plain, plural
+from app.widgets.callbacks import ask_for_reason
 from app.widgets.confirm import lacks_role, reason_field
 from app.widgets.gates import override_field, show_judgement
 from app.widgets.job_here import follow_here, job_here, start_here
@@ -56,6 +57,7 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         told = replace(told, consequences=(first, *told.consequences))
         shown = (first, *shown)
     show_preview(replace(told, consequences=shown))
+    ask_for_reason(told, f"{plan.source}-{plan.target}")
     dry = job_here(_DRY, plan.id)
     is_dry = dry is not None and dry.state is JobState.DONE
     mode = st.segmented_control(

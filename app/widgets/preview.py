@@ -1,6 +1,7 @@
 """A command before it is sent: its consequences, the last check, and the button."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
@@ -10,6 +11,7 @@ from app.models.command_line import command_words
 from app.models.location import Location
 from app.models.wording import code, plain
 from app.services import get_services
+from app.widgets.callbacks import ask_for_reason, with_reason
 from app.widgets.confirm import lacks_role, start_once, typed_name
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
@@ -33,6 +35,8 @@ def show_command(form: Form, place: Location) -> None:
         place: The location that the job page keeps.
     """
     with guarded("The consequences cannot be told; nothing changed."):
+        # One dialog is open at a time: another one begins with an empty field.
+        form = replace(form, arguments=with_reason(form.arguments, form.procedure))
         with st.skeleton(height=120):
             preview = reads.preview(form.procedure, form.arguments)
         # A click draws the page again first: what it sends must be what was looked at.
@@ -41,6 +45,7 @@ def show_command(form: Form, place: Location) -> None:
             _show_stale()
             return
         show_preview(preview)
+        ask_for_reason(preview, form.procedure)
         show_button(preview, form, place)
         show_same_command(form, preview.typed_name)
 

@@ -32,7 +32,7 @@ class KeptElsewhere:
 
     Attributes:
         option: The option that asks for it.
-        what: What it does, as it completes "Paimon …".
+        what: What Paimon does by it, as it completes "Paimon …".
         stale: What is out of date without it, as the beginning of a sentence.
         until: What brings it up to date, as it completes "until …".
     """
@@ -40,7 +40,7 @@ class KeptElsewhere:
     option: str
     what: str
     stale: str
-    until: str = "Paimon commits to the table again"
+    until: str = "somebody brings it up to date"
 
 
 def kept_elsewhere(options: Options, branch: str, act: Act) -> tuple[KeptElsewhere, ...]:
@@ -65,9 +65,9 @@ def kept_in_catalog(kind: CatalogKind) -> KeptElsewhere:
     """
     return KeptElsewhere(
         "metastore",
-        f"keeps the columns and options of main in {kind.keeper}",
-        "That copy of columns and options",
-        until="CALL sys.repair tells the catalog in Paimon",
+        f"keeps a copy of the columns and options of main in {kind.keeper}",
+        "That copy",
+        until="CALL sys.repair is run in Paimon",
     )
 
 
@@ -84,6 +84,7 @@ def _at_commits(options: Options, branch: str) -> Iterator[KeptElsewhere]:
             "metastore.partitioned-table",
             "tells the metastore of new partitions",
             "The list of partitions in the metastore",
+            until="CALL sys.repair is run in Paimon",
         )
     preview = options.get("metastore.tag-to-partition.preview", "none").strip().lower()
     if options.get("metastore.tag-to-partition", "").strip() and preview != "none":
@@ -91,6 +92,7 @@ def _at_commits(options: Options, branch: str) -> Iterator[KeptElsewhere]:
             "metastore.tag-to-partition.preview",
             "shows the newest rows as a partition in the metastore",
             "That partition in the metastore",
+            until="Paimon commits to the table again",
         )
 
 
@@ -116,6 +118,7 @@ def _iceberg(options: Options) -> Iterator[KeptElsewhere]:
             "metadata.iceberg.storage",
             "writes Iceberg metadata after each commit and tag",
             "The Iceberg table",
+            until="Paimon commits to the table again",
         )
 
 

@@ -31,12 +31,14 @@ class Consequence:
         text: A whole sentence.
         details: What the sentence speaks of, one by one.
         kind: The code of what blocks.
+        excused_by: The argument by which an operator goes on all the same, with a reason.
     """
 
     weight: Weight
     text: str
     details: tuple[str, ...] = ()
     kind: ErrorKind | None = None
+    excused_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,10 @@ def weigh_callbacks(
     if not left_out:
         return preview
     reason = call.find_text(WITHOUT_CALLBACKS)
-    told = tuple(_blocks(each) if reason is None else _leaves(each) for each in left_out)
+    told = tuple(
+        replace(_blocks(each) if reason is None else _leaves(each), excused_by=WITHOUT_CALLBACKS)
+        for each in left_out
+    )
     role = preview.role if reason is None else Role.OPERATOR
     return replace(preview, consequences=(*told, *preview.consequences), role=role)
 
@@ -117,8 +120,8 @@ def _note(options: Sequence[str], reason: object) -> str:
 
 def _blocks(each: KeptElsewhere) -> Consequence:
     return blocks(
-        f"By {each.option!r} Paimon {each.what}, which Branch Console does not do. {each.stale} "
-        "would be out of date. Use Paimon, or go on as an operator with a reason "
+        f"Paimon {each.what} (option {each.option!r}). Branch Console does not. {each.stale} would "
+        "be out of date. Make this change with Paimon, or go on as an operator with a reason "
         "(--without-callbacks).",
         ErrorKind.UNSUPPORTED,
     )
@@ -126,6 +129,6 @@ def _blocks(each: KeptElsewhere) -> Consequence:
 
 def _leaves(each: KeptElsewhere) -> Consequence:
     return changes(
-        f"{each.stale} is out of date until {each.until}: by {each.option!r} Paimon {each.what}, "
-        "which Branch Console does not do."
+        f"{each.stale} is out of date until {each.until}: Paimon {each.what} (option "
+        f"{each.option!r}), Branch Console does not."
     )

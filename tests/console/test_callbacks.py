@@ -1,0 +1,103 @@
+"""Changes that leave out what Paimon does for others: the pages say so, and ask for a reason."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from app.services import Services
+from core.commit.schema_commit import change_schema, set_options
+from core.errors import ErrorKind, NotFound
+from core.jobs.progress import JobView, WorkerView
+from core.procedures.call import Argument, ProcedureCall
+from tests.console.pages import Console, Page, settings
+from tests.support.branch_bench import NOW, BranchBench
+
+T = {"db": "db", "table": "t"}
+ICEBERG = {"metadata.iceberg.storage": "table-location"}
+PAGES: dict[str, tuple[str, dict[str, str], str, str]] = {
+    "fast-forward": ("merge", {"source": "ahead", "how": "ff"}, "ahead-main", "ff-run"),
+    "merge": ("merge", {"source": "dev"}, "dev-main", "run-dry"),
+    "tag": ("snapshots", {"do": "delete-tag", "what": "v1"}, "delete_tag", "run-delete_tag"),
+    "rollback": ("snapshots", {"do": "rollback", "what": "2"}, "rollback", "run-rollback"),
+    "revert": ("snapshots", {"do": "revert", "what": "3"}, "revert", "run-revert"),
+}
+
+
+class Kept(Services):
+    """The real thing, but for the jobs, which are only noted."""
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        sent.append(self.call(name, arguments, operation_id))
+        return sent[-1].operation_id
+
+    def jobs(
+        self, *, limit: int = 50, offset: int = 0, table: str | None = None
+    ) -> tuple[JobView, ...]:
+        return ()
+
+    def job(self, job_id: str) -> JobView:
+        raise NotFound(f"There is no job {job_id}.", kind=ErrorKind.JOB_NOT_FOUND)
+
+    def worker(self) -> WorkerView | None:
+        return None
+
+
+sent: list[ProcedureCall] = []
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """A table that Iceberg readers see, with branches ahead of main and beside it."""
+    sent.clear()
+    bench = BranchBench(tmp_path / "warehouse")
+    bench.append("a")
+    bench.append("b")
+    bench.tag("v1")
+    bench.branch("dev")
+    bench.append("c")
+    change_schema(bench.table(), bench.store, [set_options(ICEBERG)], now_millis=NOW)
+    bench.branch("ahead")
+    bench.append("d", branch="dev")
+    bench.append("e", branch="ahead")
+    return bench
+
+
+def _open(tmp_path: Path, name: str, role: str = "operator") -> tuple[Page, str, str]:
+    path, query, subject, button = PAGES[name]
+    console = Console(Kept(settings(tmp_path, role)))  # type: ignore[arg-type]
+    return console.open(path, **T, **query), f"without-callbacks-{subject}", button
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_operator_gives_a_reason_and_goes_on(
+    bench: BranchBench, tmp_path: Path, name: str
+) -> None:
+    page, field, button = _open(tmp_path, name)
+    assert "writes Iceberg metadata after each commit and tag" in page.text
+    assert "The Iceberg table would be out of date" in page.text
+    assert page.at.button(key=button).disabled
+    page.at.text_input(key=field).set_value(" nobody reads it ")
+    page.run()
+    assert "The Iceberg table is out of date until Paimon commits to the table again" in page.text
+    page.click(button)
+    (call,) = sent
+    assert call.arguments["without_callbacks"] == "nobody reads it"
+
+
+@pytest.mark.parametrize("name", ["fast-forward", "merge", "rollback"])
+def test_nobody_else_does(bench: BranchBench, tmp_path: Path, name: str) -> None:
+    for role in ("viewer", "approver"):
+        page, field, button = _open(tmp_path, name, role)
+        assert page.at.text_input(key=field).disabled
+        assert page.at.button(key=button).disabled
+        assert "This asks for an operator; you are a" in page.text
+
+
+def test_a_branch_asks_for_no_reason(bench: BranchBench, tmp_path: Path) -> None:
+    console = Console(Kept(settings(tmp_path)))  # type: ignore[arg-type]
+    page = console.open("merge", **T, source="main", target="dev")
+    assert not [each for each in page.at.text_input if "without-callbacks" in str(each.key)]
+    assert not page.at.button(key="run-dry").disabled
