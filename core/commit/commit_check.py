@@ -125,11 +125,11 @@ def check_features(
     left_out = kept_elsewhere(schema.options, table.branch, Act.COMMIT)
     if left_out and not without_callbacks:
         raise NotAllowed(
-            f"{table.identifier} is not written: by {left_out[0].option!r} Paimon "
-            f"{left_out[0].what}, which Branch Console does not do. {left_out[0].stale} would be "
-            "out of date. Nothing was committed. Write with Paimon, or go on as an operator with a "
-            f"reason (--without-callbacks; in SQL /*+ OPTIONS('{WITHOUT_CALLBACKS_OPTION}' = "
-            "'reason') */ behind the table).",
+            f"No rows were written to {table.identifier}. Paimon {left_out[0].what} (option "
+            f"{left_out[0].option!r}). Branch Console does not. {left_out[0].stale} would be out "
+            "of date. Write with Paimon, or go on as an operator with a reason: "
+            f"--without-callbacks, or in SQL /*+ OPTIONS('{WITHOUT_CALLBACKS_OPTION}' = 'REASON') "
+            "*/ behind the table.",
             kind=ErrorKind.UNSUPPORTED,
             option=left_out[0].option,
         )

@@ -73,7 +73,7 @@ def check_rows_read(options: Mapping[str, str]) -> None:
     """
     for key, reason in _stopping(options, {Effect.STOPS_READS}):
         raise InvalidInput(
-            f"Rows of this table cannot be read here: {reason} Read the table with Paimon.",
+            f"Branch Console cannot read the rows of this table: {reason} Read it with Paimon.",
             kind=ErrorKind.UNSUPPORTED,
             option=key,
         )
@@ -89,10 +89,11 @@ def check_rows_written(options: Mapping[str, str], *, is_merge: bool = False) ->
     Raises:
         InvalidInput: By the name of the option.
     """
-    statements = () if is_merge else _stopping(options, {Effect.STOPS_STATEMENTS})
+    stopping = () if is_merge else _stopping(options, {Effect.STOPS_STATEMENTS})
+    statements = ((key, f"{reason} Use Paimon for it.") for key, reason in stopping)
     for key, reason in (*statements, *unserved_in_writes(options)):
         raise InvalidInput(
-            f"Rows of this table cannot be written here: {reason} Nothing was written.",
+            f"Branch Console cannot write rows of this table: {reason} Nothing was written.",
             kind=ErrorKind.UNSUPPORTED,
             option=key,
         )

@@ -343,9 +343,10 @@ class _Parser:
             raise self._error(at)
 
     def _error(self, at: int) -> InvalidInput:
-        rest = _short(self._text[at:].strip()) or "its end"
+        rest = _short(self._text[at:].strip())
+        what = f"cannot be read from {rest!r} on" if rest else "ends too early"
         return InvalidInput(
-            f"The condition {_short(self._text)!r} cannot be read from {rest!r} on. Write it as "
+            f"The condition {_short(self._text)!r} {what}. Write it as "
             "dt < '2026-11-01' and ours.x is not null.",
             condition=self._text,
         )

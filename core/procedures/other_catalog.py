@@ -44,7 +44,7 @@ def check_catalog(
         warehouse: The warehouse.
         identifier: The table.
         what: What is not done, as the beginning of a sentence.
-        consequence: What would be wrong in the other catalog, as it completes "It would …".
+        consequence: What would be wrong there, as it completes "the catalog would …".
 
     Raises:
         NotAllowed: Another catalog keeps the table.
@@ -54,9 +54,9 @@ def check_catalog(
         return
     raise NotAllowed(
         f"{what}. {other.told_by} that the tables of this warehouse are kept in "
-        f"{other.kind.keeper}, which Branch Console does not write: it would {consequence}. "
-        "Nothing was changed. Run the statement in an engine that uses that catalog; if no catalog "
-        "but the folders keeps these tables, set BRANCH_CONSOLE_CATALOG=filesystem.",
+        f"{other.kind.keeper}. Branch Console does not write there, so the catalog would "
+        f"{consequence}. Nothing was changed. Run the statement in an engine that uses that "
+        "catalog; if the folders alone keep these tables, set BRANCH_CONSOLE_CATALOG=filesystem.",
         kind=ErrorKind.UNSUPPORTED,
         catalog=str(other.kind),
     )

@@ -42,7 +42,8 @@ def check_role(role: str, needed: Role, what: str) -> None:
         ) from None
     if not own.covers(needed):
         raise NotAllowed(
-            f"You may not {what}: it asks for {needed}, you are {own}. Nothing was changed.",
+            f"You may not {what}: it asks for {needed}, and your role is {own}. Nothing was "
+            "changed.",
             kind=ErrorKind.ROLE_REQUIRED,
             role=str(own),
             needed=str(needed),

@@ -302,7 +302,7 @@ def kept_rows(gone: npt.NDArray[np.int64], start: int, count: int) -> pa.Array:
 
 def _unserved(path: str) -> InvalidInput:
     return InvalidInput(
-        f"{path} is of a format that cannot be read here yet. Read the table with Paimon.",
+        f"Branch Console does not read the format of {path}. Read the table with Paimon.",
         kind=ErrorKind.UNSUPPORTED,
         path=path,
     )

@@ -77,6 +77,8 @@ class _Reader(TargetWords):
             # Spark's words and Flink's; the plan is one and the same.
             any(self.takes(words) for words in ("FORMATTED", "EXTENDED", "COST", "PLAN FOR"))
             query = Assembled(self, "")
+            if self.at == len(self.tokens):
+                raise self.unexpected("a query to explain, such as SELECT")
             query.take(self.expression())
             return Look(kind=LookKind.PLAN, query=query.query())
         if self.takes("DESCRIBE") or self.takes("DESC"):

@@ -81,6 +81,12 @@ class _Parser(Words):
         for words, read in _STATEMENTS.items():
             if self.takes(words):
                 return read(self)
+        if self.stands("SET") or self.stands("RESET"):
+            raise self.error(
+                f"{self.tokens[self.at].text.upper()} is for the settings of a session, and there "
+                "is none here; write Paimon's options behind the table that they are for, as "
+                "/*+ OPTIONS('key' = 'value') */"
+            )
         raise self.unexpected(f"a statement; there are {', '.join(_ALL)}")
 
     def query(self) -> "_Read":

@@ -229,6 +229,8 @@ class Words:
             if key in found:
                 raise self.error(f"the option {key!r} is given twice", back=1)
             self.takes_kind(TokenType.EQ)
+            if self.kind() in (TokenType.COMMA, TokenType.R_PAREN, None):
+                raise self.unexpected(f"a value of the option {key!r}")
             value = self.value()
             if value is None:
                 raise self.error("an option has a value, which is not null", back=1)

@@ -184,7 +184,10 @@ class _Reader(TargetWords):
         if self.takes("PARTITION"):
             columns, given = self._partition()
             if not given or len(given) < len(columns):
-                raise self.error("rows are removed from a partition by its values", back=1)
+                raise self.error(
+                    "rows are removed from a partition by its values, such as PARTITION (g = 1)",
+                    back=1,
+                )
             values = dict(given)
         self.expect_end()
         # No row comes in the place of all that there are.

@@ -26,9 +26,13 @@ from core.format.layout_options import (
 )
 def test_rows_that_lie_otherwise_are_neither_read_nor_written(key: str, value: str) -> None:
     options = {"bucket": "1", key: value}
-    with pytest.raises(InvalidInput, match=f"cannot be read here: by '{key}' = '{value}'"):
+    with pytest.raises(
+        InvalidInput, match=f"cannot read the rows of this table: by '{key}' = '{value}'"
+    ):
         check_rows_read(options)
-    with pytest.raises(InvalidInput, match=f"cannot be written here: by '{key}' = '{value}'"):
+    with pytest.raises(
+        InvalidInput, match=f"cannot write rows of this table: by '{key}' = '{value}'"
+    ):
         check_rows_written(options)
 
 

@@ -53,7 +53,7 @@ def test_the_names_of_a_condition_are_known_before_it_is_tried() -> None:
     "text", ["", "id", "id =", "id = 1 2", "id = 'x", "mine.x = 1", "(id = 1", "id in ()", "id ! 1"]
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="cannot be read from"):
+    with pytest.raises(InvalidInput, match=r"cannot be read from|ends too early"):
         parse_condition(text)
 
 

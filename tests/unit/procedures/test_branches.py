@@ -186,7 +186,7 @@ def test_places_where_no_branch_can_begin(
 
 
 def test_a_viewer_is_told_which_role_it_takes(bench: BranchBench) -> None:
-    with pytest.raises(NotAllowed, match="it asks for editor, you are viewer"):
+    with pytest.raises(NotAllowed, match="it asks for editor, and your role is viewer"):
         bench.call("create_branch", branch="dev", role="viewer")
 
 

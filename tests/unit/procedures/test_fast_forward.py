@@ -123,7 +123,7 @@ def test_force_keeps_the_target_on_a_rescue_branch_and_then_replaces_it(bench: B
 
 def test_force_is_for_operators(bench: BranchBench) -> None:
     bench.append("x")
-    with pytest.raises(NotAllowed, match="it asks for operator, you are editor"):
+    with pytest.raises(NotAllowed, match="it asks for operator, and your role is editor"):
         bench.call("fast_forward", branch="dev", force=True, role="editor")
 
 

@@ -101,13 +101,13 @@ def test_a_schema_that_comes_to_main_is_told_to_the_catalog_or_refused(
     if verb == "merge_branch":
         bench.append("c")
     before = metadata(bench)
-    with pytest.raises(Refused, match="keeps the columns and options of main in"):
+    with pytest.raises(Refused, match="keeps a copy of the columns and options of main in"):
         _call(bench, verb, kind, table="db.t", branch="dev")
     assert metadata(bench) == before
     given: dict[str, Argument] = {"table": "db.t", "branch": "dev", "without_callbacks": "later"}
     call = ProcedureCall(name=verb, arguments=given, actor="ann", operation_id="preview")
     told = preview_call(bench.warehouse(catalog_kind=kind), call)
-    assert any("until CALL sys.repair tells the catalog" in each.text for each in told.consequences)
+    assert any("until CALL sys.repair is run" in each.text for each in told.consequences)
     receipt = _call(bench, verb, kind, **given)
     assert "Without what 'metastore' asks for: later" in receipt.notes
     assert bench.table().schema().find_field("x") is not None

@@ -122,5 +122,5 @@ def test_a_column_is_found_by_its_whole_name(
 
 
 def test_other_formats_are_refused_by_name() -> None:
-    with pytest.raises(InvalidInput, match=r"data-1\.csv\.gz is of a format"):
+    with pytest.raises(InvalidInput, match=r"does not read the format of data-1\.csv\.gz"):
         check_formats(["data-1.avro", "data-1.csv.gz"])

@@ -51,8 +51,8 @@ def test_tables_are_listed_of_one_database_or_of_all() -> None:
         ("SHOW TABLES IN", "column 15: found the end in place of a database"),
         ("DESCRIBE (SELECT 1)", "column 10: found '(' in place of a table"),
         ("DESCRIBE db.t id", "column 15: found 'id' in place of the end of the statement"),
-        ("EXPLAIN", "column 8: found the end in place of an expression"),
-        ("EXPLAIN DELETE FROM db.t", "column 9: this is no query"),
+        ("EXPLAIN", "column 8: found the end in place of a query to explain"),
+        ("EXPLAIN DELETE FROM db.t", "column 9: a query stands here"),
         ("EXPLAIN SELECT 1 FROM nothing", "column 23: 'nothing' names no table"),
     ],
 )

@@ -1,0 +1,347 @@
+"""What people are told where something is refused: each message is provoked, and kept in a file.
+
+`pytest --update-golden tests/golden/test_refusals.py` writes it again; read its diff as a stranger.
+Refusals of merges have a file of their own.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.types import StructType
+
+from app.cli.sql import _with_reason
+from core.commit.commit_check import check_features
+from core.commit.schema_commit import change_schema
+from core.errors import PaimonError
+from core.format.data_types import DataField, parse_data_type
+from core.format.layout_options import check_rows_read, check_rows_written
+from core.format.options import Options
+from core.format.other_catalog import CatalogKind
+from core.format.scan_options import ScanOptions
+from core.format.table_schema import TableSchema
+from core.procedures.browse_branches import list_branches
+from core.procedures.call import ProcedureCall
+from core.procedures.preview import preview_call
+from core.procedures.registry import run_call
+from core.procedures.stages import InlineStages
+from core.spark.data_reader import DataFile, read_data_file
+from core.spark.data_source import BranchDataSource
+from core.sql.parser import parse_statements
+from core.storage.file_io import FileIO
+from core.table.missing_schemas import check_schemas
+from core.table.scan_state import state_asked
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows
+from tests.support.golden import Golden
+from tests.support.table_files import a_schema
+
+Told = tuple[str, Callable[[], object]]
+"""What is tried, and the try."""
+
+_ICEBERG = {"metadata.iceberg.storage": "table-location"}
+_KEPT_FOR_OTHERS = (
+    ("a commit", "merge_branch", _ICEBERG),
+    ("a tag", "create_tag", _ICEBERG),
+    ("a commit", "merge_branch", {"metastore.partitioned-table": "true"}),
+    ("a tag", "create_tag", {"metastore.tag-to-partition": "dt"}),
+    ("a commit", "merge_branch", {"metastore.tag-to-partition": "dt",
+                                  "metastore.tag-to-partition.preview": "process-time"}),
+    ("a commit", "merge_branch", {"commit.callbacks": "org.example.Told"}),
+    ("a tag", "create_tag", {"tag.callbacks": "org.example.Told"}),
+)  # fmt: skip
+_DDL = (
+    "CREATE TABLE db.new (a INT)",
+    "DROP TABLE db.t",
+    "ALTER TABLE db.t RENAME TO db.u",
+    "ALTER TABLE db.t ADD COLUMN x INT",
+)
+_SPELLINGS = (
+    "CALL create_branch('db.t', 'dev')",
+    "CALL sys.expire_snapshots(table => 'db.t')",
+    "CALL sys.undo(table => 'db.t', operaton => '7')",
+    "SET 'execution.runtime-mode' = 'batch'",
+    "RESET 'execution.runtime-mode'",
+    "CREATE DATABASE sales",
+    "ALTER TABLE db.t SET",
+    "ALTER TABLE db.t SET ('bucket')",
+    "ALTER TABLE db.t RESET ()",
+    "EXPLAIN",
+    "EXPLAIN DELETE FROM db.t",
+    "SHOW VIEWS",
+    "MERGE DATABASE dev",
+    "MERGE BRANCH dev ON DATABASE db",
+    "INSERT INTO t VALUES (1)",
+    "INSERT INTO db.`t$snapshots` VALUES (1)",
+    "INSERT INTO db.t /*+ OPTIONS('scan.snapshot-id' = '1') */ VALUES (1)",
+    "INSERT INTO db.t /*+ OPTIONS('without-callbacks' = '') */ VALUES (1)",
+    "INSERT INTO db.t /*+ BROADCAST(t) */ VALUES (1)",
+    "TRUNCATE TABLE db.t PARTITION (g)",
+    "UPDATE db.t SET a.b = 1",
+    "SELECT reflect('java.lang.System', 'exit', 1)",
+    "SELECT /*+ BRODCAST(t) */ * FROM db.t",
+    "MERGE INTO db.t USING db.s ON t.a = s.a WHEN MATCHED THEN UPDATE *, WHEN MATCHED THEN DELETE",
+)
+_OPTIONS_OF_READS = (
+    {"sequence.snapshot-ordering": "true"},
+    {"postpone.merge-on-read": "true"},
+    {"orc.timestamp-ltz.legacy.type": "false"},
+    {"vector-field": "v"},
+    {"blob-field": "b"},
+    {"scan.mode": "compacted-full"},
+    {"scan.bucket": "3"},
+)
+_OPTIONS_OF_WRITES = (
+    {"pk-clustering-override": "true"},
+    {"pk-vector.index.columns": "v"},
+    {"upsert-key": "id"},
+    {"chain-table.enabled": "true"},
+    {"write.sequence-number-init-mode": "snapshot"},
+    {"no-such-option": "1"},
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """A table with a branch beside main."""
+    bench = BranchBench(tmp_path / "wh")
+    bench.append("a")
+    bench.tag("v1")
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    bench.append("c")
+    return bench
+
+
+def _set_only(bench: BranchBench, options: dict[str, str]) -> None:
+    def change(schema: TableSchema) -> TableSchema:
+        return replace(schema, options=Options(options))
+
+    change_schema(bench.table(), bench.store, [change], now_millis=NOW)
+
+
+def _call(
+    bench: BranchBench,
+    name: str,
+    *,
+    kind: CatalogKind | None = None,
+    role: str = "operator",
+    **arguments: Any,
+) -> object:
+    given = {"table": "db.t", **arguments}
+    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id="op", role=role)
+    rows: Any = TrustingRows()
+    return run_call(bench.warehouse(catalog_kind=kind), rows, call, InlineStages())
+
+
+def _statement(bench: BranchBench, sql: str, kind: CatalogKind | None = None) -> object:
+    (found,) = parse_statements(sql)
+    return _call(bench, found.procedure, kind=kind, **found.arguments)
+
+
+def _consequences(
+    bench: BranchBench, name: str, *, kind: CatalogKind | None = None, **arguments: Any
+) -> str:
+    given = {"table": "db.t", **arguments}
+    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id="preview")
+    preview = preview_call(bench.warehouse(catalog_kind=kind), call)
+    return "\n".join(f"({each.weight}) {each.text}" for each in preview.consequences)
+
+
+def _message(tried: Callable[[], object]) -> str:
+    try:
+        found = tried()
+    except PaimonError as error:
+        return f"{type(error).__name__} {error.kind}: {error.message}"
+    return found if isinstance(found, str) else "NOT REFUSED"
+
+
+def _write(golden: Golden, folder: Path, name: str, cases: Iterator[Told]) -> None:
+    parts = [f"{what}\n  {_message(tried)}\n" for what, tried in cases]
+    golden.check(f"refusals/{name}.txt", "\n".join(parts).replace(str(folder), ""))
+
+
+def test_metadata_that_paimon_keeps_for_others(
+    bench: BranchBench, tmp_path: Path, golden: Golden
+) -> None:
+    def cases() -> Iterator[Told]:
+        for what, verb, options in _KEPT_FOR_OTHERS:
+            _set_only(bench, options)
+            more = {"branch": "dev"} if verb == "merge_branch" else {"tag": "new"}
+            title = f"{what}, {' '.join(options)}"
+            yield title, partial(_call, bench, verb, **more)
+            told = partial(_consequences, bench, verb, without_callbacks="by hand", **more)
+            yield f"{title}: the preview with a reason", told
+        _set_only(bench, _ICEBERG)
+        table = bench.table()
+        yield "a statement that writes rows", partial(check_features, table, table.schema())
+        yield (
+            "a reason that an editor gives",
+            partial(
+                _call, bench, "merge_branch", branch="dev", role="editor", without_callbacks="so"
+            ),
+        )
+        looks = parse_statements("SHOW BRANCHES FROM db.t")
+        yield "sql --without-callbacks, for SHOW BRANCHES", partial(_with_reason, looks, "by hand")
+
+    _write(golden, tmp_path, "kept-for-others", cases())
+
+
+def test_tables_of_other_catalogs(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
+    def cases() -> Iterator[Told]:
+        for kind in (CatalogKind.HIVE, CatalogKind.JDBC):
+            for sql in _DDL:
+                yield f"catalog={kind}: {sql}", partial(_statement, bench, sql, kind)
+        _set_only(bench, {"metastore.partitioned-table": "true"})
+        for sql in _DDL[:2]:
+            yield f"a sign of Hive in db.t: {sql}", partial(_statement, bench, sql)
+        _set_only(bench, {})
+        bench.alter("dev")
+        for more in ({}, {"without_callbacks": "by hand"}):
+            yield (
+                f"catalog=hive: a merge that adds a column{', with a reason' if more else ''}",
+                partial(
+                    _consequences,
+                    bench,
+                    "merge_branch",
+                    kind=CatalogKind.HIVE,
+                    branch="dev",
+                    **more,
+                ),
+            )
+
+    _write(golden, tmp_path, "other-catalogs", cases())
+
+
+def test_spellings_of_sql(tmp_path: Path, golden: Golden) -> None:
+    cases = ((sql, partial(parse_statements, sql)) for sql in _SPELLINGS)
+    _write(golden, tmp_path, "sql", cases)
+
+
+def test_options_by_which_rows_lie_otherwise(tmp_path: Path, golden: Golden) -> None:
+    def cases() -> Iterator[Told]:
+        for options in _OPTIONS_OF_READS:
+            yield f"a read of a table with {options}", partial(check_rows_read, options)
+        for options in _OPTIONS_OF_WRITES:
+            yield f"a statement on a table with {options}", partial(check_rows_written, options)
+
+    _write(golden, tmp_path, "table-options", cases())
+
+
+def test_times_that_no_snapshot_has(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
+    asked = (
+        {"scan.timestamp": "2020-01-01 00:00:00"},
+        {"scan.timestamp-millis": "1577836800000"},
+        {"scan.timestamp": "yesterday"},
+        {"scan.snapshot-id": "70"},
+        {"scan.tag-name": "v7"},
+        {"scan.snapshot-d": "1"},
+        {"incremental-between": "2,1"},
+    )
+    cases = ((str(each), partial(_asked, bench, each)) for each in asked)
+    _write(golden, tmp_path, "times", cases)
+
+
+def _asked(bench: BranchBench, options: dict[str, str]) -> object:
+    return state_asked(bench.table(), ScanOptions.parse(options))
+
+
+def test_a_branch_without_a_schema(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
+    def cases() -> Iterator[Told]:
+        bench.alter()
+        bench.append("d")
+        bench.branch("new")
+        bench.append("e", branch="new")
+        bench.store.remover.remove([bench.table("new").paths.schema(0)])
+        yield "its health", partial(_health, bench, "new")
+        yield "a read of it", partial(_read_all, bench, "new")
+        yield (
+            "the repair, told beforehand",
+            partial(_consequences, bench, "repair_branch", branch="new"),
+        )
+        yield (
+            "the repair of a healthy one",
+            partial(_call, bench, "repair_branch", branch="dev"),
+        )
+        bench.store.remover.remove([bench.table().paths.schema(0)])
+        yield (
+            "the repair where main lost it too",
+            partial(_call, bench, "repair_branch", branch="new"),
+        )
+
+    _write(golden, tmp_path, "missing-schema", cases())
+
+
+def _health(bench: BranchBench, branch: str) -> str:
+    items = list_branches(bench.warehouse(), bench.identifier)
+    found = next(each for each in items if each.name == branch).findings
+    return "\n".join(f"({each.severity}) {each.sentences}" for each in found)
+
+
+def _read_all(bench: BranchBench, branch: str) -> None:
+    table = bench.table(branch)
+    head = table.head()
+    assert head is not None
+    check_schemas(table, table.live_files(head), table.schemas.ids())
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, golden: Golden) -> None:
+    rows = pa.table({"c": pa.array([1, 2], pa.int32())})
+    pq.write_table(rows, tmp_path / "data-1.parquet")
+    whole = (tmp_path / "data-1.parquet").read_bytes()
+    (tmp_path / "data-2.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "data-4.lance").write_bytes(whole)
+    cases = (
+        ("a file that is cut in half", partial(_read, tmp_path, "data-2.parquet", "INT")),
+        ("a file that is missing", partial(_read, tmp_path, "data-3.parquet", "INT")),
+        ("a file of another format", partial(_read, tmp_path, "data-4.lance", "INT")),
+        (
+            "a column whose type changed in a way that is not known",
+            partial(_read, tmp_path, "data-1.parquet", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
+        ),
+        (
+            "a store that is not known",
+            partial(FileIO.for_url, "no-store://host/warehouse"),
+        ),
+    )
+    _write(golden, tmp_path, "files", iter(cases))
+
+
+def _read(folder: Path, name: str, wanted: str) -> object:
+    path = folder / name
+    size = path.stat().st_size if path.exists() else 100
+    schemas = {0: a_schema(0, (("c", parse_data_type("INT")),))}
+    fields = (DataField(id=0, name="c", type=parse_data_type(wanted)),)
+    file = DataFile(path=str(path), size=size, schema_id=0)
+    return read_data_file(FileIO.for_url(str(folder)), file, schemas, fields, with_system=False)
+
+
+def test_the_data_source(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
+    asked: tuple[dict[str, str], ...] = (
+        {"brnch": "dev"},
+        {"branch": "def"},
+        {"tag": "v7"},
+        {"snapshot": "first"},
+        {"snapshot": "70"},
+        {"timestamp": "2020-01-01"},
+        {"timestamp": "yesterday"},
+        {"tag": "v1", "snapshot": "1"},
+        {"changes": "1"},
+        {"changes": "1,2", "filter": "id = 1"},
+        {"filter": "id ="},
+        {"table": "db.u"},
+        {"path": "/elsewhere"},
+    )
+    _write(
+        golden, tmp_path, "data-source",
+        ((str(each), partial(_load, bench, each)) for each in asked),
+    )  # fmt: skip
+
+
+def _load(bench: BranchBench, options: dict[str, str]) -> object:
+    where = {"warehouse": bench.file_io.root, "table": "db.t"}
+    return BranchDataSource({**where, **options}).reader(StructType()).partitions()
