@@ -420,15 +420,15 @@ def _without_nulls() -> Iterator[tuple[Pair, CellCase]]:
             (name, "column"),
             CellCase(name=told, theirs=act, ours=_NOT_NULL, left=left, options=options),
         )
-    # From files alone, a delete that leaves some rows may as well have changed them.
+    # From files alone a delete may as well have changed the rows it leaves, but not to null.
     told = "where files are written again"
     yield (
         ("column", "delete"),
-        CellCase(name=told, theirs=_NOT_NULL, ours=_delete(1), conflicts=refused),
+        CellCase(name=told, theirs=_NOT_NULL, ours=_delete(1), left=left),
     )
     yield (
         ("delete", "column"),
-        CellCase(name=told, theirs=_delete(1), ours=_NOT_NULL, conflicts=refused),
+        CellCase(name=told, theirs=_delete(1), ours=_NOT_NULL, left=left),
     )
 
 
