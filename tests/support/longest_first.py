@@ -17,7 +17,7 @@ from tests.support.durations import kept_seconds, split_group
 
 # Wall seconds of a test, of its file or its folder; only their order counts.
 _GUESSES: Final = {
-    "tests/interop/test_newest_paimon.py": 90.0,
+    "tests/interop/test_newest_paimon.py": 150.0,
     "tests/reliability/test_commit_storm.py": 25.0,
     "tests/reliability/test_object_store.py": 10.0,
     "tests/reliability/test_state_machine.py": 60.0,
