@@ -39,7 +39,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         consequences=told,
         typed_name=None,
         role=Role.EDITOR,
-        undo="There is no undo: a schema that files need is not taken away again.",
+        undo="None: a schema that files need is not taken away again.",
     )
     return Planned(
         preview=preview,
