@@ -181,6 +181,14 @@ def parts_of(data_type: DataType) -> tuple[DataType, ...]:
             assert_never(data_type)
 
 
+def has_fine_times(data_type: DataType) -> bool:
+    """Whether values may have, on whatever level, a time that is finer than a microsecond."""
+    if isinstance(data_type, AtomicType):
+        is_timestamp = data_type.root in (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ)
+        return is_timestamp and (data_type.precision or 0) > MICROSECOND_PRECISION
+    return any(map(has_fine_times, parts_of(data_type)))
+
+
 STRING: Final = AtomicType(root=TypeRoot.VARCHAR, length=MAX_LENGTH)
 BIGINT: Final = AtomicType(root=TypeRoot.BIGINT)
 INT: Final = AtomicType(root=TypeRoot.INT)

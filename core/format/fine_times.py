@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.format.nested_arrays import list_like, map_like
+
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Column = TypeVar("Column", pa.Array, pa.ChunkedArray)
@@ -61,10 +63,10 @@ def map_parts(
         keys = map_parts(array.keys, is_wanted, act)
         items = map_parts(array.items, is_wanted, act)
         whole = pa.map_(kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type))
-        return _map(array, keys, items, whole)
+        return map_like(array, keys, items, whole)
     if pa.types.is_list(kind):
         values = map_parts(array.values, is_wanted, act)
-        return _list(array, values, pa.list_(kind.value_field.with_type(values.type)))
+        return list_like(array, values, pa.list_(kind.value_field.with_type(values.type)))
     return act(array)
 
 
@@ -189,9 +191,9 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
     if pa.types.is_map(target) and pa.types.is_map(kind):
         keys = cast_times(array.keys, target.key_type)
-        return _map(array, keys, cast_times(array.items, target.item_type), target)
+        return map_like(array, keys, cast_times(array.items, target.item_type), target)
     if pa.types.is_list(target) and pa.types.is_list(kind):
-        return _list(array, cast_times(array.values, target.value_type), target)
+        return list_like(array, cast_times(array.values, target.value_type), target)
     if is_fine(kind) and is_fine(target):
         return fine_times(*time_parts(array), _nulls(array), target)
     if is_fine(kind) and pa.types.is_timestamp(target):
@@ -239,16 +241,3 @@ def _ticks(array: pa.Array) -> Int64s:
 def _nulls(array: pa.Array) -> Bools | None:
     nulls: Bools = array.is_null().to_numpy(zero_copy_only=False)
     return nulls if array.null_count else None
-
-
-def _list(array: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.ListArray.from_arrays(_offsets(array), values, kind, mask=array.is_null())
-
-
-def _map(array: pa.Array, keys: pa.Array, items: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.MapArray.from_arrays(_offsets(array), keys, items, type=kind, mask=array.is_null())
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    # Of a slice Arrow takes no mask, so the offsets are made anew.
-    return pa.array(array.offsets.to_numpy(), pa.int32())

@@ -15,6 +15,7 @@ from core.format import options as table_options
 from core.format.arrow_types import arrow_schema, to_arrow
 from core.format.data_types import AtomicType, DataField, TypeRoot
 from core.format.fine_times import cast_times, is_fine, scalar_of
+from core.format.nested_arrays import with_required_parts
 from core.format.table_schema import TableSchema
 from core.spark.merge_on_read import VALUE_KIND
 
@@ -247,6 +248,9 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     elif pa.types.is_decimal(wanted) and pa.types.is_integer(given):
         # Arrow looks at what the type could hold; only the values have to fit.
         column = column.cast(pa.decimal256(76, wanted.scale))
+    if pa.types.is_nested(given):
+        chunks = [with_required_parts(chunk, wanted) for chunk in column.chunks]
+        column = pa.chunked_array(chunks, given)
     return cast_times(column, wanted)
 
 

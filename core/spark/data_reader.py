@@ -29,6 +29,7 @@ from core.format.data_types import (
 )
 from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
 from core.format.fine_times import cast_times
+from core.format.nested_arrays import list_like, map_like
 from core.format.shredded_variant import plain_variants
 from core.format.table_schema import TableSchema
 from core.format.value_casts import cast_values, unread_values
@@ -204,7 +205,7 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
             return pa.StructArray.from_arrays(arrays, fields=list(target), mask=array.is_null())
         case ArrayType(), ArrayType():
             values = _evolve(array.values, written.element, wanted.element)
-            return pa.ListArray.from_arrays(_offsets(array), values, target, mask=array.is_null())
+            return list_like(array, values, target)
         case MapType(), MapType():
             keys = _evolve(array.keys, written.key, wanted.key)
             items = _evolve(array.items, written.value, wanted.value)
@@ -219,16 +220,11 @@ def _evolve(array: pa.Array, written: DataType, wanted: DataType) -> pa.Array:
             if type(written) is not type(wanted):
                 raise unread_values(written, wanted)
             return cast_times(array, target)
-    return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=array.is_null())
+    return map_like(array, keys, items, target)
 
 
 def _parts(array: pa.StructArray) -> list[pa.Array]:
     return [array.field(number) for number in range(array.type.num_fields)]
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    # Of a slice Arrow takes no mask, so the offsets are made anew.
-    return pa.array(array.offsets.to_numpy(), pa.int32())
 
 
 def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) -> Iterator[pa.Table]:

@@ -31,6 +31,7 @@ from core.format.data_types import (
     parts_of,
 )
 from core.format.fine_times import cast_times, has_part, is_fine, map_parts
+from core.format.nested_arrays import with_required_parts
 from core.format.table_schema import TableSchema
 from core.spark.avro_rows import write_avro_rows
 from core.spark.conform import unsupported
@@ -186,7 +187,7 @@ class _ParquetFile(RowFile):
 
     def add(self, rows: pa.Table) -> None:
         columns = [
-            pa.chunked_array([to_int96(chunk) for chunk in column.chunks], field.type)
+            pa.chunked_array([_stored(chunk) for chunk in column.chunks], field.type)
             for column, field in zip(rows.columns, self._layout, strict=True)
         ]
         stored = pa.Table.from_arrays(columns, schema=self._layout)
@@ -195,6 +196,10 @@ class _ParquetFile(RowFile):
     def finish(self) -> bytes:
         self._writer.close()
         return mark_int96(self._sink.getvalue(), self._leaves)
+
+
+def _stored(array: pa.Array) -> pa.Array:
+    return to_int96(with_required_parts(array, array.type))
 
 
 class _OrcFile(RowFile):

@@ -19,8 +19,12 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.types import (
+    ArrayType,
     CalendarIntervalType,
+    DataType,
+    MapType,
     StructField,
+    StructType,
     VariantType,
     YearMonthIntervalType,
 )
@@ -263,7 +267,22 @@ def _plain_column(field: StructField) -> Column:
         return F.to_json(column).alias(field.name)
     if isinstance(field.dataType, _SHOWN_AS_TEXT):
         return column.cast("string").alias(field.name)
+    if isinstance(field.dataType, StructType | ArrayType | MapType):
+        # PySpark takes the required parts of a row that is null for nulls where none may be.
+        return column.cast(_of_optional_parts(field.dataType)).alias(field.name)
     return column
+
+
+def _of_optional_parts(kind: DataType) -> DataType:
+    match kind:
+        case StructType():
+            parts = [(field.name, _of_optional_parts(field.dataType)) for field in kind.fields]
+            return StructType([StructField(name, part) for name, part in parts])
+        case ArrayType():
+            return ArrayType(_of_optional_parts(kind.elementType))
+        case MapType():
+            return MapType(kind.keyType, _of_optional_parts(kind.valueType))
+    return kind
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from core.commit.read_check import ReadAt
 from core.commit.row_commit import PreparedRows
 from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
-from core.format.data_types import AtomicType, TypeRoot
+from core.format.data_types import has_fine_times
 from core.format.scan_options import options_of_table
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
@@ -238,7 +238,7 @@ def check_update(schema: TableSchema, columns: Iterable[str]) -> None:
             "updated here."
         )
     for field in schema.fields:
-        if isinstance(field.type, AtomicType) and _loses_in_spark(field.type):
+        if has_fine_times(field.type):
             raise unsupported(
                 f"Rows cannot be updated here: column {field.name!r} is {field.type}, which Spark "
                 "does not keep whole."
@@ -255,17 +255,11 @@ def check_delete(schema: TableSchema) -> None:
     for field in schema.fields:
         kind = field.type
         is_key = field.name in schema.primary_keys
-        if is_key and isinstance(kind, AtomicType) and _loses_in_spark(kind):
+        if is_key and has_fine_times(kind):
             raise unsupported(
                 f"Rows cannot be deleted here: key column {field.name!r} is {kind}, which Spark "
                 "does not keep whole."
             )
-
-
-def _loses_in_spark(kind: AtomicType) -> bool:
-    is_timestamp = kind.root in (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ)
-    is_fine = is_timestamp and (kind.precision or 0) > 6
-    return is_fine or kind.root is TypeRoot.VARIANT
 
 
 def with_values(rows: DataFrame, values: Mapping[str, Column], schema: TableSchema) -> DataFrame:

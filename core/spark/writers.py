@@ -16,8 +16,10 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType
 
 from core.commit.commit_message import CommitMessage, row_count
 from core.commit.row_commit import PreparedRows
@@ -36,6 +38,7 @@ from core.spark.conform import (
 )
 from core.spark.data_files import WriteTarget, WrittenFiles, check_writable, split, write_bucket
 from core.spark.dynamic_buckets import DynamicBuckets
+from core.spark.readers import spark_layout
 from core.spark.session import Progress, WarmSession
 from core.spark.table_bytes import from_bytes, to_bytes
 from core.spark.table_frames import frame_of
@@ -235,6 +238,7 @@ def _prepared(
 
 def _spelled(rows: DataFrame, schema: TableSchema) -> DataFrame:
     """The frame with numbers, dates and the like as text where a column wants text."""
+    rows = _with_empty_ones_typed(rows, schema)
     types = {each.name: each.type for each in to_arrow_schema(rows.schema, timezone="UTC")}
     for each in schema.fields:
         given = types.get(each.name)
@@ -246,6 +250,33 @@ def _spelled(rows: DataFrame, schema: TableSchema) -> DataFrame:
             types[each.name] = pa.string()
     check_assignable(types, schema)
     return rows
+
+
+def _with_empty_ones_typed(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    """The frame with what `array()` and `map()` make, which has no type, in those of the table."""
+    wanted = from_arrow_schema(spark_layout(schema.fields), prefer_timestamp_ntz=True)
+    for each in rows.schema.fields:
+        if each.name in wanted.names and _is_empty_of_no_type(each.dataType):
+            cast = functions.col(quoted_name(each.name)).cast(wanted[each.name].dataType)
+            try:
+                rows = rows.withColumn(each.name, cast)
+            except AnalysisException as error:
+                raise InvalidInput(
+                    f"Column {each.name!r} is {schema.field(each.name).type} and takes no "
+                    f"{each.dataType.simpleString()}. Cast the values.",
+                    column=each.name,
+                ) from error
+    return rows
+
+
+def _is_empty_of_no_type(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            is_void = isinstance(kind.elementType, NullType) and not kind.containsNull
+            return is_void or _is_empty_of_no_type(kind.elementType)
+        case MapType():
+            return isinstance(kind.keyType, NullType) or _is_empty_of_no_type(kind.valueType)
+    return False
 
 
 def _packed(
