@@ -158,13 +158,14 @@ class RowEngine(Protocol):
         """
 
     def opened(
-        self, sql: str, sources: Mapping[str, QuerySource]
+        self, sql: str, sources: Mapping[str, QuerySource], *, keeps_times: bool = False
     ) -> AbstractContextManager[object]:
         """Open a query as a frame of the engine; its rows, and the sources, are there within.
 
         Args:
             sql: As for `query`.
             sources: As for `query`.
+            keeps_times: Whether to refuse times of the tables that are finer than the engine's.
 
         Raises:
             InvalidInput: As for `query`.
@@ -294,7 +295,7 @@ class NoRowEngine:
         raise _no_engine()
 
     def opened(
-        self, sql: str, sources: Mapping[str, QuerySource]
+        self, sql: str, sources: Mapping[str, QuerySource], *, keeps_times: bool = False
     ) -> AbstractContextManager[object]:
         """Raise NotAllowed."""
         raise _no_engine()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import assert_never, cast
 
 from core.errors import ErrorKind, InvalidInput, NotFound, Refused
+from core.format.data_types import has_fine_times
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.receipt import Receipt
 from core.format.table_schema import TableSchema
@@ -170,12 +171,18 @@ def _written(
         told_at(write.target.place),
         _told_by_column(write),
         opened.told(sql),
-        rows.opened(sql.text, opened.contents) as f,
+        rows.opened(sql.text, opened.contents, keeps_times=_keeps_times(write, schema)) as f,
     ):
         # What the engine opened, it takes.
         frame = cast(Rows, f)
         done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
     return done, table, (*_notes(call, table, done), *opened.notes)
+
+
+def _keeps_times(write: Write, schema: TableSchema) -> bool:
+    """Whether what a statement reads may go into columns that are finer than the engine's times."""
+    is_read_to_write = write.kind in (WriteKind.INSERT, WriteKind.OVERWRITE, WriteKind.MERGE)
+    return is_read_to_write and any(has_fine_times(field.type) for field in schema.fields)
 
 
 def _notes(call: ProcedureCall, table: FileStoreTable, written: Written) -> tuple[str, ...]:

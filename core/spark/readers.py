@@ -19,7 +19,7 @@ from core.errors import ErrorKind, InvalidInput
 from core.format import options as table_options
 from core.format.arrow_types import VARIANT_MARK, arrow_schema, to_arrow
 from core.format.data_types import DataField, with_nullable
-from core.format.fine_times import FINE_LOCAL_TIME, cast_times, is_fine
+from core.format.fine_times import FINE_LOCAL_TIME, cast_times, has_part, is_fine
 from core.format.layout_options import check_rows_read
 from core.format.read_branches import ChainRule, rows_elsewhere
 from core.format.table_schema import TableSchema
@@ -50,6 +50,7 @@ class ReadTask:
         schemas: All schemas of the branch by id; files name the one that they were written with.
         fields: The columns that are wanted.
         condition: Which rows are wanted; None for all.
+        keeps_times: Whether to refuse times that Spark would cut off.
     """
 
     store: FileIO
@@ -57,6 +58,7 @@ class ReadTask:
     schemas: Mapping[int, TableSchema]
     fields: tuple[DataField, ...]
     condition: Condition | None = None
+    keeps_times: bool = False
 
     @property
     def layout(self) -> pa.Schema:
@@ -74,6 +76,8 @@ class ReadTask:
             tables = chain.from_iterable(map(self._unmerged, unit.files))
         for rows in tables:
             wanted = self._filtered(rows).select([field.name for field in self.fields])
+            if self.keeps_times:
+                _check_times_kept(wanted, layout)
             yield from spark_rows(wanted, layout).to_batches(max_chunksize=_BATCH_ROWS)
 
     def read(self, unit: ReadUnit) -> pa.Table:
@@ -148,6 +152,11 @@ class TableRead:
         groups = [[(task, unit) for unit in units] for task, units in self.tasks()]
         return read_in_tasks(spark, _batches_of, groups, self.task.layout)
 
+    def keeping_times(self) -> "TableRead":
+        """The same read, whose tasks refuse times that are finer than Spark's."""
+        along = None if self.along is None else self.along.keeping_times()
+        return replace(self, task=replace(self.task, keeps_times=True), along=along)
+
     def tasks(self) -> Iterator[tuple[ReadTask, tuple[ReadUnit, ...]]]:
         """What each task knows and opens, those of the other branch behind."""
         for units in self.plan.tasks():
@@ -168,13 +177,23 @@ def read_table(
     *,
     columns: Iterable[str] | None = None,
     filters: Condition | None = None,
+    keeps_times: bool = False,
 ) -> DataFrame:
     """Read a state of a table, or changes; see `plan_table` for the arguments and errors.
+
+    Args:
+        spark: Where the tasks run.
+        store: The store of the table.
+        state: As for `plan_table`.
+        columns: As for `plan_table`.
+        filters: As for `plan_table`.
+        keeps_times: Whether a task refuses times that are finer than Spark's.
 
     Returns:
         A frame with the wanted columns. Timestamps have microseconds, as Spark's do.
     """
-    return plan_table(store, state, columns=columns, filters=filters).frame(spark)
+    read = plan_table(store, state, columns=columns, filters=filters)
+    return (read.keeping_times() if keeps_times else read).frame(spark)
 
 
 def plan_table(
@@ -402,6 +421,23 @@ def spark_rows(rows: pa.Table, layout: pa.Schema) -> pa.Table:
                 column=field.name,
             ) from error
     return pa.Table.from_arrays(columns, schema=layout)
+
+
+def _check_times_kept(rows: pa.Table, layout: pa.Schema) -> None:
+    """Refuse times that lose digits in the columns of `spark_layout`, by their column."""
+    for field in layout:
+        column = rows[field.name]
+        if not has_part(column.type, is_fine):
+            continue
+        kept = spark_rows(rows.select([field.name]), pa.schema([field]))[field.name]
+        if not cast_times(kept, column.type).equals(column):
+            raise InvalidInput(
+                f"Column {field.name!r} holds a time that is finer than a microsecond, and Spark "
+                "would cut it off on its way into the table. Nothing was written. Leave the "
+                "column out, or write these rows with Paimon.",
+                kind=ErrorKind.UNSUPPORTED,
+                column=field.name,
+            )
 
 
 def _spark_field(field: pa.Field) -> pa.Field:

@@ -155,9 +155,12 @@ class SparkRowEngine(SparkRowWriter):
         """
         return run_query(self._session, self._store, sql, sources, limit, progress=progress)
 
-    def opened(self, sql: str, sources: Sources) -> AbstractContextManager[DataFrame]:
+    def opened(
+        self, sql: str, sources: Sources, *, keeps_times: bool = False
+    ) -> AbstractContextManager[DataFrame]:
         """Open a query as a frame; its rows, and the views of the sources, are there within."""
-        return query_frame(self._session.spark, self._store, sql, sources)
+        spark = self._session.spark
+        return query_frame(spark, self._store, sql, sources, keeps_times=keeps_times)
 
     def keep(self, operation_id: str, answer: Answer) -> None:
         """Do nothing: whoever asked this engine has the answer."""

@@ -125,9 +125,16 @@ def run_query(
 
 @contextmanager
 def query_frame(
-    spark: SparkSession, store: FileIO, sql: str, sources: Sources
+    spark: SparkSession, store: FileIO, sql: str, sources: Sources, *, keeps_times: bool = False
 ) -> Iterator[DataFrame]:
     """Open a query as a frame, whose rows are read within.
+
+    Args:
+        spark: Where the query runs.
+        store: The store of the tables.
+        sql: As for `run_query`.
+        sources: As for `run_query`.
+        keeps_times: Whether to refuse times of the tables that are finer than Spark's.
 
     Raises:
         InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
@@ -135,7 +142,7 @@ def query_frame(
     try:
         with _told_in_a_sentence(sql):
             try:
-                yield _open(spark, store, sql, sources)
+                yield _open(spark, store, sql, sources, keeps_times=keeps_times)
             except AnalysisException as error:
                 if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
                     raise
@@ -148,7 +155,13 @@ def query_frame(
 
 
 def _open(
-    spark: SparkSession, store: FileIO, sql: str, sources: Sources, *, all_columns: bool = False
+    spark: SparkSession,
+    store: FileIO,
+    sql: str,
+    sources: Sources,
+    *,
+    all_columns: bool = False,
+    keeps_times: bool = False,
 ) -> DataFrame:
     for name, source in sources.items():
         if isinstance(source, tuple):
@@ -157,7 +170,9 @@ def _open(
             frame = (
                 read_staged(spark, store, state, columns=columns, filters=condition)
                 if isinstance(state, StagedState)
-                else read_table(spark, store, state, columns=columns, filters=condition)
+                else read_table(
+                    spark, store, state, columns=columns, filters=condition, keeps_times=keeps_times
+                )
             )
         else:
             frame = frame_of(spark, source)
