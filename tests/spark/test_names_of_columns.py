@@ -10,7 +10,7 @@ from tests.support.statements import Statements
 
 _FORMATS: Final = (
     "orc",
-    pytest.param("parquet", marks=pytest.mark.depth("full")),
+    *(pytest.param(each, marks=pytest.mark.depth("full")) for each in ("parquet", "avro")),
 )
 _COLUMNS: Final = (
     "k INT NOT NULL, `a.b` STRING, a STRUCT<b: STRING>, `c d` INT, `x``y` INT, `__source` INT, "
@@ -47,4 +47,34 @@ def test_statements_read_and_write_them(
         (1, "o1i", "i", 11, 1, 1, 1),
         (3, "o3", "i", 3, 3, 5, 4),
         (4, "o4", "i", 4, 4, 4, 4),
+    ]
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["append", "key"])
+def test_branches_are_merged(session: WarmSession, tmp_path: Path, keys: bool) -> None:
+    """Also where a key and a partition are called so, and both sides changed one row."""
+    sql = Statements(session, tmp_path / "warehouse")
+    (sql.folder / "db.db").mkdir(parents=True)
+    key = ", PRIMARY KEY (`a.k`, `p t`) NOT ENFORCED" if keys else ""
+    sql(
+        f"CREATE TABLE db.t (`a.k` INT NOT NULL, `p t` STRING NOT NULL, `x``y` INT, `__source` "
+        f"STRING, a STRUCT<k: INT>{key}) PARTITIONED BY (`p t`) "
+        f"TBLPROPERTIES ('bucket' = '{1 if keys else -1}')"
+    )
+    rows = "SELECT id, concat('p.', id % 2), id, 'base', named_struct('k', -id) FROM VALUES"
+    sql(f"INSERT INTO db.t {rows} (1), (2), (3), (4) AS v(id)")
+    sql("CALL sys.create_branch('db.t', 'dev')")
+    sql("UPDATE db.t SET `__source` = 'dev' WHERE `a.k` = 1", "dev")
+    sql(f"INSERT INTO db.t {rows} (5) AS v(id)", "dev")
+    sql("DELETE FROM db.t WHERE `a.k` = 4 AND a.k = -4", "dev")
+    if keys:
+        sql("UPDATE db.t SET `x``y` = 10 WHERE `a.k` = 1")
+    sql("UPDATE db.t SET `x``y` = 30 WHERE `a.k` = 2")
+    sql("CALL sys.merge_branch('db.t', 'dev')")
+    found = sql.rows("SELECT `a.k`, `p t`, `x``y`, `__source`, a.k FROM db.t ORDER BY 1")
+    assert found == [
+        (1, "p.1", 10 if keys else 1, "dev", -1),
+        (2, "p.0", 30, "base", -2),
+        (3, "p.1", 3, "base", -3),
+        (5, "p.1", 5, "base", -5),
     ]
