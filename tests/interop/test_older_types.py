@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.commit.schema_commit import new_schema
 from core.errors import ErrorKind, InvalidInput
 from core.format.arrow_types import to_arrow
 from core.format.data_types import AtomicType, parse_data_type
@@ -20,11 +21,13 @@ from core.format.fine_times import cast_times, is_fine, time_parts
 from core.format.value_casts import cast_values
 from core.procedures.warehouse import Warehouse
 from core.spark.readers import plan_table
+from core.spark.row_files import check_format
 from core.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import FieldType, data_type, decoder, to_java
 from tests.support.java_vm import java_class
 from tests.support.local_tables import rows_of
+from tests.support.our_rows import OurRows
 from tests.support.type_matrix import FORMATS
 
 Open = Callable[[Path], JavaPaimon]
@@ -83,6 +86,8 @@ _REFUSED: Final = object()
 _FAR: Final = 2**50
 _LOOSE: Final = ("CHAR", "VARCHAR", "STRING", "BINARY", "VARBINARY")
 _MOST_OF_THEM: Final = 1_500
+_YEAR_1: Final = -62_135_596_800_000
+_YEAR_10_000: Final = 253_402_300_800_000
 _LOCAL: Final = " WITH LOCAL TIME ZONE"
 
 
@@ -210,3 +215,84 @@ def test_narrowed_columns_of_files_are_read_as_java_reads_them(
         for row in found
     ]
     assert sorted(ours, key=lambda each: each[0]) == sorted(table.rows(), key=lambda each: each[0])
+
+
+@pytest.mark.parametrize(
+    "file_format",
+    [
+        pytest.param("parquet", marks=pytest.mark.depth("full")),
+        *(pytest.param(each, marks=pytest.mark.depth("long")) for each in ("orc", "avro")),
+    ],
+)
+@pytest.mark.parametrize("keys", [(), ("k",)], ids=["append", "key"])
+def test_java_reads_the_same_of_rows_that_are_written_again(
+    open_java: Open, tmp_path: Path, file_format: str, keys: tuple[str, ...]
+) -> None:
+    """A column for each pair of types, and what a DELETE or a compaction wrote of the rows."""
+    java = open_java(tmp_path)
+    pairs = list(_pairs_in_files(file_format))
+    assert len(pairs) > 100
+    options = {"file.format": file_format, "bucket": "1" if keys else "-1"}
+    columns: dict[str, FieldType] = {f"c{at}": written for at, (written, _) in enumerate(pairs)}
+    table = java.create_table("db.t", {"k": "INT", **columns}, options=options, primary_keys=keys)
+    most = max(len(_VALUES[written]) for written, _ in pairs)
+    padded = [(*_VALUES[written], *(None,) * (most + 1))[: most + 1] for written, _ in pairs]
+    table.write([(at, *row) for at, row in enumerate(zip(*padded, strict=True))])
+    change = java_class("schema.SchemaChange").updateColumnType
+    table._alter(*(change(f"c{at}", data_type(wanted)) for at, (_, wanted) in enumerate(pairs)))
+    before = _by_key(table.rows())
+    files = {file["file_name"] for file in table.live_files()}
+    ours = OurRows(Warehouse.open(str(tmp_path)), "db.t")
+    if keys:
+        ours.compact()
+    else:
+        (name,) = files
+        ours.delete_positions({name: [most]})
+        del before[most]
+    assert files.isdisjoint(file["file_name"] for file in table.live_files())
+    after = _by_key(table.rows())
+    assert before.keys() == after.keys()
+    wrong = [
+        f"{pairs[at]} {_VALUES[pairs[at][0]][key : key + 1]}: {old!r} became {new!r}"
+        for key, row in before.items()
+        for at, (old, new) in enumerate(zip(row[1:], after[key][1:], strict=True))
+        if repr(old) != repr(new)
+    ]
+    assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:30])
+
+
+def _pairs_in_files(file_format: str) -> Iterator[tuple[str, str]]:
+    """The types that Paimon lets one change into each other, both of which we read and write."""
+    casts, allowed = java_class("casting.CastExecutors"), java_class("types.DataTypeCasts")
+    for written, wanted in product(_VALUES, _TARGETS):
+        theirs, to = data_type(written), data_type(wanted)
+        is_change = written != wanted and not wanted.endswith("NOT NULL")
+        if not (is_change and allowed.supportsCast(theirs, to, True)):
+            continue
+        rule = casts.resolve(theirs, to)
+        read = [
+            (_java_cast(rule, value, theirs, to), _our_cast(value, written, wanted))
+            for value in _VALUES[written]
+        ]
+        is_read = all(java is not _REFUSED and ours is not _REFUSED for java, ours in read)
+        if wanted == "TIMESTAMP(9)" or any(_is_far(java) for java, _ in read):
+            continue  # Python, which compares, does not reach such times
+        if is_read and _is_writable(written, file_format) and _is_writable(wanted, file_format):
+            yield written, wanted
+
+
+def _is_far(java: Any) -> bool:
+    return isinstance(java, tuple) and not _YEAR_1 <= java[0] < _YEAR_10_000
+
+
+def _is_writable(written: str, file_format: str) -> bool:
+    fields = [("c", parse_data_type(written))]
+    try:
+        check_format(new_schema(fields, options={"file.format": file_format}))
+    except InvalidInput:
+        return False
+    return True
+
+
+def _by_key(rows: list[tuple[Any, ...]]) -> dict[int, tuple[Any, ...]]:
+    return {row[0]: row for row in rows}
