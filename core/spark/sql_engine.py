@@ -278,14 +278,25 @@ def _with_plain_columns(frame: DataFrame) -> DataFrame:
 
 def _plain_column(field: StructField) -> Column:
     column = F.col(quoted_name(field.name))
-    if isinstance(field.dataType, VariantType):
-        return F.to_json(column).alias(field.name)
+    if _holds_variant(field.dataType):
+        return F.to_json(column, {"ignoreNullFields": "false"}).alias(field.name)
     if isinstance(field.dataType, _SHOWN_AS_TEXT):
         return column.cast("string").alias(field.name)
     if isinstance(field.dataType, StructType | ArrayType | MapType):
         # PySpark takes the required parts of a row that is null for nulls where none may be.
         return column.cast(_of_optional_parts(field.dataType)).alias(field.name)
     return column
+
+
+def _holds_variant(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return any(_holds_variant(field.dataType) for field in kind.fields)
+        case ArrayType():
+            return _holds_variant(kind.elementType)
+        case MapType():
+            return _holds_variant(kind.keyType) or _holds_variant(kind.valueType)
+    return isinstance(kind, VariantType)
 
 
 def _of_optional_parts(kind: DataType) -> DataType:

@@ -27,22 +27,22 @@ def test_a_null_is_written_on_every_level(session: WarmSession, tmp_path: Path) 
     (sql.folder / "db.db").mkdir(parents=True)
     columns = (
         "k INT, v VARIANT, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>, "
-        "r STRUCT<v: VARIANT NOT NULL, l: ARRAY<INT> NOT NULL>"
+        "r STRUCT<v: VARIANT NOT NULL>, s STRUCT<l: ARRAY<INT> NOT NULL>"
     )
     sql(f"CREATE TABLE db.t ({columns}) TBLPROPERTIES ('bucket' = '-1')")
-    sql("INSERT INTO db.t VALUES (1, NULL, NULL, NULL, NULL)")
+    sql("INSERT INTO db.t VALUES (1, NULL, NULL, NULL, NULL, NULL)")
     sql(
         "INSERT INTO db.t SELECT id, IF(id = 2, parse_json('[2]'), NULL), array(parse_json('1'),"
-        " NULL), map('k', NULL), IF(id = 2, named_struct('v', parse_json('3'), 'l', array(id)),"
-        " NULL) FROM VALUES (2), (3) AS v(id)"
+        " NULL), map('k', NULL), IF(id = 2, named_struct('v', parse_json('3')), NULL),"
+        " IF(id = 2, named_struct('l', array(id)), NULL) FROM VALUES (2), (3) AS v(id)"
     )
-    sql("INSERT INTO db.t SELECT 4, parse_json('{}'), array(), map(), NULL")
-    sql("UPDATE db.t SET v = NULL, r = NULL WHERE k = 2")
+    sql("INSERT INTO db.t SELECT 4, parse_json('{}'), array(), map(), NULL, NULL")
+    sql("UPDATE db.t SET v = NULL WHERE k = 2")
     sql("DELETE FROM db.t WHERE k = 1")
-    assert sql.rows("SELECT k, to_json(v), to_json(get(a, 0)), a, m, r FROM db.t ORDER BY k") == [
-        (2, None, "1", ["1", None], {"k": None}, None),
-        (3, None, "1", ["1", None], {"k": None}, None),
-        (4, "{}", None, [], {}, None),
+    assert sql.rows("SELECT k, v, a, m, r, s FROM db.t ORDER BY k") == [
+        (2, None, "[1,null]", '{"k":null}', '{"v":3}', {"l": [2]}),
+        (3, None, "[1,null]", '{"k":null}', None, None),
+        (4, "{}", "[]", "{}", None, None),
     ]
-    message = sql.refused("INSERT INTO ^db.t SELECT map(), NULL, NULL, NULL, NULL")
+    message = sql.refused("INSERT INTO ^db.t SELECT map(), NULL, NULL, NULL, NULL, NULL")
     assert "Column 'k' is INT and takes no map<void,void>. Cast the values." in message
