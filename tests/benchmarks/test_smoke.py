@@ -262,7 +262,8 @@ def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> N
     assert sample.answer["bytes"] == own_bytes
 
 
-@pytest.mark.depth("full")
+# It has a console and a browser of its own; by day tests/browser/test_large.py opens such tables.
+@pytest.mark.depth("long")
 def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) -> None:
     need_chromium()
     found = tmp_path / "figures.json"
