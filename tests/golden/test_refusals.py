@@ -149,7 +149,9 @@ def _consequences(
     given = {"table": "db.t", **arguments}
     call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id="preview")
     preview = preview_call(bench.warehouse(catalog_kind=kind), call)
-    return "\n".join(f"({each.weight}) {each.text}" for each in preview.consequences)
+    # What else a merge does has words of its own, which are no refusals.
+    told = [each for each in preview.consequences if each.excused_by or name == "repair_branch"]
+    return "\n".join(f"({each.weight}) {each.text}" for each in told)
 
 
 def _message(tried: Callable[[], object]) -> str:
