@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from core.commit.schema_commit import new_schema
 from core.errors import ErrorKind, InvalidInput
-from core.format.arrow_types import to_arrow
+from core.format.arrow_types import arrow_schema, to_arrow
 from core.format.data_types import STRING, DataField, RowType, parse_data_type
 from core.format.deletion_vector import write_deletion_vectors
 from core.spark.data_reader import (
@@ -23,6 +25,7 @@ from core.spark.data_reader import (
     read_pieces,
 )
 from core.storage.file_io import FileIO
+from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
 SCHEMAS = {0: a_schema(0)}
@@ -119,6 +122,39 @@ def test_a_column_is_found_by_its_whole_name(
         store, a_file(tmp_path, f"data-1.{form}"), schemas, fields, with_system=False
     )
     assert found.to_pylist() == [{name: values[name] for name in wanted}]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_rows_that_are_null_have_no_required_fields(tmp_path: Path, file_format: str) -> None:
+    """On whatever level they lie."""
+    text = {"id": 12, "name": "b", "type": "STRING NOT NULL"}
+    inner = {"type": "ROW NOT NULL", "fields": [text]}
+    number = {"id": 10, "name": "a", "type": "INT NOT NULL"}
+    row = {"type": "ROW", "fields": [number, {"id": 11, "name": "r", "type": inner}]}
+    columns = {
+        "k": "INT",
+        "l": {"type": "ARRAY", "element": row},
+        "m": {"type": "MAP", "key": "STRING NOT NULL", "value": row},
+    }
+    fields = tuple(
+        DataField(id=at, name=name, type=parse_data_type(kind))
+        for at, (name, kind) in enumerate(columns.items())
+    )
+    options = {"bucket": "-1", "file.format": file_format}
+    plain = new_schema([], options=options)
+    schema = replace(plain, fields=fields, highest_field_id=12)
+    table = LocalTable(tmp_path, schema)
+    full = {"a": 1, "r": {"b": "x"}}
+    given = [
+        {"k": 1, "l": [full, None], "m": [("p", None), ("q", full)]},
+        {"k": 2, "l": None, "m": None},
+    ]
+    snapshot = table.append(pa.Table.from_pylist(given, schema=arrow_schema(schema.fields)))
+    (file,) = tmp_path.rglob(f"data-*.{file_format}")
+    read = DataFile(path=str(file), size=file.stat().st_size, schema_id=snapshot.schema_id)
+    store = FileIO.for_url(str(tmp_path))
+    found = read_data_file(store, read, {schema.id: schema}, schema.fields, with_system=False)
+    assert found.to_pylist() == given
 
 
 def test_other_formats_are_refused_by_name() -> None:
