@@ -71,7 +71,7 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
         shared_bytes=0,
     )  # fmt: skip
     seen = visit(demo_console).turn_to("compare", **place)
-    seen.sees("2 columns drifted, 3 columns to be watched; dep_delay most.")
+    seen.sees("2 columns drifted, 4 columns to be watched; dep_delay most.")
     seen.click_mark("drift", 1)
     seen.asks(cmp_qcol="dep_time")
     seen.assert_fits()
