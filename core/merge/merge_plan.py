@@ -298,7 +298,7 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> MergePlan
         lies_on=tuple(theirs.lies_on),
         cost=_cost(moves, is_of_rows=_is_of_rows(sides)),
         notes=(
-            (f"{theirs.branch!r} changed no row since the merge base: there is nothing to merge.",)
+            (_no_change(theirs.branch), *schema.notes)
             if verdict is MergeVerdict.UP_TO_DATE
             else (*schema.notes, *moves.notes, *_notes(sides, moves))
         ),
@@ -391,6 +391,10 @@ def plan_without_files(
         notes=notes,
     )
     return _with_id(plan)
+
+
+def _no_change(branch: str) -> str:
+    return f"{branch!r} changed no row since the merge base: there is nothing to merge."
 
 
 def _verdict(
