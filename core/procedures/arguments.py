@@ -33,6 +33,7 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "compare_quality": _COMPARED | {"whole", "merged"},
         "compare_rows": _MERGED | {"branch"},
         "compare_states": _COMPARED,
+        "count_rows": _COMPARED,
         "create_branch": _CHANGED
         | {"branch", "tag", "snapshot", "timestamp", "empty", "from_branch", "owner", "fence"},
         "create_tag": _COMMITTED | {"tag", "snapshot", "time_retained", "replace"},
