@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.warehouses import FixtureWarehouse
 
 PROGRAM = Path(sys.executable).with_name("branch-console")
@@ -123,8 +124,12 @@ def test_a_console_whose_command_is_killed_ends(
         "BRANCH_CONSOLE_STATE_DIR": str(tmp_path / "state"),
         "BRANCH_CONSOLE_WAREHOUSE": str(warehouse_142.path),
     }
+    # The usual port goes to another test's console as soon as it is free.
     command = subprocess.Popen(
-        [PROGRAM, "serve", "--json"], env=environment, stdout=subprocess.PIPE, text=True
+        [PROGRAM, "serve", "--json", "--port", str(free_port())],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert command.stdout is not None
     told = ""

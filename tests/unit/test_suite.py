@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -212,8 +212,19 @@ def _busy_child() -> Iterator[None]:
         yield
 
 
+def _alone(measure: Callable[[], None]) -> None:
+    """Run a function of this module in a process of which no other child ends meanwhile."""
+    name = measure.__name__
+    program = f"from tests.unit.test_suite import {name}; {name}()"
+    subprocess.run([sys.executable, "-c", program], cwd=_ROOT, check=True, timeout=60)
+
+
 @needs_proc
 def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
+    _alone(_while_a_child_runs_and_after)
+
+
+def _while_a_child_runs_and_after() -> None:
     before = processor_time.processor_seconds()
     with _busy_child():
         while_it_runs = processor_time.processor_seconds() - before
@@ -224,6 +235,10 @@ def test_the_time_of_a_child_counts_while_it_runs_and_after() -> None:
 
 @needs_proc
 def test_what_a_child_does_between_two_looks_is_told_once_with_the_second() -> None:
+    _alone(_between_two_looks)
+
+
+def _between_two_looks() -> None:
     watch = processor_time.Stopwatch()
     with _busy_child():
         without, with_it = (watch.lap(looks_at_others=looks) for looks in (False, True))
