@@ -22,8 +22,6 @@ from tests.support.warehouses import FixtureWarehouse
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
               "--disable-background-networking"]  # fmt: skip
 
-_KILLS = "test_merge_kills.py"
-
 NewVisit = Callable[..., Visit]
 
 
@@ -36,16 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # Also where this folder is named, and xdist would look at the groups before.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run what looks at pages, and one what runs jobs; kills come last.
-
-    A worker that was killed takes its warm Spark along.
-    """
+    """Have one process run what looks at pages, and one what runs jobs with the worker of all."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             works = "working_console" in getattr(item, "fixturenames", ())
             group = "browser and worker" if works else "browser"
             item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path.name == _KILLS)
 
 
 @pytest.fixture(scope="session")

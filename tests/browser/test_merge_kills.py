@@ -1,6 +1,8 @@
 """A merge that three tabs start while its worker is killed in one stage after the other."""
 
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -8,7 +10,7 @@ from playwright.sync_api import expect
 from app.services import Services
 from core.jobs.progress import JobState
 from tests.browser.conftest import NewVisit
-from tests.browser.consoles import RunningConsole
+from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
 from tests.browser.workers import ask_to_stop, kill_stopped
 from tests.support.contested_table import ContestedTable
@@ -21,20 +23,31 @@ pytestmark = pytest.mark.depth("full")
 _STAGES = ("check heads", "verify files", "compare rows")
 
 
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[tuple[ContestedTable, RunningConsole]]:
+    """A table with conflicts, and a console of its own.
+
+    A tab that another test left could start a worker of the one that all share, and with it what
+    this test wants to see stopped.
+    """
+    table = ContestedTable(tmp_path / "warehouse", flights=12)
+    with running_console(table.folder, tmp_path / "state") as running:
+        yield table, running
+
+
 def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once(
     visit: NewVisit,
-    working_console: RunningConsole,
-    contested: ContestedTable,
+    alone: tuple[ContestedTable, RunningConsole],
     examples: Examples,
 ) -> None:
     stages = _STAGES if examples.depth == "long" else _STAGES[:1]
-    table, before, services = contested, contested.head, working_console.services
+    table, console = alone
+    before, services = table.head, console.services
     published = table.path / "snapshot" / f"snapshot-{before.id + 1}"
-    working_console.settle(table.name, "theirs")
+    console.settle(table.name, "theirs")
 
     ada, bob, eve = (
-        visit(working_console).turn_to("merge", **table.place, source="fix-delays")
-        for _ in range(3)
+        visit(console).turn_to("merge", **table.place, source="fix-delays") for _ in range(3)
     )
     for each in (ada, bob, eve):
         each.chooses_publish()
