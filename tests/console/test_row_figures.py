@@ -5,6 +5,7 @@ with deletion vectors that hide some.
 """
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations
@@ -33,6 +34,16 @@ BRANCHES = {"key_partitioned": "fixes"}
 BOUNDS = ("most_rows", "at_most", "at_least")
 SAID = re.compile(r"(?<!≤ )(?<! to )(?<![\d,.])([+\N{MINUS SIGN}-]?[\d,]+) rows?\b(?! group)")
 LABELLED = re.compile(r"^rows[^\n]*?\s+([+\N{MINUS SIGN}-]?[\d,]+)$", re.IGNORECASE | re.MULTILINE)
+
+
+@pytest.fixture
+def own_copy(warehouse_200: FixtureWarehouse, tmp_path: Path) -> FixtureWarehouse:
+    """A warehouse of these tables alone, to list and to change."""
+    copy = FixtureWarehouse(path=tmp_path / "warehouse", version=warehouse_200.version)
+    for table in TABLES:
+        name = f"fixtures.{table}"
+        shutil.copytree(warehouse_200.table_path(name), copy.table_path(name))
+    return copy
 
 
 @pytest.fixture
@@ -180,3 +191,49 @@ def test_exact_never_stands_beside_records(
     beside = {metric.label: metric.delta for metric in page.at.metric}
     assert beside
     assert {said for label, said in beside.items() if "Records" in label} <= {"not rows"}
+
+
+def test_lists_of_tables_call_rows_what_readers_get(
+    overrides: dict[str, str], own_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {**overrides, "warehouse": str(own_copy.path)}
+    truths = [Truth(own_copy, table) for table in TABLES]
+    allowed = set[int]().union(*(each.allowed for each in truths))
+    command = CommandLine(own_copy.path, capsys)
+    told = [numbers_in(command("tables").out), numbers_under_rows(command.json("tables"))]
+    services: Any = Services(Settings.from_environment(asked, {}))
+    page = Console(services).open()
+    for numbers in (*told, shown(page)):
+        assert {number for number in numbers if number not in allowed} == set()
+    # The figures of a list stand below its head, each by itself.
+    lines = page.text.splitlines()
+    assert "Rows" in lines
+    for truth in truths:
+        assert not {f"{number:,}" for number in truth.records - allowed} & set(lines)
+
+
+def test_receipts_and_jobs_call_rows_what_readers_get(
+    overrides: dict[str, str], own_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, name = "key_partitioned", "fixtures.key_partitioned"
+    command = CommandLine(own_copy.path, capsys)
+    before = Truth(own_copy, table).allowed
+    done = command.json("fast-forward", name, BRANCHES[table], "--force", "--confirm", "main")
+    truth = Truth(own_copy, table)
+    truth.allowed |= before
+    truth.check(numbers_under_rows(done), done)
+    asked = {**overrides, "warehouse": str(own_copy.path)}
+    services: Any = Services(Settings.from_environment(asked, {}))
+    for words in (
+        ("receipt", done["operation_id"]),
+        ("undo", done["operation_id"], "--dry-run"),
+        ("lost-commits", name),
+        ("jobs", "list"),
+        ("doctor", name),
+    ):
+        printed, document = command(*words), command(*words, "--json")
+        truth.check(numbers_in(printed.out), (words, printed.out))
+        truth.check(numbers_under_rows(document.document), (words, document.out))
+    for page, query in (("receipt", {"id": done["operation_id"]}), ("jobs", {})):
+        opened = Console(services).open(page, db="fixtures", table=table, **query)
+        truth.check(shown(opened), (page, opened.text))
