@@ -14,7 +14,13 @@ A message says what happened, to what, and what to do next. `kind` is a stable c
 attributes. Codes are only ever added.
 """
 
+import re
 from enum import StrEnum
+from typing import Final
+
+# A reason that a library gave may end a sentence of ours that has its own full stop. A path such as
+# `../data` is left alone.
+_SECOND_FULL_STOP: Final = re.compile(r"(?<=[^\s./])\.\.(?=\s|$)")
 
 
 class ErrorKind(StrEnum):
@@ -73,6 +79,7 @@ class PaimonError(Exception):
     default_kind = ErrorKind.UNEXPECTED
 
     def __init__(self, message: str, *, kind: ErrorKind | None = None, **facts: object) -> None:
+        message = _SECOND_FULL_STOP.sub(".", message)
         super().__init__(message)
         self.message = message
         self.kind = kind or self.default_kind

@@ -21,9 +21,11 @@ from core.commit.schema_commit import change_schema
 from core.errors import PaimonError
 from core.format.data_types import DataField, parse_data_type
 from core.format.layout_options import check_rows_read, check_rows_written
+from core.format.manifest_entry import decode_manifest
 from core.format.options import Options
 from core.format.other_catalog import CatalogKind
 from core.format.scan_options import ScanOptions
+from core.format.shredded_variant import plain_variants
 from core.format.table_schema import TableSchema
 from core.procedures.browse_branches import list_branches
 from core.procedures.call import ProcedureCall
@@ -309,8 +311,28 @@ def test_files_that_cannot_be_read(tmp_path: Path, golden: Golden) -> None:
             "a store that is not known",
             partial(FileIO.for_url, "no-store://host/warehouse"),
         ),
+        (
+            "an external file in another store than the table",
+            partial(FileIO.for_url(str(tmp_path)).path_of, "s3://bucket/data-5.parquet"),
+        ),
+        (
+            "a VARIANT that is shredded into a type that is not known",
+            partial(plain_variants, _shredded_into(pa.time64("us"))),
+        ),
+        ("a manifest in Avro that is cut in half", partial(_read_manifest, b"Obj\x01\x00")),
+        ("a manifest in Parquet that is cut in half", partial(_read_manifest, whole[:20])),
+        ("a manifest in ORC that is cut in half", partial(_read_manifest, b"ORC" + bytes(20))),
     )
     _write(golden, tmp_path, "files", iter(cases))
+
+
+def _shredded_into(kind: pa.DataType) -> pa.Array:
+    parts = {"metadata": pa.binary(), "value": pa.binary(), "typed_value": kind}
+    return pa.array([], pa.struct(list(parts.items())))
+
+
+def _read_manifest(data: bytes) -> object:
+    return decode_manifest(data, "manifest-1")
 
 
 def _read(folder: Path, name: str, wanted: str) -> object:
