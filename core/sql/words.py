@@ -190,8 +190,8 @@ class Words:
             # The word itself can stand there; what is wrong is the one behind it.
             if behind and self.tokens[self.at].token_type not in _NAMES:
                 self.at += 1
-                return self.error(f"found {self._found()} behind {word} in place of {_or(behind)}")
-        return self.error(f"found {self._found()} in place of {wanted}")
+                return self.error(f"found {self._found()} after {word}; expected {_or(behind)}")
+        return self.error(f"found {self._found()}; expected {wanted}")
 
     def _found(self) -> str:
         return repr(self.tokens[self.at].text) if self.at < len(self.tokens) else "the end"
