@@ -308,8 +308,9 @@ def kept_by_columns(
     kept = [
         at for at in range(len(columns)) if np.array_equal(np.sort(new[:, at]), np.sort(old[:, at]))
     ]
-    # Of a row that stands alone any column tells it from the others.
-    if not kept or (update is Update.INFERRED and had.sum() < 2):
+    # Of a row that stands alone any column tells it from the others. And what nobody recorded as an
+    # update may have deleted a row and inserted another that has little in common with it.
+    if not kept or (update is Update.INFERRED and (had.sum() < 2 or 2 * len(kept) <= len(columns))):
         return None
     versions, version = np.unique(kinds[:, kept], axis=0, return_inverse=True)
     version = version.reshape(-1)

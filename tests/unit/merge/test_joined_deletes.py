@@ -107,15 +107,17 @@ def known_again(
 ) -> tuple[list[str], int] | None:
     """What is left of rows of single letters as columns, and how many updated ones are gone."""
 
+    columns = range(len(base[0]))
+
     def column(rows: Iterable[str], at: int) -> pa.ChunkedArray:
         return pa.chunked_array([[row[at].encode() for row in rows]], BYTES)
 
     found = kept_by_columns(
         [
             ThreeWay(base=column(base, at), ours=column(ours, at), theirs=column(theirs, at))
-            for at in range(2)
+            for at in columns
         ],
-        [(column((), at), column(new, at)) for at in range(2)],
+        [(column((), at), column(new, at)) for at in columns],
         update,
     )
     if found is None:
@@ -125,12 +127,23 @@ def known_again(
 
 @pytest.mark.parametrize("update", Update)
 def test_a_column_that_no_two_rows_share_tells_which_version_was_deleted(update: Update) -> None:
-    base = ["1a", "2a", "3b"]
-    assert known_again(base, ["1x", "2y", "3b"], ["2a", "3b"], update) == (["2y", "3b"], 1)
-    assert known_again(base, ["3b", "2y", "1x"], ["3b"], update) == (["3b"], 2)
-    assert known_again(base, ["1x", "2a", "3b"], ["1a", "3b"], update) == (["1x", "3b"], 0)
-    came = known_again(base, ["1x", "2a", "3b"], ["2a", "3b", "9z"], update, new=("9z",))
-    assert came == (["2a", "3b", "9z"], 1)
+    base = ["1ka", "2la", "3mb"]
+    two = known_again(base, ["1kx", "2ly", "3mb"], ["2la", "3mb"], update)
+    assert two == (["2ly", "3mb"], 1)
+    assert known_again(base, ["3mb", "2ly", "1kx"], ["3mb"], update) == (["3mb"], 2)
+    assert known_again(base, ["1kx", "2la", "3mb"], ["1ka", "3mb"], update) == (["1kx", "3mb"], 0)
+    came = known_again(base, ["1kx", "2la", "3mb"], ["2la", "3mb", "9nz"], update, new=("9nz",))
+    assert came == (["2la", "3mb", "9nz"], 1)
+
+
+def test_rows_that_share_half_of_their_columns_are_versions_only_where_an_update_is_recorded() -> (
+    None
+):
+    base, ours, theirs = ["1ak", "2bl"], ["3ax", "2bl"], ["2bl"]
+    assert known_again(base, ours, theirs, Update.PURE) == (["2bl"], 1)
+    # Somebody may have deleted 1 and inserted 3.
+    assert known_again(base, ours, theirs, Update.INFERRED) is None
+    assert known_again(["1a", "2b"], ["1x", "2b"], ["2b"], Update.INFERRED) is None
 
 
 @pytest.mark.parametrize("update", Update)
