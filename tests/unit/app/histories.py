@@ -1,5 +1,8 @@
 """Small histories for the models: snapshots whose identity follows from their name."""
 
+from dataclasses import dataclass
+
+from core.diff.row_figure import RowFigure
 from core.format.snapshot import CommitKind, Snapshot
 
 MINUTE = 60_000
@@ -35,3 +38,23 @@ def snapshot(
 def history(name: str, first: int, last: int) -> tuple[Snapshot, ...]:
     """Snapshots `first` to `last` of one writer."""
     return tuple(snapshot(f"{name}{number}", number) for number in range(first, last + 1))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a timeline, of a table whose records are all rows."""
+
+    id: int
+    snapshot: Snapshot | None
+    tags: tuple[str, ...] = ()
+    schema_changed: bool = False
+
+    @property
+    def figure(self) -> RowFigure:
+        total = self.snapshot and self.snapshot.total_record_count
+        return RowFigure(rows=total, records=total)
+
+    @property
+    def change(self) -> RowFigure:
+        delta = self.snapshot and self.snapshot.delta_record_count
+        return RowFigure(rows=delta, records=delta)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 
 import pytest
 
@@ -12,9 +11,8 @@ from app.charts.snapshot_timeline import snapshot_timeline_figure
 from app.models.branch_graph import Axis, BranchGraph, draw_branches
 from app.models.branch_tracks import Track
 from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
-from core.diff.row_figure import RowFigure
 from core.format.snapshot import CommitKind, Snapshot
-from tests.unit.app.histories import history, snapshot
+from tests.unit.app.histories import Entry, history, snapshot
 
 MAIN = history("m", 1, 6)
 
@@ -27,24 +25,6 @@ def graph_of(*tracks: Track, axis: Axis = Axis.LINEAGE) -> BranchGraph:
 def dev(name: str = "dev", ahead: int | None = 2, behind: int | None = 3) -> Track:
     own = (*MAIN[:3], *history(name, 4, 5))
     return Track(branch=name, snapshots=own, head=own[-1], ahead=ahead, behind=behind)
-
-
-@dataclass(frozen=True)
-class Entry:
-    id: int
-    snapshot: Snapshot | None
-    tags: tuple[str, ...] = ()
-    schema_changed: bool = False
-
-    @property
-    def figure(self) -> RowFigure:
-        total = self.snapshot and self.snapshot.total_record_count
-        return RowFigure(rows=total, records=total)
-
-    @property
-    def change(self) -> RowFigure:
-        delta = self.snapshot and self.snapshot.delta_record_count
-        return RowFigure(rows=delta, records=delta)
 
 
 def timeline_of(*snapshots: Snapshot, branch: str = "main") -> Timeline:

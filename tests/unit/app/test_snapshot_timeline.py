@@ -1,29 +1,8 @@
 """The timeline: bars, gaps, groups, and the sentence that says it."""
 
-from dataclasses import dataclass
-
 from app.models.snapshot_timeline import draw_timeline
-from core.diff.row_figure import RowFigure
 from core.format.snapshot import CommitKind, Snapshot
-from tests.unit.app.histories import history, snapshot
-
-
-@dataclass(frozen=True)
-class Entry:
-    id: int
-    snapshot: Snapshot | None
-    tags: tuple[str, ...] = ()
-    schema_changed: bool = False
-
-    @property
-    def figure(self) -> RowFigure:
-        total = self.snapshot and self.snapshot.total_record_count
-        return RowFigure(rows=total, records=total)
-
-    @property
-    def change(self) -> RowFigure:
-        delta = self.snapshot and self.snapshot.delta_record_count
-        return RowFigure(rows=delta, records=delta)
+from tests.unit.app.histories import Entry, history, snapshot
 
 
 def entries(snapshots: tuple[Snapshot, ...]) -> list[Entry]:
