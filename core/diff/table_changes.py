@@ -57,8 +57,8 @@ class TableChanges:
     @property
     def is_empty(self) -> bool:
         """Whether the side holds the rows of the base, and no others that it does not hide."""
-        if self.removed or not (self.added or self.masks):
-            return not self.removed
+        if self.removed:
+            return False
         files = self.files(self.added)
         keys = {key for _, key in keys_of(files)}
         return self.masks.keys() <= keys and self.added <= fully_hidden(files, self.masks)
