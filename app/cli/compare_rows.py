@@ -6,13 +6,13 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from app.cli.jobs import finish_job
+from app.cli.jobs import find_by_job
 from app.cli.output import print_line, print_note, print_rows
 from app.models.compare_rows import MARKS, csv_of, export_rows, row_lines, shown_columns
 from app.services import Services
 from core.diff.row_diff_index import RowFilter
 from core.diff.state_diff import StateDiff
-from core.errors import ErrorKind, InvalidInput, NotFound
+from core.errors import ErrorKind, InvalidInput
 from core.format.identifier import Identifier
 from core.jobs.kept_diffs import KeptDiff
 
@@ -42,15 +42,14 @@ def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -
     found = services.row_diff(identifier, diff)
     if found is not None:
         return found
-    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    finish_job(services, "compare_states", {"table": identifier.table_name, **sides})
-    found = services.row_diff(identifier, diff)
-    if found is None:
-        raise NotFound(
-            "The rows were compared and are not kept any more. Compare them again.",
-            kind=ErrorKind.FILE_NOT_FOUND,
-        )
-    return found
+    return find_by_job(
+        services,
+        "compare_states",
+        identifier,
+        diff,
+        services.row_diff,
+        lost="The rows were compared and are not kept any more. Compare them again.",
+    )
 
 
 def check_filter(kept: KeptDiff, wanted: RowFilter) -> None:

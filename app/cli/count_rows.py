@@ -14,9 +14,8 @@ from app.cli.arguments import (
     named_table,
     open_services,
 )
-from app.cli.jobs import finish_job
+from app.cli.jobs import find_by_job
 from app.cli.output import print_fields, print_json, print_line, progress
-from core.errors import ErrorKind, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 
 if TYPE_CHECKING:
@@ -80,15 +79,14 @@ def counted_rows(services: Services, identifier: Identifier, diff: StateDiff) ->
     found = find_or_count(services, identifier, diff)
     if found is not None:
         return found
-    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    finish_job(services, "count_rows", {"table": identifier.table_name, **sides})
-    found = services.row_counts(identifier, diff)
-    if found is None:
-        raise NotFound(
-            "The rows were counted and are not kept any more. Count them again.",
-            kind=ErrorKind.FILE_NOT_FOUND,
-        )
-    return found
+    return find_by_job(
+        services,
+        "count_rows",
+        identifier,
+        diff,
+        services.row_counts,
+        lost="The rows were counted and are not kept any more. Count them again.",
+    )
 
 
 def find_or_count(services: Services, identifier: Identifier, diff: StateDiff) -> RowCounts | None:

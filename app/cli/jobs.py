@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -18,13 +18,17 @@ from app.cli.output import (
     print_rows,
     progress,
 )
-from core.errors import ErrorKind, PaimonError, StorageError
+from core.errors import ErrorKind, NotFound, PaimonError, StorageError
+from core.format.identifier import Identifier
 from core.jobs.progress import JobState, JobView, WorkerView
 from core.jobs.store_identity import name_in
 from core.procedures.call import Argument
 
 if TYPE_CHECKING:
     from app.services import Services
+    from core.diff.state_diff import StateDiff
+
+_Found = TypeVar("_Found")
 
 jobs = typer.Typer(invoke_without_command=True, help="List, show, cancel and resume jobs.")
 
@@ -151,6 +155,36 @@ def finish_job(services: Services, procedure: str, arguments: Mapping[str, Argum
     if job.state is not JobState.DONE:
         raise job.failure()
     return job
+
+
+def find_by_job(
+    services: Services,
+    procedure: str,
+    identifier: Identifier,
+    diff: StateDiff,
+    find: Callable[[Identifier, StateDiff], _Found | None],
+    *,
+    lost: str,
+) -> _Found:
+    """Have a worker find what is kept about two states, and return it.
+
+    Args:
+        services: Where the job runs.
+        procedure: It takes a table and two states, `a` and `b`.
+        identifier: The table.
+        diff: The states.
+        find: Looks up what is kept of them.
+        lost: What is said if it is gone already.
+
+    Raises:
+        PaimonError: The job was refused, failed or was cancelled, or what it found is gone.
+    """
+    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
+    finish_job(services, procedure, {"table": identifier.table_name, **sides})
+    found = find(identifier, diff)
+    if found is None:
+        raise NotFound(lost, kind=ErrorKind.FILE_NOT_FOUND)
+    return found
 
 
 def follow_job(services: Services, job_id: str) -> JobView:
