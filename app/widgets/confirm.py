@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from typing import Final
 
 import streamlit as st
 
@@ -16,6 +17,9 @@ from core.errors import NotFound, PaimonError
 from core.jobs.progress import JobView
 from core.procedures.call import Argument
 from core.procedures.permissions import Role
+
+IN_THE_WAY: Final = "Clear first what stands in the way."
+"""Why a button cannot be pressed while something above it has to be settled."""
 
 
 def start_once(

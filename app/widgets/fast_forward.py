@@ -12,7 +12,7 @@ from app.services import get_services
 from app.state import PageName
 from app.widgets import rows
 from app.widgets.callbacks import ask_for_reason, show_left_out, with_reason
-from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
 from app.widgets.eligibility import show_eligibility
 from app.widgets.figures import show_figures
 from app.widgets.gates import show_gates
@@ -141,7 +141,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
             st.caption(plain(note))
         arguments, told = _told(plan)
         refused = lacks_role(told.role)
-        blocked = None if told.can_run else "Clear first what stands in the way."
+        blocked = None if told.can_run else IN_THE_WAY
         if st.button(
             f"Fast-forward {code(plan.target)}",
             type="primary",
@@ -192,7 +192,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
         )
         arguments, told = _told(plan, force=True)
         refused = lacks_role(Role.OPERATOR)
-        blocked = None if told.can_run else "Clear first what stands in the way."
+        blocked = None if told.can_run else IN_THE_WAY
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
         if st.button(
             f"Replace {code(plan.target)}",

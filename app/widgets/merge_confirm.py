@@ -11,7 +11,7 @@ from app.models.actions import Form
 from app.models.merge_preview import MergePreview
 from app.models.wording import code, plain, plural
 from app.widgets.callbacks import ask_for_reason
-from app.widgets.confirm import lacks_role, reason_field
+from app.widgets.confirm import IN_THE_WAY, lacks_role, reason_field
 from app.widgets.gates import override_field, show_judgement
 from app.widgets.job_here import follow_here, job_here, start_here
 from app.widgets.preview import show_button, show_preview
@@ -97,7 +97,7 @@ def _show_dry_button(told: Preview, form: Form) -> None:
         "kept for a day."
     )
     refused = lacks_role(told.role)
-    reason = refused or (None if told.can_run else "Clear first what stands in the way.")
+    reason = refused or (None if told.can_run else IN_THE_WAY)
     st.button(
         "Dry run", type="primary", icon=":material/science:", key="run-dry", help=reason,
         disabled=reason is not None, on_click=start_here,

@@ -12,7 +12,7 @@ from app.models.location import Location
 from app.models.wording import code, plain
 from app.services import get_services
 from app.widgets.callbacks import ask_for_reason, with_reason
-from app.widgets.confirm import lacks_role, start_once, typed_name
+from app.widgets.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
 from app.widgets.problem import guarded
 from app.widgets.same_as import show_same_as
 from core.procedures.call import Argument
@@ -122,7 +122,7 @@ def show_button(
     refused = lacks_role(preview.role)
     reason = refused
     if not preview.can_run:
-        reason = refused or "Clear first what stands in the way."
+        reason = refused or IN_THE_WAY
     elif preview.typed_name is not None and not typed_name(form.procedure, preview.typed_name):
         reason = refused or "Type the name first."
     if st.button(
