@@ -12,6 +12,7 @@ from core.errors import ErrorKind
 from core.merge.conflict import Conflict, ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.browse_values import BranchItem, TableSummary
+from core.procedures.consequence import Consequence, Weight
 
 
 class Standing(IntEnum):
@@ -121,16 +122,23 @@ def _blocks(decision: MergeDecision) -> Iterator[Check]:
     for block in decision.preview.blocks:
         if block.kind is ErrorKind.CONFLICTS_OPEN:
             continue
-        advice, remedies = _BY_KIND.get(block.kind or ErrorKind.UNEXPECTED, ("", ()))
-        if block.excused_by is not None:
-            advice, remedies = "The field for the reason stands below.", ()
-        yield Check(
-            standing=Standing.FAILS,
-            text=plain(block.text),
-            kind=block.kind,
-            advice=advice,
-            remedies=remedies,
-        )
+        yield check_of(block)
+
+
+def check_of(told: Consequence) -> Check:
+    """Return the condition that a consequence of a command fails, or warns of."""
+    if told.weight is not Weight.BLOCKS:
+        return Check(standing=Standing.WARNS, text=plain(told.text))
+    advice, remedies = _BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
+    if told.excused_by is not None:
+        advice, remedies = "The field for the reason stands below.", ()
+    return Check(
+        standing=Standing.FAILS,
+        text=plain(told.text),
+        kind=told.kind,
+        advice=advice,
+        remedies=remedies,
+    )
 
 
 def _history(plan: MergePlan) -> Iterator[Check]:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.models.eligibility import Check, Standing
+from app.models.eligibility import Check, Standing, check_of
 from app.models.wording import code, count, full_count, listed, plain, plural, signed
 from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from core.diff.row_figure import FigureColumn, RowCounts, RowFigure, add_up
 from core.errors import ErrorKind
 from core.format.snapshot import Snapshot
 from core.format.tag import Tag
+from core.procedures.consequence import Preview, Weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,22 @@ class FastForwardPreview:
     def code(self) -> ErrorKind | None:
         """The code of a refusal."""
         return self.plan.reasons[0].kind if self.plan.reasons else None
+
+    def checks_with(self, told: Preview | None) -> tuple[Check, ...]:
+        """Return the conditions with those that the command itself has, what fails first.
+
+        Args:
+            told: The preview of the command; None where it is not offered.
+        """
+        if told is None:
+            return self.checks
+        reasons = {reason.text for reason in self.plan.reasons}
+        others = (
+            check_of(each)
+            for each in told.consequences
+            if (each.weight is Weight.BLOCKS or each.excused_by) and each.text not in reasons
+        )
+        return tuple(sorted((*self.checks, *others), key=lambda check: check.standing))
 
     def counted_words(self, counts: RowCounts) -> str:
         """Say what was counted: `Rows of main 336,776 → 335,751: 1,025 rows removed`."""

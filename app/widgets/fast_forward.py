@@ -41,9 +41,10 @@ def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> No
         if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
             show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         _show_moves(preview)
-    show_eligibility(preview.checks, plan.source, plan.target)
-    if plan.verdict is Verdict.FAST_FORWARD:
-        _show_confirm(preview, identifier)
+    told = _told(plan) if plan.verdict is Verdict.FAST_FORWARD else None
+    show_eligibility(preview.checks_with(told), plan.source, plan.target)
+    if told is not None:
+        _show_confirm(preview, identifier, told)
     elif plan.verdict is Verdict.REFUSED:
         _show_ways_out(preview, identifier)
 
@@ -123,7 +124,7 @@ def _show_commits(moved: Moved, key: str) -> None:
     )
 
 
-def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
+def _show_confirm(preview: FastForwardPreview, identifier: Identifier, told: Preview) -> None:
     plan = preview.plan
     block(4, "Confirm")
     override = show_gates(identifier)
@@ -139,7 +140,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
                 st.markdown(sentence)
         for note in plan.notes:
             st.caption(plain(note))
-        arguments, told = _told(plan)
+        ask_for_reason(told, _subject(plan))
         refused = lacks_role(told.role)
         blocked = None if told.can_run else IN_THE_WAY
         if st.button(
@@ -150,7 +151,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier) -> None:
             help=refused or blocked,
             key="ff-run",
         ):
-            given = {**arguments, "override_gate": override}
+            given = {**_arguments(plan), "override_gate": override}
             start_once(PROCEDURE, given, _place(identifier, plan), subject=plan.id)
         if refused:
             st.caption(refused)
@@ -190,7 +191,9 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
             "readable, no data file is deleted."
         )
-        arguments, told = _told(plan, force=True)
+        told = _told(plan, force=True)
+        show_left_out(told)
+        ask_for_reason(told, _subject(plan))
         refused = lacks_role(Role.OPERATOR)
         blocked = None if told.can_run else IN_THE_WAY
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
@@ -201,31 +204,31 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             help=refused or blocked,
             key="ff-force",
         ):
-            given = {**arguments, "override_gate": override}
+            given = {**_arguments(plan, force=True), "override_gate": override}
             place = _place(identifier, plan)
             start_once(PROCEDURE, given, place, subject=f"{plan.id} force")
         if refused:
             st.caption(refused)
 
 
-def _told(plan: FastForwardPlan, *, force: bool = False) -> tuple[dict[str, Argument], Preview]:
-    """Draw what would be left out of what Paimon does; return the arguments and their preview."""
-    subject = f"{plan.source}-{plan.target}"
-    forced: dict[str, Argument] = {"force": True} if force else {}
-    arguments = with_reason({**_arguments(plan), **forced}, subject)
-    told = reads.preview(PROCEDURE, arguments)
-    show_left_out(told)
-    ask_for_reason(told, subject)
-    return arguments, told
+def _told(plan: FastForwardPlan, *, force: bool = False) -> Preview:
+    return reads.preview(PROCEDURE, _arguments(plan, force=force))
 
 
-def _arguments(plan: FastForwardPlan) -> dict[str, Argument]:
-    return {
+def _arguments(plan: FastForwardPlan, *, force: bool = False) -> dict[str, Argument]:
+    """Return the arguments of the command, with the reason that stands in its field."""
+    arguments: dict[str, Argument] = {
         "table": plan.table,
         "branch": plan.source,
         "target": plan.target,
         "plan_id": plan.id,
+        **({"force": True} if force else {}),
     }
+    return with_reason(arguments, _subject(plan))
+
+
+def _subject(plan: FastForwardPlan) -> str:
+    return f"{plan.source}-{plan.target}"
 
 
 def _place(identifier: Identifier, plan: FastForwardPlan) -> Location:

@@ -1,4 +1,4 @@
-"""Rows that files do not tell: counted by a job, by itself where there is little to read."""
+"""Rows that files do not tell: counted by a job, unasked if a worker runs and little is read."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def show_row_counts(
         before: A state.
         after: The other one.
         words: Says of the counts what the page asks, as Markdown.
-        by_itself: Whether a job is started without a click if there is little to read.
+        by_itself: Whether a running worker is asked without a click if there is little to read.
     """
     with guarded("The rows cannot be counted."):
         diff = reads.compare_states(identifier, before, after)
@@ -47,7 +47,8 @@ def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> No
     # Whoever looks at these two states follows one job, whose id follows from their contents.
     name = count_name(identifier, diff)
     job, work = last_attempt(COUNT_ROWS, name), reads.count_work(identifier, diff)
-    if job is None and by_itself and work.is_small:
+    # A look at a page starts no process: a worker and its Spark take a gigabyte.
+    if job is None and by_itself and work.is_small and _runs_worker():
         _start(identifier, diff)
         job = last_attempt(COUNT_ROWS, name)
     if job is not None and not job.state.is_over:
@@ -63,6 +64,11 @@ def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> No
         "Count rows", icon=":material/tag:", key=f"count-rows-{name[:8]}",
         on_click=_start, args=(identifier, diff),
     )  # fmt: skip
+
+
+def _runs_worker() -> bool:
+    worker = reads.worker()
+    return worker is not None and worker.is_alive and not worker.serves_other_store
 
 
 def _start(identifier: Identifier, diff: StateDiff) -> None:

@@ -101,3 +101,14 @@ def test_a_branch_asks_for_no_reason(bench: BranchBench, tmp_path: Path) -> None
     page = console.open("merge", **T, source="main", target="dev")
     assert not [each for each in page.at.text_input if "without-callbacks" in str(each.key)]
     assert not page.at.button(key="run-dry").disabled
+
+
+def test_a_fast_forward_that_leaves_something_out_has_a_condition_that_warns(
+    bench: BranchBench, tmp_path: Path
+) -> None:
+    page, field, _ = _open(tmp_path, "fast-forward")
+    for reason in ("", "nobody reads it"):
+        page.at.text_input(key=field).set_value(reason)
+        page.run()
+        assert not [each for each in page.at.expander if "Nothing stands in the way" in each.label]
+        assert page.text.count("Iceberg table") == 1
