@@ -43,7 +43,7 @@ _FILE_COLUMNS = {
     "partition": "partition",
     "bucket": "bucket",
     "level": "level",
-    "rows": "record_count",
+    "records": "record_count",
     "bytes": "file_size_in_bytes",
     "schema": "schema_id",
     "created": "creation_time",

@@ -4,36 +4,26 @@ The tables have more records in their files than rows: with a key that several r
 with deletion vectors that hide some.
 """
 
-import re
 import shutil
-from collections import Counter
 from collections.abc import Iterator
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.cli.commands import DONE, REFUSED
+from app.models.actions import Action
 from app.services import Services
 from app.settings import Settings
-from core.diff.row_diff import plan_row_diff
-from core.format.identifier import Identifier
-from core.procedures.compare_states import compare_states
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
-from tests.console.pages import Console, Page
+from app.state import PageName
+from tests.console.pages import Console, Page, settings
 from tests.support.command_line import CommandLine
-from tests.support.compared_rows import compared_rows
-from tests.support.local_tables import rows_of
+from tests.support.contested_table import ContestedTable
+from tests.support.row_figures import Truth, as_number, is_number, numbers_in, numbers_under_rows
 from tests.support.warehouses import FixtureWarehouse
 
 TABLES = ("key_levels", "key_partitioned", "vectors_append")
 BRANCHES = {"key_partitioned": "fixes"}
-# A bound such as `≤ 6 rows` is no count, nor is the end of `2 to 6 rows`.
-BOUNDS = ("most_rows", "at_most", "at_least")
-SAID = re.compile(r"(?<!≤ )(?<! to )(?<![\d,.])([+\N{MINUS SIGN}-]?[\d,]+) rows?\b(?! group)")
-LABELLED = re.compile(r"^rows[^\n]*?\s+([+\N{MINUS SIGN}-]?[\d,]+)$", re.IGNORECASE | re.MULTILINE)
 
 
 @pytest.fixture
@@ -60,61 +50,15 @@ def overrides(
     }
 
 
-class Truth:
-    """What readers get of each snapshot of a table, and what its files hold."""
-
-    def __init__(self, warehouse: FixtureWarehouse, table: str) -> None:
-        opened = Warehouse.open(str(warehouse.path), read_only=True)
-        found = opened.table(Identifier.parse(f"fixtures.{table}"))
-        self.rows, self.records = set(), set()
-        for branch in ("main", *found.branches.names()):
-            there = found.on(branch)
-            for snapshot in there.snapshots.all():
-                state = ReadState.as_it_was(there, snapshot)
-                self.rows.add(rows_of(plan_table(opened.file_io, state)).num_rows)
-                self.records.add(snapshot.total_record_count or 0)
-        changes = {after - before for before, after in permutations(self.rows, 2)}
-        self.allowed = {0, *self.rows, *changes, *self._differing(opened, table)}
-        assert self.records - self.allowed, "records that are not rows could not be told from rows"
-
-    @staticmethod
-    def _differing(opened: Warehouse, name: str) -> set[int]:
-        """How many rows of main a branch has otherwise, found by comparing their cells."""
-        if name not in BRANCHES:
-            return set()
-        table = opened.table(Identifier.parse(f"fixtures.{name}"))
-        diff = compare_states(opened, table.identifier, "main", BRANCHES[name])
-        found = compared_rows(opened.file_io, table, plan_row_diff(diff))
-        kinds = Counter(kind for rows in found for kind in rows["kind"].to_pylist())
-        return set(kinds.values())
-
-    def check(self, numbers: Iterator[int], where: object) -> None:
-        """Assert that numbers called rows are rows."""
-        assert {number for number in numbers if number not in self.allowed} == set(), where
-
-
-def numbers_in(text: str) -> Iterator[int]:
-    for pattern in (SAID, LABELLED):
-        for found in pattern.findall(text):
-            yield int(found.replace(",", "").replace("\N{MINUS SIGN}", "-"))
-
-
-def numbers_under_rows(document: Any, name: str = "") -> Iterator[int]:
-    """The numbers of a JSON document below a key that says rows."""
-    if isinstance(document, dict):
-        for key, value in document.items():
-            if key not in BOUNDS:
-                yield from numbers_under_rows(value, key if "rows" in key or not name else name)
-    elif isinstance(document, list):
-        for value in document:
-            yield from numbers_under_rows(value)
-    elif "rows" in name and isinstance(document, int) and not isinstance(document, bool):
-        yield document
+def truth_of(warehouse: FixtureWarehouse, table: str) -> Truth:
+    branch = BRANCHES.get(table)
+    compared = () if branch is None else (("main", branch),)
+    return Truth(warehouse.path, f"fixtures.{table}", compared)
 
 
 def commands(table: str) -> Iterator[tuple[str, ...]]:
     name = f"fixtures.{table}"
-    for command in ("show", "branches", "snapshots", "tags", "graph", "schemas", "count"):
+    for command in ("show", "branches", "snapshots", "tags", "graph", "schemas", "count", "files"):
         yield (command, name)
     yield ("compare", name, "main@1", "main")
     branch = BRANCHES.get(table)
@@ -125,7 +69,7 @@ def commands(table: str) -> Iterator[tuple[str, ...]]:
         yield ("fast-forward", name, branch, "--dry-run", "--force")
         yield ("merge", branch, "--table", name, "--preview")
         yield ("drop-branch", name, branch, "--dry-run")
-    yield ("rollback", name, "1", "--dry-run")
+    yield ("rollback", name, "--snapshot", "1", "--dry-run")
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -135,9 +79,10 @@ def test_commands_and_documents_call_rows_what_readers_get(
     capsys: pytest.CaptureFixture[str],
     table: str,
 ) -> None:
-    console, truth = CommandLine(overrides["warehouse"], capsys), Truth(warehouse_200, table)
+    console, truth = CommandLine(overrides["warehouse"], capsys), truth_of(warehouse_200, table)
     for command in commands(table):
         printed = console(*command)
+        assert printed.code in (DONE, REFUSED), (command, printed)
         truth.check(numbers_in(printed.out), (command, printed.out))
         told = console(*command, "--json")
         truth.check(numbers_under_rows(told.document), (command, told.out))
@@ -149,9 +94,7 @@ def shown(page: Page) -> Iterator[int]:
         for column in frame.value.columns:
             if str(column).startswith("Rows"):
                 yield from (
-                    int(str(cell).replace(",", "").replace("\N{MINUS SIGN}", "-"))
-                    for cell in frame.value[column]
-                    if re.fullmatch(r"[+\N{MINUS SIGN}-]?[\d,]+", str(cell))
+                    as_number(str(cell)) for cell in frame.value[column] if is_number(str(cell))
                 )
 
 
@@ -166,7 +109,7 @@ def addresses(table: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield "branches", {"branch": branch}
         yield "compare", {"cmp_a": "main", "cmp_b": branch}
         yield "merge", {"source": branch, "target": "main", "how": "three-way"}
-        yield "merge", {"source": branch, "target": "main", "how": "fast-forward"}
+        yield "merge", {"source": branch, "target": "main", "how": "ff"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -174,7 +117,7 @@ def test_pages_call_rows_what_readers_get(
     overrides: dict[str, str], warehouse_200: FixtureWarehouse, table: str
 ) -> None:
     services: Any = Services(Settings.from_environment(overrides, {}))
-    console, truth = Console(services), Truth(warehouse_200, table)
+    console, truth = Console(services), truth_of(warehouse_200, table)
     for page, query in addresses(table):
         opened = console.open(page, db="fixtures", table=table, **query)
         truth.check(shown(opened), (page, query, opened.text))
@@ -197,7 +140,7 @@ def test_lists_of_tables_call_rows_what_readers_get(
     overrides: dict[str, str], own_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {**overrides, "warehouse": str(own_copy.path)}
-    truths = [Truth(own_copy, table) for table in TABLES]
+    truths = [truth_of(own_copy, table) for table in TABLES]
     allowed = set[int]().union(*(each.allowed for each in truths))
     command = CommandLine(own_copy.path, capsys)
     told = [numbers_in(command("tables").out), numbers_under_rows(command.json("tables"))]
@@ -217,10 +160,9 @@ def test_receipts_and_jobs_call_rows_what_readers_get(
 ) -> None:
     table, name = "key_partitioned", "fixtures.key_partitioned"
     command = CommandLine(own_copy.path, capsys)
-    before = Truth(own_copy, table).allowed
+    truth = truth_of(own_copy, table)
     done = command.json("fast-forward", name, BRANCHES[table], "--force", "--confirm", "main")
-    truth = Truth(own_copy, table)
-    truth.allowed |= before
+    truth.learn()
     truth.check(numbers_under_rows(done), done)
     asked = {**overrides, "warehouse": str(own_copy.path)}
     services: Any = Services(Settings.from_environment(asked, {}))
@@ -234,6 +176,57 @@ def test_receipts_and_jobs_call_rows_what_readers_get(
         printed, document = command(*words), command(*words, "--json")
         truth.check(numbers_in(printed.out), (words, printed.out))
         truth.check(numbers_under_rows(document.document), (words, document.out))
-    for page, query in (("receipt", {"id": done["operation_id"]}), ("jobs", {})):
+    by_id = {"id": done["operation_id"]}
+    for page, query in (("receipt", by_id), ("jobs", {}), ("job", by_id)):
         opened = Console(services).open(page, db="fixtures", table=table, **query)
         truth.check(shown(opened), (page, opened.text))
+
+
+def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every page of a table, and every dialog in an address, with the page that draws it."""
+    sides = {"source": "fix-delays", "target": "main"}
+    yield "overview", {}
+    yield "table", {}
+    yield "branches", {"branch": "fix-delays"}
+    yield "snapshots", {}
+    yield "snapshots", {"snapshot": "3"}
+    yield "schemas", {}
+    for tab in ("partitions", "files", "schema", "rows", "quality"):
+        yield "compare", {"cmp_a": "main", "cmp_b": "fix-delays", "cmp_tab": tab}
+    yield "merge", {**sides, "how": "three-way"}
+    yield "merge", {**sides, "how": "ff"}
+    yield "conflicts", sides
+    for column in ("dep_delay", "note"):
+        yield "conflicts", {**sides, "cf_kind": "modify/modify", "cf_col": column}
+    yield "sql", {}
+    yield "jobs", {}
+    yield "job", {"id": operation}
+    yield "receipt", {"id": operation}
+    for action in (Action.CREATE, Action.RENAME, Action.PROTECT, Action.DROP, Action.REPLACE_MAIN,
+                   Action.PIN, Action.FENCE, Action.REPAIR):  # fmt: skip
+        yield "branches", {"branch": "fix-delays", "do": action, "what": "fix-delays"}
+    for action, what in (
+        (Action.TAG, "3"), (Action.DELETE_TAG, "branch-base-fix-delays"), (Action.ROLLBACK, "1"),
+        (Action.REVERT, "3"), (Action.PICK, "3"),
+    ):  # fmt: skip
+        yield "snapshots", {"do": action, "what": what}
+    yield "receipt", {"id": operation, "do": Action.UNDO, "what": operation}
+    yield "job", {"id": operation, "do": Action.AGAIN, "what": operation}
+
+
+def test_every_page_and_dialog_calls_rows_what_readers_get(tmp_path: Path) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=300)
+    table.call("compare_rows", branch="fix-delays", target="main")
+    truth = Truth(table.folder, table.name, (("main", "fix-delays"),))
+    operation = table.call("create_tag", tag="v1").operation_id
+    services: Any = Services(settings(tmp_path))
+    walked, dialogs = set(), set()
+    for page, query in pages_and_dialogs(operation):
+        opened = Console(services).open(page, **table.place, **query)
+        truth.check(shown(opened), (page, query, opened.text))
+        walked.add(page)
+        dialogs.add(query.get("do"))
+    assert walked == {*PageName}
+    assert dialogs - {None} == {*Action}
+    assert not services.jobs(), "a look at a page started a job"
+    assert services.worker() is None

@@ -39,6 +39,9 @@ class FrameInProcess:
     def toArrow(self) -> pa.Table:  # noqa: N802
         return self._rows
 
+    def toLocalIterator(self, **_: bool) -> Iterator[dict[str, Any]]:  # noqa: N802
+        return iter(self._rows.to_pylist())
+
 
 class _Spark:
     def createDataFrame(self, rows: pa.Table, schema: Any = None) -> FrameInProcess:  # noqa: N802

@@ -1,0 +1,75 @@
+"""Jobs that run in this process as soon as somebody starts them, in place of a worker's."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from app.services import Services, new_operation_id
+from core.errors import PaimonError
+from core.jobs.progress import JobState, JobView
+from core.procedures.browse_receipts import is_recorded
+from core.procedures.call import Argument
+from core.procedures.registry import run_call
+from core.procedures.row_engine import RowEngine
+from core.procedures.stages import InlineStages
+from core.procedures.warehouse import Warehouse
+
+
+def run_jobs_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    warehouse: Callable[[], Warehouse],
+    rows: Callable[[Services], RowEngine],
+) -> None:
+    """Let jobs run when they are started.
+
+    Args:
+        monkeypatch: Of the test.
+        warehouse: Opens the warehouse of the jobs.
+        rows: Returns the engine of the jobs of somebody.
+    """
+    jobs: dict[str, JobView] = {}
+
+    def start(
+        services: Services,
+        name: str,
+        arguments: Mapping[str, Argument],
+        operation_id: str | None = None,
+    ) -> str:
+        call = services.call(name, arguments, operation_id or new_operation_id())
+        opened = warehouse()
+        state, message, error, receipt_id = JobState.DONE, "", None, None
+        error_class = None
+        try:
+            receipt = run_call(opened, rows(services), call, InlineStages())
+            message = " ".join(receipt.notes)
+            # As a worker has it: what changed nothing left no receipt to be read later.
+            if is_recorded(opened, call, receipt):
+                receipt_id = receipt.operation_id
+        except PaimonError as caught:
+            state, message, error = JobState.REFUSED, caught.message, caught.kind
+            error_class = type(caught).__name__
+        jobs[call.operation_id] = JobView(
+            id=call.operation_id,
+            name=name,
+            statement=call.statement,
+            actor=call.actor,
+            table=call.find_text("table") or "",
+            state=state,
+            step="",
+            message=message,
+            error=error,
+            error_class=error_class,
+            done=0,
+            total=None,
+            created_millis=0,
+            started_millis=0,
+            finished_millis=0,
+            receipt_id=receipt_id,
+        )
+        return call.operation_id
+
+    def job(services: Services, job_id: str) -> JobView:
+        return jobs[job_id] if job_id in jobs else services.jobs_of_warehouse.get(job_id)
+
+    monkeypatch.setattr(Services, "start", start)
+    monkeypatch.setattr(Services, "job", job)

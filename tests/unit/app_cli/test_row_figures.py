@@ -1,0 +1,222 @@
+"""Every command, with its document, calls rows what `count(*)` returns, or says records.
+
+The table has a key that several records share, and two branches that changed the same rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import typer
+
+from app.cli.commands import DONE, REFUSED, program
+from app.services import Services
+from core.jobs.warm_rows import WarmRows
+from core.procedures.warehouse import Warehouse
+from core.spark.session import WarmSession
+from core.sql.statement import CALLED
+from tests.support.command_line import Answer, CommandLine
+from tests.support.contested_table import NAME, ContestedTable
+from tests.support.jobs_at_once import run_jobs_at_once
+from tests.support.row_figures import Truth, numbers_in, numbers_under_rows
+from tests.support.spark_in_process import SessionInProcess
+from tests.unit.app_cli.test_loaded_packages import paths
+
+FLIGHTS = 300
+OPERATION = "OPERATION"
+"""In the words of a command: the operation that changed the table last."""
+
+POLICY = "POLICY"
+"""In the words of a command: a file that settles every conflict."""
+
+SETTLED = 'version: 1\ntables: {"*": {take: theirs}}'
+SIDES = ("main", "fix-delays")
+# They tell nothing of a table: they serve, or stop and start what others asked for.
+SERVE = {("open",), ("serve",), ("worker",), ("demo",), ("jobs", "cancel"), ("jobs", "resume")}
+LOOKS: tuple[tuple[str, ...], ...] = (
+    ("tables",),
+    ("show", NAME),
+    ("branches", NAME),
+    ("snapshots", NAME),
+    ("snapshots", NAME, "--branch", "fix-delays"),
+    ("schemas", NAME),
+    ("tags", NAME),
+    ("files", NAME),
+    ("system", NAME, "snapshots"),
+    ("system", NAME, "partitions"),
+    ("system", NAME, "files"),
+    ("system", NAME, "branches"),
+    ("graph", NAME),
+    ("schema-diff", NAME, *SIDES),
+    ("compare", NAME, *SIDES),
+    ("compare", NAME, *SIDES, "--rows"),
+    ("compare", NAME, *SIDES, "--quality"),
+    ("count", NAME),
+    ("count", NAME, *SIDES),
+    ("merge", "fix-delays", "--table", NAME, "--preview"),
+    ("conflicts", "fix-delays", "--table", NAME),
+    ("lost-commits", NAME),
+    ("doctor", NAME),
+    ("jobs", "list"),
+)
+# What changes the table, in an order in which each can be done.
+ACTS: tuple[tuple[str, ...], ...] = (
+    ("create-branch", NAME, "new", "--from-snapshot", "2"),
+    ("rename-branch", NAME, "new", "newer"),
+    ("protect-branch", NAME, "newer"),
+    ("protect-branch", NAME, "newer", "--remove"),
+    ("pin-branch", NAME, "fix-delays", "--twin"),
+    ("repair-branch", NAME, "fix-delays"),
+    ("fence", NAME, "newer"),
+    ("create-tag", NAME, "v1"),
+    ("cherry-pick", NAME, "fix-delays", "3", "--to", "newer"),
+    ("merge", "newer", "--table", NAME, "--to", "fix-delays", "--policy", POLICY),
+    ("merge", "fix-delays", "--table", NAME, "--policy", POLICY),
+    ("revert", NAME, OPERATION),
+    ("undo", OPERATION),
+    ("rollback", NAME, "--snapshot", "1"),
+    ("delete-tag", NAME, "v1"),
+    ("fast-forward", NAME, "newer", "--force", "--confirm", "main"),
+    ("replace-main", NAME, "fix-delays", "--confirm", "main"),
+    ("drop-branch", NAME, "newer", "--confirm", "newer"),
+    ("recover",),
+)
+CALLS: tuple[str, ...] = (
+    "create_branch(table => 'TABLE', branch => 'new', snapshot => 2)",
+    "rename_branch('TABLE', 'new', 'newer')",
+    "protect_branch(table => 'TABLE', branch => 'newer', protected => true)",
+    "protect_branch(table => 'TABLE', branch => 'newer', protected => false)",
+    "pin_branch(table => 'TABLE', branch => 'fix-delays', twin => true)",
+    "repair_branch(table => 'TABLE', branch => 'fix-delays')",
+    "fence_branch(table => 'TABLE', branch => 'newer')",
+    "doctor(table => 'TABLE')",
+    "create_tag('TABLE', 'v1')",
+    "cherry_pick(table => 'TABLE', branch => 'fix-delays', target => 'newer', snapshot => 3)",
+    "merge_branch(source_branch => 'newer', table => 'TABLE', policy => 'SETTLED')",
+    "revert(table => 'TABLE', operation => 'OPERATION')",
+    "undo('TABLE', 'OPERATION')",
+    "compact('TABLE')",
+    "rollback('TABLE', '1')",
+    "delete_tag('TABLE', 'v1')",
+    "fast_forward(table => 'TABLE', branch => 'newer', force => true, confirm => 'main')",
+    "replace_main(table => 'TABLE', branch => 'newer', confirm => 'main')",
+    "drop_branch(table => 'TABLE', branch => 'fix-delays', confirm => 'fix-delays')",
+    "delete_branch('TABLE', 'newer')",
+)
+
+
+class RowsInProcess(WarmRows):
+    """Reads, compares and writes rows as a worker does, with Spark's tasks in this process."""
+
+    def _open(self) -> WarmSession:
+        return SessionInProcess()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ContestedTable:
+    return ContestedTable(tmp_path / "warehouse", flights=FLIGHTS)
+
+
+@pytest.fixture
+def console(
+    table: ContestedTable,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> CommandLine:
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def rows(services: Services) -> RowsInProcess:
+        return RowsInProcess(services.job_settings, services.warehouse.file_io)
+
+    run_jobs_at_once(monkeypatch, lambda: Warehouse.open(str(table.folder)), rows)
+    return CommandLine(table.folder, capsys)
+
+
+class Walk:
+    """Runs commands, and checks what each prints."""
+
+    def __init__(self, console: CommandLine, table: ContestedTable, folder: Path) -> None:
+        self._console, self._policy = console, folder / "policy.yaml"
+        self._truth = Truth(table.folder, NAME, (SIDES,))
+        self._operation = ""
+        self._policy.write_text(SETTLED)
+
+    def look(self, words: Sequence[str]) -> Answer:
+        """Run a command as text and as a document."""
+        self._check_text(words)
+        answer = self._check_document(words)
+        assert answer.code in (DONE, REFUSED), answer
+        return answer
+
+    def act(self, words: Sequence[str]) -> None:
+        """Look at what a command would do, let it do that, and look at the receipt."""
+        if has_dry_run(words):
+            self.look((*words, "--dry-run"))
+        done = self._check_document(words)
+        assert done.code == 0 or "NOTHING_TO_DO" in done.out, done
+        self._truth.learn()
+        operation = done.document.get("operation_id")
+        if operation:
+            self._operation = operation
+            if done.document.get("receipt"):
+                self.look(("receipt", operation))
+
+    def _check_text(self, words: Sequence[str]) -> None:
+        answer = self._console(*self._filled(words))
+        self._truth.check(numbers_in(answer.out + answer.err), (words, answer.out, answer.err))
+
+    def _check_document(self, words: Sequence[str]) -> Answer:
+        answer = self._console(*self._filled(words), "--json")
+        self._truth.learn()
+        self._truth.check(numbers_under_rows(answer.document), (words, answer.out))
+        return answer
+
+    def _filled(self, words: Sequence[str]) -> Iterator[str]:
+        for word in words:
+            is_policy = word == POLICY
+            yield str(self._policy) if is_policy else word.replace(OPERATION, self._operation)
+
+
+@pytest.fixture
+def walk(console: CommandLine, table: ContestedTable, tmp_path: Path) -> Walk:
+    return Walk(console, table, tmp_path)
+
+
+def commands() -> typer.core.TyperGroup:
+    group = typer.main.get_command(program)
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
+def has_dry_run(words: Sequence[str]) -> bool:
+    """Whether a command tells what it would do."""
+    return any("--dry-run" in each.opts for each in commands().commands[words[0]].params)
+
+
+def test_looks_call_rows_what_readers_get(walk: Walk) -> None:
+    for words in LOOKS:
+        walk.look(words)
+
+
+def test_acts_and_receipts_call_rows_what_readers_get(walk: Walk) -> None:
+    for words in ACTS:
+        walk.act(words)
+    walk.look(("jobs", "list"))
+
+
+def test_calls_in_sql_call_rows_what_readers_get(walk: Walk) -> None:
+    for call in CALLS:
+        words = call.replace("TABLE", NAME).replace("SETTLED", SETTLED)
+        walk.act(("sql", f"CALL sys.{words}"))
+
+
+def test_every_command_and_every_procedure_is_walked() -> None:
+    walked = {words[:1] for words in (*LOOKS, *ACTS)} | {words[:2] for words in LOOKS}
+    every = {words for words in paths(commands()) if words != ("jobs",)}
+    beside = SERVE | {("check",), ("sql",), ("receipt",), ("answer",), ("jobs", "show")}
+    assert every - walked == beside
+    assert {call.partition("(")[0] for call in CALLS} == {*CALLED}
