@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from tests.support import quality_oracle as oracle
 
 EPOCH: Final = dt.datetime(1970, 1, 1)
 HAIR: Final = 1e-9
+_WIDE: Final = Context(prec=60)
 
 
 def measures(values: Sequence[Any], kind: str) -> list[Any] | None:
@@ -28,10 +29,17 @@ def measures(values: Sequence[Any], kind: str) -> list[Any] | None:
     if kind == "DATE":
         return [(each - EPOCH.date()).days for each in found]
     if kind.startswith("TIMESTAMP"):
-        return [(each - EPOCH) // dt.timedelta(microseconds=1) for each in found]
+        return [_micros(each) for each in found]
     if kind.startswith("TIME"):
         return [(each.hour * 3600 + each.minute * 60 + each.second) * 10**6 for each in found]
     return found
+
+
+def _micros(moment: dt.datetime | Decimal) -> int | Decimal:
+    """Microseconds since 1970, of decimal seconds with what lies behind them."""
+    if isinstance(moment, Decimal):
+        return moment.scaleb(6, _WIDE)
+    return (moment.replace(tzinfo=None) - EPOCH) // dt.timedelta(microseconds=1)
 
 
 class Checked:

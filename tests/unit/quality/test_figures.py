@@ -1,9 +1,6 @@
 """Figures of each type equal those that plain Python finds in the same values, to the digit."""
 
-import datetime as dt
 import math
-from collections.abc import Callable
-from decimal import Decimal
 from random import Random
 from typing import Any, Final
 
@@ -12,16 +9,7 @@ import pytest
 
 from core.diff.row_diff import ComparedColumn
 from core.format.arrow_types import arrow_schema
-from core.format.data_types import (
-    INT,
-    STRING,
-    ArrayType,
-    DataField,
-    DataType,
-    MapType,
-    RowType,
-    parse_data_type,
-)
+from core.format.data_types import DataField
 from core.quality.comparison import (
     QUANTILES,
     ColumnComparison,
@@ -34,104 +22,10 @@ from core.quality.profile_codec import profile_from_table, profile_to_table
 from core.quality.profile_rows import profile_rows
 from tests.support import quality_oracle as oracle
 from tests.support.examples import Examples
-from tests.support.quality_checks import EPOCH, Checked, check_drift, check_side
+from tests.support.quality_checks import Checked, check_drift, check_side
+from tests.support.quality_values import TYPES, Draw, type_of
 
 ROUGH: Final = Detail(points=60, hashes=256, top=40)
-
-Draw = Callable[[Random], Any]
-
-
-def whole(bits: int) -> Draw:
-    least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    looks = (
-        lambda rng: rng.choice([least, most, 0, 1, -1]),
-        lambda rng: most - rng.randrange(100),
-        lambda rng: int(rng.gauss(0, 2 ** (bits // 2 - 1))),
-    )
-    return lambda rng: looks[min(2, rng.randrange(6))](rng)
-
-
-def decimal(precision: int, scale: int) -> Draw:
-    most = 10**precision - 1
-
-    def draw(rng: Random) -> Decimal:
-        number = rng.choice([most, -most, 0, rng.randint(-most, most), rng.randint(-999, 999)])
-        return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
-
-    return draw
-
-
-def floating(limit: float) -> Draw:
-    rare = [
-        math.nan,
-        math.inf,
-        -math.inf,
-        -0.0,
-        0.0,
-        limit,
-        -limit,
-        5e-324 if limit > 1e300 else 1.5,
-    ]
-    return lambda rng: rng.choice(rare) if rng.random() < 0.2 else rng.gauss(0, 1)
-
-
-def text(rng: Random) -> str:
-    if rng.random() < 0.01:
-        return rng.choice("xä€") * 20_000
-    return rng.choice(["", "b", "b\x00", "ä€", " b", f"v{int(rng.expovariate(0.1))}"])
-
-
-def moment(digits: int) -> Draw:
-    step = 10 ** (6 - min(digits, 6))
-
-    def draw(rng: Random) -> dt.datetime:
-        micros = rng.choice([0, -1, rng.randrange(-(10**15), 10**15)])
-        if rng.random() < 0.05:
-            return rng.choice([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)])
-        return EPOCH + dt.timedelta(microseconds=micros // step * step)
-
-    return draw
-
-
-def day(rng: Random) -> dt.date:
-    ends = [dt.date.min, dt.date.max, dt.date(1970, 1, 1)]
-    return rng.choice(ends) if rng.random() < 0.1 else dt.date(2020, 1, 1 + rng.randrange(28))
-
-
-def time_of_day(rng: Random) -> dt.time:
-    second = rng.choice([0, 86_399, rng.randrange(86_400)])
-    return dt.time(second // 3600, second // 60 % 60, second % 60)
-
-
-TYPES: Final[dict[str, Draw]] = {
-    "TINYINT": whole(8),
-    "SMALLINT": whole(16),
-    "INT": whole(32),
-    "BIGINT": whole(64),
-    "DECIMAL(5, 2)": decimal(5, 2),
-    "DECIMAL(18, 4)": decimal(18, 4),
-    "DECIMAL(38, 0)": decimal(38, 0),
-    "DECIMAL(38, 20)": decimal(38, 20),
-    "FLOAT": lambda rng: pa.scalar(floating(3.4e38)(rng), pa.float32()).as_py(),
-    "DOUBLE": floating(1.7e308),
-    "DATE": day,
-    "TIME(0)": time_of_day,
-    "TIMESTAMP(0)": moment(0),
-    "TIMESTAMP(3)": moment(3),
-    "TIMESTAMP(6)": moment(6),
-    "STRING": text,
-    "CHAR(3)": lambda rng: rng.choice(["abc", "ab ", "äöü"]),
-    "BOOLEAN": lambda rng: rng.random() < 0.3,
-    "BYTES": lambda rng: rng.randbytes(rng.randrange(5)),
-    "ARRAY": lambda rng: rng.choice([[], [1], [None, 2]]),
-    "MAP": lambda rng: rng.choice([[], [("a", 1)]]),
-    "ROW": lambda rng: {"f": rng.randrange(3)},
-}
-_NESTED: Final[dict[str, DataType]] = {
-    "ARRAY": ArrayType(element=INT),
-    "MAP": MapType(key=STRING, value=INT),
-    "ROW": RowType(fields=(DataField(id=1, name="f", type=INT),)),
-}
 
 
 def values_of(draw: Draw, rng: Random) -> list[Any]:
@@ -146,7 +40,7 @@ def values_of(draw: Draw, rng: Random) -> list[Any]:
 def compared(
     before: list[Any], after: list[Any], kind: str, detail: Detail, units: int
 ) -> ColumnComparison:
-    field = DataField(id=0, name="x", type=_NESTED.get(kind) or parse_data_type(kind))
+    field = DataField(id=0, name="x", type=type_of(kind))
     sides = []
     for values in (before, after):
         rows = pa.table({"x": values}, schema=arrow_schema((field,)))
