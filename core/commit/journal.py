@@ -11,7 +11,7 @@ claim needs no wait of its own, neither to be made nor to be given back.
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -195,8 +195,9 @@ class Journal:
         Events are read in the order of their times.
         """
         names = self._store.files.names(self._paths.lineage_dir)
-        times = [int(found[1]) for name in names if (found := _EVENT_NAME.match(name))]
-        return max([now_millis, *(time + 1 for time in times)])
+        events = (name for name in names if name.startswith(EVENT_PREFIX))
+        times = (int(found[1]) for name in events if (found := _EVENT_NAME.match(name)))
+        return max(now_millis, max(times, default=-1) + 1)
 
     def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> bytes:
         """Note that an operation has reached a step, with what is needed to go on from it.
@@ -251,10 +252,9 @@ class Journal:
 
     def open_intents(self) -> OpenIntents:
         """Return the intents without an end; a broken one spoils itself only."""
-        names = sorted(self._store.files.names(self._paths.lineage_dir))
-        ended = {_operation_of(name, "done") for name in names}
-        open_ids = [each for each in (_operation_of(n, "intent") for n in names) if each]
-        paths = {each: self._path("intent", each) for each in open_ids if each not in ended}
+        names = self._store.files.names(self._paths.lineage_dir)
+        open_ids = sorted(_operations_with("intent", names) - _operations_with("done", names))
+        paths = {each: self._path("intent", each) for each in open_ids}
         found = self._store.files.read_many(list(paths.values()))
         readable, broken = [], []
         for (operation_id, path), data in zip(paths.items(), found, strict=True):
@@ -333,10 +333,14 @@ class Journal:
         return f"{self._paths.lineage_dir}/{kind}-{name}.json"
 
 
-def _operation_of(file_name: str, kind: str) -> str | None:
-    if not (file_name.startswith(f"{kind}-") and file_name.endswith(".json")):
-        return None
-    return file_name.removeprefix(f"{kind}-").removesuffix(".json")
+def _operations_with(kind: str, names: Collection[str]) -> frozenset[str]:
+    """The operations of which the ledger holds a file of a kind."""
+    start, end = f"{kind}-", ".json"
+    return frozenset(
+        name[len(start) : -len(end)]
+        for name in names
+        if name.startswith(start) and name.endswith(end)
+    )
 
 
 def _intent_from(path: str, data: bytes) -> Intent:

@@ -217,17 +217,18 @@ def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, .
                     now[name] = now.pop(rescue, rescue)
                 continue
             case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
-                told.append(replace(event, branch=now.get(name, name)))
+                told.append(_named(event, now.get(name, name), event.source_branch))
                 now[event.source_branch] = now.pop(name, name)
                 continue
         source = event.source_branch
-        told.append(
-            replace(
-                event,
-                branch=now.get(name, name),
-                source_branch=None if source is None else now.get(source, source),
-            )
-        )
+        known_source = None if source is None else now.get(source, source)
+        told.append(_named(event, now.get(name, name), known_source))
         if event.kind in BIRTHS:
             now.pop(name, None)
     return tuple(reversed(told))
+
+
+def _named(event: LineageEvent, branch: str, source_branch: str | None) -> LineageEvent:
+    if (branch, source_branch) == (event.branch, event.source_branch):
+        return event  # as nearly all are: a table of a thousand branches has thousands
+    return replace(event, branch=branch, source_branch=source_branch)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from core.commit.rescue import RESCUE_PREFIX
 from core.errors import FormatError, PaimonError
 from core.format.identifier import MAIN_BRANCH
-from core.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
+from core.format.lineage_event import BIRTHS, LineageEvent, LineageKind, base_tag_of, born
 from core.format.options import BRANCH_OPTIONS
 from core.format.snapshot import Snapshot, SnapshotIdentity
 from core.format.tag import Tag
 from core.table.file_store_table import FileStoreTable
+from core.table.snapshot_manager import SnapshotManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +48,28 @@ def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
         Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
     """
     holders = (MAIN_BRANCH, *table.branches.names())
-    all_options = table.reader.each(lambda holder: _options_of(table.on_listed(holder)), holders)
+    named = table.reader.each(lambda holder: _branches_named(table, holder), holders)
     return tuple(
-        OptionUse(branch=holder, key=option.key)
-        for holder, options in zip(holders, all_options, strict=True)
-        for option in BRANCH_OPTIONS
-        if options.get(option.key) == branch
+        OptionUse(branch=holder, key=key)
+        for holder, each in zip(holders, named, strict=True)
+        for key, other in each
+        if other == branch
     )
 
 
-def _options_of(table: FileStoreTable) -> Mapping[str, str]:
+def _branches_named(table: FileStoreTable, holder: str) -> tuple[tuple[str, str], ...]:
+    """The options of a branch that name another one, each with that branch."""
+
+    def of_newest() -> tuple[tuple[str, str], ...]:
+        schema = table.on_listed(holder).schemas.find_latest()
+        options = {} if schema is None else schema.options
+        found = ((option.key, options.get(option.key)) for option in BRANCH_OPTIONS)
+        return tuple((key, other) for key, other in found if other is not None)
+
     try:
-        schema = table.schemas.find_latest()
+        return table.reader.of_folder(table.paths.on(holder).schema_dir, OptionUse, of_newest)
     except PaimonError:
-        return {}
-    return {} if schema is None else schema.options
+        return ()
 
 
 def standing_on(
@@ -148,19 +156,22 @@ def children_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], branch: str
 ) -> tuple[str, ...]:
     """Branches made from this one whose fork nothing on main keeps, so that they need it."""
-    on_main: tuple[Tag, ...] | None = None
-    found = []
-    for name in table.branches.names():
-        event = born(events, name)
-        if event is None or event.kind is not LineageKind.FORKED or event.source_branch != branch:
-            continue
-        if name == branch or event.after is None:
-            continue
-        if on_main is None:
-            on_main = readable_tags(table.on(MAIN_BRANCH))
-        if not any(tag.snapshot.identity.same_as(event.after) for tag in on_main):
-            found.append(name)
-    return tuple(found)
+    there = set(table.branches.names()) - {branch}
+    births = {event.branch: event for event in events if event.kind in BIRTHS}
+    forks = {
+        name: event.after
+        for name, event in births.items()
+        if name in there
+        and event.kind is LineageKind.FORKED
+        and event.source_branch == branch
+        and event.after is not None
+    }
+    if not forks:
+        return ()
+    kept = [tag.snapshot.identity for tag in readable_tags(table.on(MAIN_BRANCH))]
+    return tuple(
+        sorted(name for name, fork in forks.items() if not any(each.same_as(fork) for each in kept))
+    )
 
 
 def readable_tags(table: FileStoreTable) -> tuple[Tag, ...]:
@@ -183,28 +194,42 @@ def commits_only_on(
     Copies keep their ids, so each is looked for under its own id only. Rescue branches do not
     count: they are there to be dropped.
     """
-    others = [
-        table.on_listed(name)
-        for name in (MAIN_BRANCH, *table.branches.names())
-        if name != table.branch and not name.startswith(RESCUE_PREFIX)
-    ]
-    listed = table.reader.each(lambda other: set(other.snapshots.ids()), others)
-    ids = {other.branch: ids for other, ids in zip(others, listed, strict=True)}
+    main = table.on(MAIN_BRANCH)
     merged = [
         parent
         for event in events
         if event.kind is LineageKind.MERGED and event.source_branch == table.branch
         for parent in event.parents
     ]
+    others: list[tuple[FileStoreTable, Collection[int]]] | None = None
     own: list[Snapshot] = []
     # From the head back: what a snapshot builds on is held wherever the snapshot is.
     for snapshot in table.snapshots.walk():
-        if any(snapshot.identity.same_as(each) for each in merged) or any(
-            snapshot.id in ids[other.branch] and _holds(other, snapshot) for other in others
-        ):
+        if any(snapshot.identity.same_as(each) for each in merged) or _holds(main, snapshot):
+            break
+        # Where main holds the head, as of a branch that nobody wrote to, no other is looked at.
+        others = _other_branches(table) if others is None else others
+        if any(snapshot.id in ids and _holds(other, snapshot) for other, ids in others):
             break
         own.append(snapshot)
     return tuple(reversed(own))
+
+
+def _other_branches(table: FileStoreTable) -> list[tuple[FileStoreTable, Collection[int]]]:
+    """All branches but this one, main and those that were rescued, with the ids they hold."""
+    others = [
+        table.on_listed(name)
+        for name in table.branches.names()
+        if name != table.branch and not name.startswith(RESCUE_PREFIX)
+    ]
+    ids = table.reader.each(_snapshot_ids, others)
+    return list(zip(others, ids, strict=True))
+
+
+def _snapshot_ids(table: FileStoreTable) -> Collection[int]:
+    return table.reader.of_folder(
+        table.paths.snapshot_dir, SnapshotManager, lambda: frozenset(table.snapshots.ids())
+    )
 
 
 def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:

@@ -121,6 +121,9 @@ class FileReader(Protocol):
     def names(self, path: str) -> Collection[str]:
         """Their names alone, in any order, where that is all that is wanted."""
 
+    def folder_names(self, path: str) -> Collection[str]:
+        """The names of those that are folders, in any order."""
+
 
 class FileIO:
     """A store through fsspec, rooted at a warehouse.
@@ -250,6 +253,10 @@ class FileIO:
     def names(self, path: str) -> Collection[str]:
         """Their names alone, in any order."""
         return [each.name for each in self.list(path)]
+
+    def folder_names(self, path: str) -> Collection[str]:
+        """The names of those that are folders, in any order."""
+        return [each.name for each in self.list(path) if each.is_directory]
 
     def create(self, path: str, data: bytes) -> None:
         """Make a file that must not exist yet.
@@ -443,6 +450,18 @@ class LocalFileIO(FileIO):
         """Their names alone, in any order; nothing is asked about each of them."""
         try:
             return self._ask(path, lambda: os.listdir(checked_path(path)))  # noqa: PTH208
+        except NotFound:
+            return []
+
+    def folder_names(self, path: str) -> Collection[str]:
+        """The names of those that are folders, in any order; a listing tells which they are."""
+
+        def scan() -> Collection[str]:
+            with os.scandir(checked_path(path)) as entries:
+                return [entry.name for entry in entries if entry.is_dir()]
+
+        try:
+            return self._ask(path, scan)
         except NotFound:
             return []
 

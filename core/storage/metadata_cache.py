@@ -36,6 +36,8 @@ _MAX_DECODED: Final = 20_000
 _KEPT_AFTER_CLEANING: Final = 0.8
 # Another process may be about to open what it has just looked up.
 _UNTOUCHABLE_SECONDS: Final = 60.0
+# The coarsest clock of a file system that keeps the times of its folders.
+_TICK_SECONDS: Final = 2.0
 
 
 class MetadataCache:
@@ -172,17 +174,27 @@ class MetadataReader:
         if status.size > MOST_JSON_BYTES:
             raise FormatError(f"it has {status.size:,} bytes; {MOST_JSON_BYTES:,} are the most")
         key = (self._version_key(status), decoder)
-        with self._lock:
-            known = self._decoded.get(key)
-            if known is not None:
-                self._decoded.move_to_end(key)
-                return cast(_T, known)
-        value = decoder(self._read_version(status))
-        with self._lock:
-            self._decoded[key] = value
-            if len(self._decoded) > _MAX_DECODED:
-                self._decoded.popitem(last=False)
-        return value
+        return self._kept(key, lambda: decoder(self._read_version(status)))
+
+    def known(self, path: str, what: Callable[[bytes], object]) -> object | None:
+        """What was kept of a file whose name is never used twice, None where nothing was."""
+        return self._find((self._key(path), what))
+
+    def keep(self, path: str, what: Callable[[bytes], object], value: object) -> None:
+        """Keep what a file holds for good, as nobody makes another one of its name."""
+        self._keep((self._key(path), what), value)
+
+    def of_folder(self, folder: str, what: object, make: Callable[[], _T]) -> _T:
+        """What is made of a folder's children, made again only after one came, went or was renamed.
+
+        For questions about each branch of a table, whose answer may be as old as this call: one
+        look at a folder costs a tenth of a listing. A store far away has no folders that tell, and
+        a folder that changed just now may change again within the same tick of its clock.
+        """
+        status = self.files.status(folder) if self.files.is_local else None
+        if status is None or time.time() - status.modified_millis / 1_000 < _TICK_SECONDS:
+            return make()
+        return self._kept((self._version_key(status), what), make)
 
     def each(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         """Call for each item, in parallel where the store is far away."""
@@ -204,6 +216,26 @@ class MetadataReader:
         return self.each(
             lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths
         )
+
+    def _kept(self, key: tuple[str, object], make: Callable[[], _T]) -> _T:
+        known = self._find(key)
+        if known is None:
+            known = make()
+            self._keep(key, known)
+        return cast(_T, known)
+
+    def _find(self, key: tuple[str, object]) -> object | None:
+        with self._lock:
+            known = self._decoded.get(key)
+            if known is not None:
+                self._decoded.move_to_end(key)
+            return known
+
+    def _keep(self, key: tuple[str, object], value: object) -> None:
+        with self._lock:
+            self._decoded[key] = value
+            if len(self._decoded) > _MAX_DECODED:
+                self._decoded.popitem(last=False)
 
     def _read_version(self, status: FileStatus) -> bytes:
         if self._cache is None or self.files.is_local:

@@ -67,7 +67,12 @@ class BranchManager:
 
     def names(self) -> tuple[str, ...]:
         """The names of all branches but main, sorted."""
-        return tuple(self._listing())
+        found = self._reader.files.folder_names(self._paths.branch_dir)
+        return tuple(
+            sorted(
+                name.removeprefix(BRANCH_PREFIX) for name in found if name.startswith(BRANCH_PREFIX)
+            )
+        )
 
     def exists(self, name: str) -> bool:
         """Whether the table has the branch; main exists where the table has a main schema."""

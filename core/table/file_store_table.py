@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
@@ -40,8 +41,6 @@ class FileStoreTable:
         reader: The metadata of the table's store.
         identifier: The table and the branch.
         paths: Where the files of this branch lie.
-        schemas, snapshots, tags, consumers: What belongs to this branch.
-        branches, ledger: What the table's branches share.
     """
 
     def __init__(
@@ -57,12 +56,38 @@ class FileStoreTable:
         self._scan = scan or SharedScan(reader)
         self.identifier = identifier
         self.paths = TablePaths(table=table_path, branch=identifier.branch)
-        self.schemas = SchemaManager(reader, self.paths)
-        self.snapshots = SnapshotManager(reader, self.paths)
-        self.tags = TagManager(reader, self.paths)
-        self.consumers = ConsumerManager(reader, self.paths)
-        self.branches = BranchManager(reader, self.paths, identifier)
-        self.ledger = LineageLedger(reader, self.paths)
+
+    # Made when they are asked for: whoever looks through a thousand branches asks each for one.
+
+    @cached_property
+    def schemas(self) -> SchemaManager:
+        """The schemas of this branch."""
+        return SchemaManager(self.reader, self.paths)
+
+    @cached_property
+    def snapshots(self) -> SnapshotManager:
+        """The snapshots of this branch."""
+        return SnapshotManager(self.reader, self.paths)
+
+    @cached_property
+    def tags(self) -> TagManager:
+        """The tags of this branch."""
+        return TagManager(self.reader, self.paths)
+
+    @cached_property
+    def consumers(self) -> ConsumerManager:
+        """The streaming readers of this branch."""
+        return ConsumerManager(self.reader, self.paths)
+
+    @cached_property
+    def branches(self) -> BranchManager:
+        """The branches of the table."""
+        return BranchManager(self.reader, self.paths, self.identifier)
+
+    @cached_property
+    def ledger(self) -> LineageLedger:
+        """What happened to the branches of the table."""
+        return LineageLedger(self.reader, self.paths)
 
     @staticmethod
     def open(

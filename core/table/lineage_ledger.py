@@ -12,7 +12,7 @@ from core.errors import PaimonError, Refused
 from core.format.lineage_event import LineageEvent, under_present_names
 from core.storage.metadata_cache import MetadataReader
 from core.storage.table_paths import EVENT_PREFIX, TablePaths
-from core.table.versioned_files import FileState, decode_states, list_prefixed
+from core.table.versioned_files import FileState, states_of_immutable
 
 
 class LineageLedger:
@@ -49,8 +49,9 @@ class LineageLedger:
 
     def states(self) -> tuple[FileState[LineageEvent], ...]:
         """All event files by name, broken ones with their error."""
-        listing = list_prefixed(self._reader, self._paths.lineage_dir, EVENT_PREFIX)
-        return decode_states(self._reader, listing, LineageEvent.from_json)
+        return states_of_immutable(
+            self._reader, self._paths.lineage_dir, EVENT_PREFIX, LineageEvent.from_json
+        )
 
 
 def in_order(states: Iterable[FileState[LineageEvent]]) -> tuple[LineageEvent, ...]:

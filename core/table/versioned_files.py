@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from core.errors import ErrorKind, FormatError, NotFound, PaimonError
 from core.format.bounds import MOST_ID
@@ -103,25 +103,34 @@ def decode_states(
     reader: MetadataReader, statuses: dict[str, FileStatus], decoder: Callable[[bytes], T]
 ) -> tuple[FileState[T], ...]:
     """What each file of a listing holds, or its error; files gone since are left out."""
+    states = reader.each(lambda item: _state_of(reader, *item, decoder), list(statuses.items()))
+    return tuple(each for each in states if each is not None)
 
-    def state(item: tuple[str, FileStatus]) -> FileState[T] | None:
-        name, status = item
-        value, error = None, None
-        try:
-            value = decode(reader, status, decoder)
-        except NotFound:
+
+def states_of_immutable(
+    reader: MetadataReader, directory: str, prefix: str, decoder: Callable[[bytes], T]
+) -> tuple[FileState[T], ...]:
+    """What each file of a directory holds, by name, where no name is ever used twice.
+
+    As `decode_states` of a listing; on a local store only files that are new are looked at.
+    """
+    if not reader.files.is_local:
+        return decode_states(reader, list_prefixed(reader, directory, prefix), decoder)
+
+    def state(rest: str) -> FileState[T] | None:
+        path = f"{directory}/{prefix}{rest}"
+        known = reader.known(path, decoder)
+        if known is not None:
+            return cast(FileState[T], known)
+        status = reader.files.status(path)
+        if status is None or status.is_directory:
             return None
-        except PaimonError as caught:
-            error = caught
-        return FileState(
-            name=name,
-            path=status.path,
-            modified_millis=status.modified_millis,
-            value=value,
-            error=error,
-        )
+        found = _state_of(reader, rest, status, decoder)
+        if found is not None and found.error is None:
+            reader.keep(path, decoder, found)
+        return found
 
-    states = reader.each(state, list(statuses.items()))
+    states = map(state, sorted(_list_rests(reader, directory, prefix)))
     return tuple(each for each in states if each is not None)
 
 
@@ -144,6 +153,26 @@ def naming_file(error: FormatError, path: str) -> FormatError:
     else:
         message = f"{path} cannot be read: {error.message}"
     return FormatError(message, kind=error.kind, **{**error.facts, "path": path})
+
+
+def _state_of(
+    reader: MetadataReader, name: str, status: FileStatus, decoder: Callable[[bytes], T]
+) -> FileState[T] | None:
+    """What one file of a listing holds, or its error; None where it is gone since."""
+    value, error = None, None
+    try:
+        value = decode(reader, status, decoder)
+    except NotFound:
+        return None
+    except PaimonError as caught:
+        error = caught
+    return FileState(
+        name=name,
+        path=status.path,
+        modified_millis=status.modified_millis,
+        value=value,
+        error=error,
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -10,12 +10,12 @@ import shutil
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.branch_operations import CALLS, FORWARD, OURS, TAG
+from tests.benchmarks.branch_operations import CALLS, FORWARD, OURS, PROTECT, TAG
 
 Act = Callable[[int], object]
 
@@ -26,7 +26,7 @@ def main() -> None:
     warehouse = Path(tempfile.mkdtemp()) / "warehouse"
     shutil.copytree(origin, warehouse)
     acts = _ours(warehouse) if who == OURS else _java(warehouse, who)
-    if operation in ("rename", "drop"):
+    if operation in ("rename", "drop", PROTECT):
         for number in range(CALLS):
             acts["create"](number)
     # What was written so far would be charged to the first one that syncs.
@@ -54,28 +54,17 @@ def _answer(warehouse: Path, operation: str) -> Mapping[str, int]:
 
 
 def _ours(warehouse: Path) -> Mapping[str, Act]:
-    from core.procedures.call import Argument, ProcedureCall  # noqa: PLC0415  # a JVM has no use
-    from core.procedures.registry import run_call  # noqa: PLC0415
-    from core.procedures.row_engine import NoRowEngine  # noqa: PLC0415
-    from core.procedures.stages import InlineStages  # noqa: PLC0415
-    from core.procedures.warehouse import Warehouse  # noqa: PLC0415
+    from core.procedures.warehouse import Warehouse  # noqa: PLC0415  # a JVM has no use
+    from tests.benchmarks.own_procedure import run_ours  # noqa: PLC0415
 
     opened = Warehouse.open(str(warehouse))
-
-    def run(procedure: str, **arguments: Argument) -> object:
-        call = ProcedureCall(
-            name=procedure,
-            arguments=arguments,
-            actor="benchmark",
-            operation_id=uuid.uuid4().hex,
-        )
-        return run_call(opened, NoRowEngine(), call, InlineStages())
-
+    run = partial(run_ours, opened)
     return {
         FORWARD: lambda n: run("fast_forward", table=f"db.t{n}", branch="dev"),
         "create": lambda n: run("create_branch", table="db.t", branch=f"b{n}", tag=TAG),
         "rename": lambda n: run("rename_branch", table="db.t", branch=f"b{n}", to=f"r{n}"),
         "drop": lambda n: run("drop_branch", table="db.t", branch=f"b{n}"),
+        PROTECT: lambda n: run("protect_branch", table="db.t", branch=f"b{n}"),
     }
 
 

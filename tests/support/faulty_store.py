@@ -202,6 +202,9 @@ class FaultyReader:
     def names(self, path: str) -> list[str]:
         return [each.name for each in self.list(path)]
 
+    def folder_names(self, path: str) -> list[str]:
+        return [each.name for each in self.list(path) if each.is_directory]
+
     def list(self, path: str) -> list[FileStatus]:
         found, lie = self._faulty.read("list", path, lambda: self._inner.list(path))
         if lie is What.STALE:

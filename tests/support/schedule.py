@@ -174,6 +174,10 @@ class _PhasedReader:
         self._reads(path)
         return self._inner.names(path)
 
+    def folder_names(self, path: str) -> Collection[str]:
+        self._reads(path)
+        return self._inner.folder_names(path)
+
     def _reads(self, path: str) -> None:
         phase = _phase_of(path)
         if phase is not None:
