@@ -28,7 +28,8 @@ from tests.support.repeatable import Repeatable
 T = TypeVar("T")
 
 _PARTS: Final = 4
-_SEEDS: Final = 500
+_SEEDS: Final = 250
+_SEEDS_IN_QUICK: Final = 50
 _SEEDS_AT_NIGHT: Final = 100_000
 _CHANGES: Final = (
     Fault(what=What.FAIL),
@@ -57,7 +58,9 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
     rng: random.Random,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    count = examples(_SEEDS // _PARTS, long=_SEEDS_AT_NIGHT // _PARTS)
+    count = examples(
+        _SEEDS // _PARTS, quick=_SEEDS_IN_QUICK // _PARTS, long=_SEEDS_AT_NIGHT // _PARTS
+    )
     for seed in (rng.randrange(1 << 30) for _ in range(count)):
         chance = random.Random(seed)
         operation = chance.choice(OPERATIONS)
@@ -108,7 +111,7 @@ def test_rows_that_are_read_wrong_once_change_nothing_or_come_out_right(
     repeatable.begin(operation.name)
     operation.run(origin.parent / "weak", counted.store)
     assert counted.reads
-    per_mille = examples(500, quick=250, long=1000)
+    per_mille = examples(250, quick=250, long=1000)
     for number in range(1, counted.reads + 1):
         if rng.randrange(1000) >= per_mille:
             continue

@@ -28,7 +28,7 @@ from tests.support.history_model import HistoryModel, Rows
 from tests.support.local_row_engine import LocalRows
 from tests.support.our_rows import OurRows
 
-_WALKS, _WALKS_AT_NIGHT, _STEPS = 2, 600, 40
+_WALKS, _WALKS_AT_NIGHT, _STEPS = 1, 600, 40
 _SHARES: Final = {"write-only": "true"}
 _HIDES: Final = {"deletion-vectors.enabled": "true"}
 _KINDS: Final[Mapping[str, tuple[bool, Mapping[str, str]]]] = {

@@ -30,8 +30,8 @@ Run: TypeAlias = Callable[[Path, Actor], object]
 
 _PHASES: Final = len(Phase)
 _ALL: Final = 924
-_SAMPLES, _SAMPLES_AT_NIGHT = 500, 200_000
-_FORWARDS: Final = 100
+_SAMPLES, _SAMPLES_IN_QUICK, _SAMPLES_AT_NIGHT = 150, 50, 200_000
+_FORWARDS, _FORWARDS_IN_QUICK = 60, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def test_three_commits_in_many_orders_end_as_one_after_the_other(
     built: Callable[[World], Path], examples: Examples, rng: random.Random
 ) -> None:
     origin = built(two_files)
-    for _ in range(examples(_SAMPLES, long=_SAMPLES_AT_NIGHT)):
+    for _ in range(examples(_SAMPLES, quick=_SAMPLES_IN_QUICK, long=_SAMPLES_AT_NIGHT)):
         kinds = sorted(rng.choices(list(ACTS), k=3))
         order = [number for number in range(3) for _ in Phase]
         rng.shuffle(order)
@@ -158,7 +158,7 @@ def test_a_commit_and_a_fast_forward_in_any_order_lose_nothing(
     origin = built(a_branch_ahead)
     old = states.exact(origin / TABLE)
     schedules = list(all_schedules(_PHASES))
-    for order in rng.sample(schedules, min(_ALL, examples(_FORWARDS))):
+    for order in _some(schedules, examples, rng):
         root = copy_world(origin, origin.parent / "played")
         writer = Writer(name="append", act=_append)
 
@@ -198,7 +198,7 @@ def test_a_commit_and_a_merge_in_any_order_lose_nothing_and_leave_nothing(
     old = states.exact(origin / TABLE)
     data = states.data_files(origin / TABLE)
     schedules = list(all_schedules(_PHASES))
-    for order in rng.sample(schedules, min(_ALL, examples(_FORWARDS))):
+    for order in _some(schedules, examples, rng):
         root = copy_world(origin, origin.parent / "played")
         writer = Writer(name="append", act=_append)
 
@@ -231,6 +231,13 @@ def test_a_commit_and_a_merge_in_any_order_lose_nothing_and_leave_nothing(
             assert main.head is not None
             used = {0, states.reading(table, main.head).point.schema_id}
             assert main.schemas.keys() == used, where
+
+
+def _some(
+    schedules: Sequence[Sequence[int]], examples: Examples, rng: random.Random
+) -> list[Sequence[int]]:
+    count = examples(_FORWARDS, quick=_FORWARDS_IN_QUICK, long=_ALL)
+    return rng.sample(schedules, count)
 
 
 def test_a_commit_alone_stops_at_each_phase_once(built: Callable[[World], Path]) -> None:

@@ -18,10 +18,11 @@ from tests.support.crash_clone import CrashClone, Image, Luck, write_image
 from tests.support.examples import Examples
 from tests.support.repeatable import Repeatable
 
-_SEEDS, _SEEDS_AT_NIGHT = 100, 20_000
+_SEEDS, _SEEDS_IN_QUICK, _SEEDS_AT_NIGHT = 50, 10, 20_000
 # Merges of rows take ten times as long, and most of what they sync others sync as well.
-_SEEDS_OF_ROWS = 25
-_SEEDS_OF_COPIES = 25
+_SEEDS_OF_ROWS = 15
+_SEEDS_OF_COPIES = 15
+_FEW_IN_QUICK = 3
 _FEW_AT_NIGHT = 5_000
 _COPIES = {"create from head", "fast-forward", "force", "drop", "replace main", "cut back"}
 
@@ -44,7 +45,10 @@ def test_what_is_synced_with_its_file_system_outlives_a_power_cut_too(
     examples: Examples,
     rng: random.Random,
 ) -> None:
-    seeds = [rng.randrange(1 << 30) for _ in range(examples(_SEEDS_OF_COPIES, long=_FEW_AT_NIGHT))]
+    seeds = [
+        rng.randrange(1 << 30)
+        for _ in range(examples(_SEEDS_OF_COPIES, quick=_FEW_IN_QUICK, long=_FEW_AT_NIGHT))
+    ]
     _cut_and_recover(operation, memory_path, repeatable, seeds)
 
 
@@ -57,9 +61,9 @@ def test_what_was_answered_outlives_a_power_cut_and_the_rest_is_all_or_nothing(
     rng: random.Random,
 ) -> None:
     if operation.rows is None:
-        number = examples(_SEEDS, long=_SEEDS_AT_NIGHT)
+        number = examples(_SEEDS, quick=_SEEDS_IN_QUICK, long=_SEEDS_AT_NIGHT)
     else:
-        number = examples(_SEEDS_OF_ROWS, long=_FEW_AT_NIGHT)
+        number = examples(_SEEDS_OF_ROWS, quick=_FEW_IN_QUICK, long=_FEW_AT_NIGHT)
     seeds = [rng.randrange(1 << 30) for _ in range(number)]
     _cut_and_recover(operation, memory_path, repeatable, seeds)
 

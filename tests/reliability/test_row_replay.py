@@ -168,7 +168,7 @@ def merged_row(engine: str, base: Row | None, ours: Row | None, theirs: Row | No
 def test_random_histories_of_a_bucket_merge_by_the_rules(
     engine: str, memory_path: Path, rng: random.Random, examples: Examples
 ) -> None:
-    for number in range(examples(15, quick=6, long=6_000)):
+    for number in range(examples(8, quick=6, long=6_000)):
         history = History(memory_path / f"{engine} {number}", engine, rng)
         base = history.write(history.write(MANIFEST_ENTRY.empty_table()))
         sides = []

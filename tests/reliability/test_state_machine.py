@@ -39,9 +39,9 @@ from tests.support.java_child import Read, read_with_java
 from tests.support.pypaimon_peer import Pypaimon
 from tests.support.truth_model import ModelBranch, Rows, State, TruthModel
 
-# In parts, so that every lane of a run has some.
+# A night runs them in parts, so that every lane has some.
 _PARTS, _STEPS, _SAMPLE_EVERY = 2, 40, 20
-_RUNS, _RUNS_IN_QUICK, _RUNS_AT_NIGHT = 300, 20, 100_000
+_RUNS, _RUNS_IN_QUICK, _RUNS_AT_NIGHT = 100, 20, 100_000
 _NAMES = ("b0", "b1", "b2", "b3")
 _numbers = itertools.count(1)
 
@@ -356,7 +356,10 @@ def _rows_of(name: str) -> dict[int, int]:
     return {int(key): int(version) for key, version in pairs}
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(part, marks=pytest.mark.depth("long") if part else ()) for part in range(_PARTS)],
+)
 def test_branches_hold_what_the_model_says_whatever_is_done_to_them(
     memory_path: Path, examples: Examples, seed: int, part: int
 ) -> None:
@@ -367,9 +370,7 @@ def test_branches_hold_what_the_model_says_whatever_is_done_to_them(
     run_state_machine_as_test(
         hypothesis_seed(_PARTS * seed + part)(Branching),
         settings=settings(
-            max_examples=examples(
-                _RUNS // _PARTS, quick=_RUNS_IN_QUICK // _PARTS, long=_RUNS_AT_NIGHT // _PARTS
-            ),
+            max_examples=examples(_RUNS, quick=_RUNS_IN_QUICK, long=_RUNS_AT_NIGHT // _PARTS),
             stateful_step_count=50 if examples.depth == "long" else _STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),
