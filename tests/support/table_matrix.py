@@ -6,9 +6,9 @@ itself refuses is left out by a rule.
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Protocol
 
 from tests.support.java_paimon import JavaPaimon, JavaTable
@@ -76,6 +76,12 @@ class Cell:
         return self.bucket != "postpone" or self.evolution == "as made"
 
     @property
+    def triples(self) -> frozenset[tuple[tuple[str, object], ...]]:
+        """Each three of the values that make the table what it is."""
+        values = [(each.name, getattr(self, each.name)) for each in fields(self)]
+        return frozenset(combinations(values, 3))
+
+    @property
     def name(self) -> str:
         parts = (self.engine, self.bucket, self.file_format, self.evolution)
         vectors = ("vectors",) if self.has_vectors else ()
@@ -113,6 +119,16 @@ CELLS = [
         )
     ).is_legal
 ]
+
+
+def few_of_all() -> list[Cell]:
+    """Return few cells in which each three values come together that do so in any: a third."""
+    left = {triple for cell in CELLS for triple in cell.triples}
+    few = []
+    while left:
+        few.append(max(CELLS, key=lambda cell: len(cell.triples & left)))
+        left -= few[-1].triples
+    return few
 
 
 class RowsOfTable(Protocol):
