@@ -14,12 +14,12 @@ from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit
 from tests.browser.workers import ask_to_stop, kill_stopped
 from tests.support.contested_table import ContestedTable
-from tests.support.examples import Examples
 
-pytestmark = pytest.mark.depth("full")
+# In each full run tests/reliability/test_worker_kill.py kills workers again and again and clicks
+# twice, and tests/console sees what a stopped job and an outdated preview say and offer.
+pytestmark = pytest.mark.depth("long")
 
-# At night a worker is killed as each of them begins, else as the first one does; a page says the
-# same of all, and tests/reliability/test_worker_kill.py kills workers again and again.
+# The worker is killed as each of them begins.
 _STAGES = ("check heads", "verify files", "compare rows")
 
 
@@ -38,9 +38,7 @@ def alone(tmp_path: Path) -> Iterator[tuple[ContestedTable, RunningConsole]]:
 def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once(
     visit: NewVisit,
     alone: tuple[ContestedTable, RunningConsole],
-    examples: Examples,
 ) -> None:
-    stages = _STAGES if examples.depth == "long" else _STAGES[:1]
     table, console = alone
     before, services = table.head, console.services
     published = table.path / "snapshot" / f"snapshot-{before.id + 1}"
@@ -51,16 +49,16 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     )
     for each in (ada, bob, eve):
         each.chooses_publish()
-    ask_to_stop(services, f"{stages[0]} begins")
+    ask_to_stop(services, f"{_STAGES[0]} begins")
     _press(ada)
     job_id = _job_of(ada)
-    for stage, after in pairwise((*stages, "merge branch")):
+    for stage, after in pairwise((*_STAGES, "merge branch")):
         kill_stopped(services)
         _sees_stop(ada, services, job_id, "the target is unchanged")
         assert services.job(job_id).step == stage
         assert not published.exists(), stage
         ask_to_stop(services, f"{after} {'ends' if after == 'merge branch' else 'begins'}")
-        if stage == stages[0]:
+        if stage == _STAGES[0]:
             # Who asks for the same merge gets the same job, and with it a worker.
             _press(bob)
             assert _job_of(bob) == job_id

@@ -10,11 +10,12 @@ from core.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit
-from tests.support.examples import Examples
 from tests.support.java_child import Read, read_with_java
 from tests.support.warehouses import VERSIONS
 
-pytestmark = pytest.mark.depth("full")
+# Each step of it is in a walk of test_compare.py and test_merge.py, in each full run on a smaller
+# table; what Java reads of a merge, tests/interop asks there.
+pytestmark = pytest.mark.depth("long")
 
 DECEMBER = ("month", "2013-12")
 _KEY, _DELAY = slice(0, 4), 7
@@ -27,16 +28,13 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     working_console: RunningConsole,
     own_air: str,
     tmp_path: Path,
-    examples: Examples,
 ) -> None:
-    # What either version reads of a merge, tests/interop asks in every full run.
-    versions = VERSIONS if examples.depth == "long" else VERSIONS[:1]
     services = working_console.services
     warehouse = Path(services.settings.get_warehouse())
     table = Identifier(database=own_air, table="flights")
     main, source = table.table_name, f"{table.table_name}$branch_backfill-2013-12"
     ours, theirs = (
-        {row[_KEY]: row for row in rows} for rows in _december(versions[0], warehouse, main, source)
+        {row[_KEY]: row for row in rows} for rows in _december(VERSIONS[0], warehouse, main, source)
     )
     before = services.table(table).head
     assert before is not None
@@ -101,7 +99,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
         if delay is not None and delay > _LATE:
             expected[key] = _with_delay(expected[key], delay)
     expected[edited] = _with_delay(expected[edited], _TYPED)
-    for version in versions:
+    for version in VERSIONS:
         (found,) = _december(version, warehouse, main)
         assert sorted(found) == sorted(expected.values()), version
 
