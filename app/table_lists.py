@@ -9,6 +9,7 @@ import functools
 
 from app.settings import Settings
 from core.format.identifier import Identifier
+from core.jobs.kept_counts import COUNTS, KeptCounts
 from core.procedures.browse_tables import (
     list_databases,
     list_table_names,
@@ -64,6 +65,7 @@ class TableLists:
             cache_dir=self.settings.cache_dir,
             read_only=read_only,
             catalog_kind=self.settings.catalog_kind,
+            counted=KeptCounts(folder=self.settings.warehouse_state_dir / COUNTS).states,
         )
         check_is_warehouse(warehouse)
         return warehouse

@@ -13,7 +13,10 @@ from typing import Final
 from core.diff.row_figure import RowCounts
 from core.jobs.kept_files import forget_oldest, unfinished
 
-_MOST_UNITS: Final = 20_000
+COUNTS: Final = "counts"
+"""The folder of counts, in that of the jobs."""
+
+_MOST_ROWS: Final = 20_000
 _MOST_COUNTS: Final = 2_000
 
 
@@ -24,9 +27,14 @@ class KeptCounts:
     folder: Path
 
     @property
-    def units(self) -> "KeptUnits":
+    def units(self) -> "KeptRows":
         """The rows of units of files."""
-        return KeptUnits(folder=self.folder / "units")
+        return KeptRows(folder=self.folder / "units")
+
+    @property
+    def states(self) -> "KeptRows":
+        """The rows of single states."""
+        return KeptRows(folder=self.folder / "states")
 
     def find(self, name: str) -> RowCounts | None:
         """Return the rows of two states, None where nobody has counted them here."""
@@ -41,23 +49,23 @@ class KeptCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptUnits:
-    """The rows of units of files in a folder."""
+class KeptRows:
+    """The rows of units of files, or of states, in a folder."""
 
     folder: Path
 
     def find(self, key: str) -> int | None:
-        """Return the rows of a unit, None where nobody has counted them here."""
+        """Return how many rows there are, None where nobody has counted them here."""
         rows = _read(self.folder / f"{key}.json").get("rows")
         return rows if isinstance(rows, int) else None
 
     def keep(self, key: str, rows: int) -> None:
-        """Keep the rows of a unit."""
+        """Keep how many rows there are."""
         _write(self.folder / f"{key}.json", {"rows": rows})
 
     def forget_oldest(self) -> None:
         """Remove the counts that were made longest ago."""
-        forget_oldest(self.folder, "*.json", _MOST_UNITS)
+        forget_oldest(self.folder, "*.json", _MOST_ROWS)
 
 
 def _read(path: Path) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from core.errors import InvalidInput
 from core.format.other_catalog import CatalogKind
+from core.jobs.kept_counts import COUNTS
 from core.sql.answer import MOST_ROWS
 
 QUERY_SECONDS: Final = 900.0
@@ -85,7 +86,7 @@ class JobSettings:
     @property
     def counts_path(self) -> Path:
         """The folder of the rows that were counted."""
-        return Path(self.state_dir) / "counts"
+        return Path(self.state_dir) / COUNTS
 
     @property
     def log_path(self) -> Path:

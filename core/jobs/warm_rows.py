@@ -12,6 +12,7 @@ from core.jobs.kept_diffs import KeptDiffs
 from core.jobs.kept_profiles import KeptProfiles, KeptQuality
 from core.jobs.results import KeptAnswers
 from core.jobs.settings import JobSettings
+from core.procedures.browse_figures import state_name
 from core.procedures.row_engine import Progress
 from core.quality.comparison import QualityComparison
 from core.quality.work import QualityWork
@@ -79,6 +80,11 @@ class WarmRows(SparkRowEngine):
         if found is None:
             found = count_rows(self._open, self._store, table, work, kept.units, progress=progress)
             kept.units.forget_oldest()
+            for state, counted in ((work.before, found.before), (work.after, found.after)):
+                if state.snapshot is not None:
+                    key = state_name(table.identifier, state.snapshot, state.schema)
+                    kept.states.keep(key, counted)
+            kept.states.forget_oldest()
             kept.keep(name, found)
         return found
 

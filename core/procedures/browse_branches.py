@@ -32,7 +32,7 @@ from core.format.lineage_event import (
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
-from core.procedures.browse_figures import head_figure
+from core.procedures.browse_figures import counted_figure, head_figure
 from core.procedures.browse_tables import branch_options, unfinished_branches
 from core.procedures.browse_values import (
     BranchItem,
@@ -198,14 +198,15 @@ class BranchReader:
         )
         if state.ref is None:
             return item
-        head = state.ref.head
+        head, schema, there = state.ref.head, state.ref.schema, self._table.on(state.name)
+        told = head_figure(there, head, schema)
         item = replace(
             item,
             head=head,
-            figure=head_figure(self._table.on(state.name), head, state.ref.schema),
-            schema=state.ref.schema,
+            figure=counted_figure(self._warehouse, there, head, schema, told),
+            schema=schema,
             base_tag=state.ref.base_tag,
-            branch_options=branch_options(state.ref.schema),
+            branch_options=branch_options(schema),
         )
         try:
             fork = self._fork(state.name)

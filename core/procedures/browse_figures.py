@@ -1,16 +1,53 @@
-"""Rows of heads and snapshots, as far as metadata tells them."""
+"""Rows of heads and snapshots, as far as metadata tells them or a job has counted them."""
 
+import hashlib
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.diff.row_figure import RowFigure, snapshot_figure
 from core.errors import PaimonError
+from core.format.identifier import Identifier
 from core.format.read_branches import rows_elsewhere
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
+from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def state_name(table: Identifier, snapshot: Snapshot, schema: TableSchema) -> str:
+    """Return what the rows of a state are kept under; the same for the same content."""
+    lists = snapshot.identity.manifest_lists
+    content = [table.table_name, schema.fingerprint, snapshot.identity.uuid, *lists]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def counted_figure(
+    warehouse: Warehouse,
+    table: FileStoreTable,
+    snapshot: Snapshot | None,
+    schema: TableSchema,
+    told: RowFigure,
+) -> RowFigure:
+    """Return a figure with the rows that a job has counted, if metadata does not tell them.
+
+    Args:
+        warehouse: Knows what was counted.
+        table: The table on the branch of the snapshot.
+        snapshot: The snapshot; None before the first commit.
+        schema: What it is read with.
+        told: What metadata tells.
+    """
+    if snapshot is None or told.rows is not None or warehouse.counted is None:
+        return told
+    # Rows of another branch may change while this snapshot stays.
+    if not schema.primary_keys or rows_elsewhere(schema, table.branch) is not None:
+        return told
+    rows = warehouse.counted.find(state_name(table.identifier, snapshot, schema))
+    return told if rows is None else replace(told, rows=rows, most_rows=None)
 
 
 def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchema) -> RowFigure:

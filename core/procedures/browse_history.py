@@ -16,7 +16,7 @@ from core.format.partition_path import partition_path
 from core.format.snapshot import Snapshot
 from core.format.table_schema import TableSchema
 from core.format.tag import Tag
-from core.procedures.browse_figures import figure_of_files
+from core.procedures.browse_figures import counted_figure, figure_of_files
 from core.procedures.browse_values import (
     SchemaItem,
     SnapshotDetail,
@@ -105,6 +105,7 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
     files = found.live_files(snapshot)
     delta = found.scan.read_list(found.paths, snapshot.delta_manifest_list)
     schema, before = _schema_of(found, snapshot), found.snapshots.find(snapshot.id - 1)
+    told = figure_of_files(found, snapshot, files, schema)
     return SnapshotDetail(
         identifier=found.identifier,
         snapshot=snapshot,
@@ -112,7 +113,7 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
         schema=schema,
         file_count=files.num_rows,
         byte_count=_sum(files["file_size"]),
-        figure=figure_of_files(found, snapshot, files, schema),
+        figure=counted_figure(warehouse, found, snapshot, schema, told),
         change=_change(snapshot, before, found.schema(), found.branch),
         delete_file_count=_sum(delta["num_deleted_files"]),
         added_file_count=_sum(delta["num_added_files"]),

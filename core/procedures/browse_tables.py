@@ -11,7 +11,7 @@ from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import under_present_names
 from core.format.options import BRANCH_OPTIONS
 from core.format.table_schema import TableSchema
-from core.procedures.browse_figures import head_figure
+from core.procedures.browse_figures import counted_figure, head_figure
 from core.procedures.browse_values import Health, TableItem, TableKind, TableSummary
 from core.procedures.warehouse import Warehouse
 from core.storage.side_by_side import each
@@ -77,7 +77,7 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         kind=_kind(schema),
         schema=schema,
         head=head,
-        figure=head_figure(found, head, schema),
+        figure=counted_figure(warehouse, found, head, schema, head_figure(found, head, schema)),
         change=add_up(commit_figures([head] if head else [], None, schema, found.branch)),
         first_snapshot_id=snapshot_ids[0] if snapshot_ids else None,
         snapshot_count=len(snapshot_ids),
@@ -147,7 +147,9 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         comment=entry.comment,
         schema=schema,
         head=head,
-        figure=snapshot_figure(head, schema, table.branch),
+        figure=counted_figure(
+            warehouse, table, head, schema, snapshot_figure(head, schema, table.branch)
+        ),
         branch_count=len(branches),
         broken_branches=failed,
         last_event=events[-1] if events else None,

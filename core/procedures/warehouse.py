@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from core.catalog.catalog import Catalog
 from core.catalog.filesystem_catalog import FilesystemCatalog
@@ -20,6 +20,13 @@ from core.table.file_store_table import FileStoreTable
 _CLAIMS: Final = "claims"
 
 
+class CountedStates(Protocol):
+    """Rows of states that a job has counted."""
+
+    def find(self, key: str) -> int | None:
+        """Return the rows of a state, None where nobody has counted them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Warehouse:
     """What every procedure is handed; it is not changed after opening.
@@ -29,6 +36,7 @@ class Warehouse:
         verdict: Whether commits are safe here, and if not, why.
         clock: Milliseconds since the epoch.
         catalog_kind: The catalog that keeps the tables; None where nobody said.
+        counted: The rows of states that a job counted; None where these are not known.
     """
 
     url: str
@@ -38,6 +46,7 @@ class Warehouse:
     verdict: StoreVerdict
     clock: Callable[[], int]
     catalog_kind: CatalogKind | None = None
+    counted: CountedStates | None = None
 
     @classmethod
     def open(
@@ -48,6 +57,7 @@ class Warehouse:
         cache_dir: Path | None = None,
         read_only: bool = False,
         catalog_kind: CatalogKind | None = None,
+        counted: CountedStates | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> "Warehouse":
         """Open a warehouse by path or URL.
@@ -60,6 +70,7 @@ class Warehouse:
             cache_dir: Where fetched metadata is kept; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
             catalog_kind: The catalog of Paimon that keeps the tables; None where nobody said.
+            counted: The rows of states that a job counted; None where these are not known.
             clock: Milliseconds since the epoch.
 
         Raises:
@@ -88,6 +99,7 @@ class Warehouse:
             verdict=verdict,
             clock=clock,
             catalog_kind=catalog_kind,
+            counted=counted,
         )
 
     def table(self, name: str | Identifier) -> FileStoreTable:

@@ -220,3 +220,21 @@ def test_every_command_and_every_procedure_is_walked() -> None:
     beside = SERVE | {("check",), ("sql",), ("receipt",), ("answer",), ("jobs", "show")}
     assert every - walked == beside
     assert {call.partition("(")[0] for call in CALLS} == {*CALLED}
+
+
+def test_lists_show_rows_that_were_counted_of_just_that_state(
+    console: CommandLine, table: ContestedTable
+) -> None:
+    def rows() -> list[int | None]:
+        (listed,) = console.json("tables")["tables"]
+        branches = {each["name"]: each for each in console.json("branches", NAME)["branches"]}
+        shown = (listed, console.json("show", NAME), branches["main"], branches["fix-delays"])
+        return [each["figure"]["rows"] for each in shown]
+
+    assert rows() == [None] * 4
+    console("count", NAME)
+    assert rows() == [598, 598, 598, None]
+    console("count", NAME, *SIDES)
+    assert rows() == [598, 598, 598, 600]
+    table.write("main", delay=9, note="later")
+    assert rows() == [None, None, None, 600]
