@@ -230,8 +230,8 @@ def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[s
             files = plural(plan.cost.files_joined, "data file")
             return (
                 f"Both sides changed rows of {files}: a job reads them.",
-                f"If rows do not tell which of them are left the job stops, and {target} stays as "
-                "it is.",
+                "If the job cannot match the rows of one side with those of the other, it stops "
+                f"and {target} stays as it is.",
             )
         case MergeVerdict.UNDECIDED:
             number = plan.cost.buckets_to_compare

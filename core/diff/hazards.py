@@ -208,11 +208,11 @@ class Hazards:
                 if is_listed
                 else f"What it began at is not among the snapshots of main, and only tag {name!r} "
                 "on main keeps it.",
-                breaks="Where that tag goes, expiry by other engines may delete files that this "
-                "branch needs."
+                breaks="Once that tag is deleted, expiry by other engines may delete files that "
+                "this branch needs."
                 if is_listed
                 else "Another engine that deletes that tag deletes files that this branch needs.",
-                advice="A second tag on it makes that harmless.",
+                advice="A second tag on the same snapshot prevents that.",
                 remedies=(self._remedy(PIN, branch, twin=True),),
             )
 
@@ -716,8 +716,7 @@ class Hazards:
             severity=Severity.CRITICAL,
             branch=branch,
             evidence=tuple(f"schema {each}" for each in missing),
-            text=f"It has files that were written with {noun} {id_range(missing)}, and no such "
-            f"{noun}.",
+            text=f"It lacks {noun} {id_range(missing)}, with which some of its files were written.",
             breaks="Nobody can read those files, here or with other engines.",
             advice=f"Restore the {noun} from a copy of the table."
             if is_main

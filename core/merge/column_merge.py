@@ -102,7 +102,7 @@ def _dropped_by_theirs(
         name,
         ThreeWay(base=_told(base), ours=_told(ours) if did == "altered" else did, theirs="dropped"),
         f"Column {name!r} was dropped on the source and {did} on the target: it is dropped.",
-        "Kept, it is empty in rows that the source rewrote.",
+        "If you keep it, it is empty in rows that the source rewrote.",
     )
     return ours if take is Take.OURS else None
 
@@ -132,7 +132,7 @@ def _dropped_by_ours(
         name,
         replace(sides, theirs="written"),
         f"Column {name!r} was dropped on the target and written on the source: it stays dropped.",
-        "Taken back, it is empty in rows that the target rewrote.",
+        "If you take it back, it is empty in rows that the target rewrote.",
     )
     return theirs if take is Take.THEIRS else None
 
@@ -192,7 +192,7 @@ def _merge_default(column: ThreeWay[DataField], rules: ColumnRules, subject: str
         _COLUMNS,
         subject,
         each_side(defaults, lambda text: "no default" if text is None else f"default {text!r}"),
-        f"Both sides gave {subject!r} another default: choose one.",
+        f"Each side gave {subject!r} its own default: choose one.",
         EITHER_SIDE,
     )
     return defaults.theirs if take is Take.THEIRS else defaults.ours
@@ -300,7 +300,7 @@ def _check_names(
         are_new = all(number not in sides.base for number in numbers)
         told = each_side(sides, partial(_told_of, tuple(numbers)))
         if are_new:
-            kind, rule, text = ConflictKind.COLUMN_TYPE, _TYPES, "Both sides added another column"
+            kind, rule, text = ConflictKind.COLUMN_TYPE, _TYPES, "Each side added its own column"
         else:
             kind, rule, text = ConflictKind.COLUMN_NAME, _COLUMNS, "Two columns would be called"
         advice = f"{text} {path + name!r}. Rename one of them."
@@ -312,7 +312,7 @@ def _check_names(
             _COLUMNS,
             path.rstrip(".") or None,
             told,
-            "The two sides dropped all columns between them. Keep one.",
+            "Together the two sides dropped all columns. Keep one.",
         )
 
 
@@ -402,8 +402,8 @@ def find_gaps(
                 _NO_NULLS,
                 name,
                 told,
-                f"The {who} wrote rows that may have no {name!r}, which forbids null. Allow null "
-                "in it, then merge.",
+                f"The {who} wrote rows that may have no {name!r}, which must not be null. Allow "
+                "nulls in it, then merge.",
             )
         inner = [
             _inner_rows(each, name) for each in (field, ours.get(field.id), theirs.get(field.id))

@@ -150,7 +150,7 @@ def advice_to_settle(ways: Collection[Take]) -> str:
             f"{why} It was written again together with rows that a side had inserted: revert one "
             "of the changes."
         )
-    return f"{why} Settle 'file rule' by {' or '.join(ways)}: what the other side did to it goes."
+    return f"{why} Settle 'file rule' by {' or '.join(ways)}: the change of the other side is lost."
 
 
 def _is_of_base(touches: Mapping[MaskKey, FileTouch], files: Set[MaskKey]) -> bool:

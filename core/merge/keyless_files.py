@@ -66,8 +66,8 @@ _TWICE_ADVICE: Final = (
     "was left of it. Take back on the target what brought that file, or leave this change out."
 )
 _READ_FIRST: Final = (
-    " The rows are read first: if they do not tell which of them are left, the merge stops and "
-    "changes nothing."
+    " The rows are read first: if those of one side cannot be matched with those of the other, "
+    "the merge stops and changes nothing."
 )
 _REPLACED_ADVICE: Final = (
     "The source wrote every file of this partition again and recorded no operation: this may be an "

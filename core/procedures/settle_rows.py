@@ -64,10 +64,11 @@ def _settled(
     if found.open_count:
         remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
         spec = MergeSpec.from_call(target_table(warehouse, call), call)
+        page = ", or on the page of conflicts" if spec.kind is MergeKind.MERGE else ""
         raise Refused(
             f"{spec.title} of {plan.table} is refused: "
             f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
-            "changed; settle them by a policy.",
+            f"changed. Settle them by a policy (--policy FILE){page}.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=found.open_count,
@@ -102,9 +103,9 @@ def delete_rows(
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
             f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
-            f"changed rows of {', '.join(joined.changed)}, and rows without a key do not tell "
-            "which of them are left. Nothing was changed; settle 'file rule' by ours or theirs in "
-            "a policy.",
+            f"changed rows of {', '.join(joined.changed)}, and rows without a key cannot be "
+            "matched with those of the other side. Nothing was changed; settle 'file rule' by ours "
+            "or theirs in a policy.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=len(joined.changed),

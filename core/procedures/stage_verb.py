@@ -67,8 +67,8 @@ class DecidedRows:
             self.told = found
         elif found != self.told:
             raise Refused(
-                f"{self.moved} But other rows collide than those that were decided on. "
-                "Nothing was changed and every decision is kept; look at the conflicts again.",
+                f"{self.moved} Now other rows collide than those that you decided on. Nothing "
+                "was changed, and every decision is kept. Look at the conflicts again.",
                 kind=ErrorKind.CONFLICTS_OPEN,
             )
 

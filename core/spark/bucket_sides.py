@@ -245,8 +245,8 @@ class BucketReader:
         lost = len(keys) - len(common_keys(keys, seen))
         if lost:
             raise Refused(
-                f"{lost:,} changed keys of {self.scope.table} are not found by the key ranges of "
-                "their files: rows of the table lie otherwise than is known here. Nothing was "
+                f"{lost:,} changed keys of {self.scope.table} are in none of the files whose key "
+                "ranges hold them: rows of the table lie otherwise than is known here. Nothing was "
                 "changed; bring the rows over with Paimon.",
                 kind=ErrorKind.UNSUPPORTED,
                 keys=lost,
@@ -258,10 +258,10 @@ class BucketReader:
         count = row_merge.changed_keys(ours, theirs, schema).num_rows
         if count:
             raise Refused(
-                f"{count:,} keys of {self.scope.table} were settled in two ways when these "
-                "branches merged each other, so that nothing tells which of them changed since. "
-                "Nothing was changed; settle them by a policy, or give them the same row on both "
-                "branches.",
+                f"These branches merged each other before and settled {count:,} keys of "
+                f"{self.scope.table} differently, so it is not known which side changed them "
+                "since. Nothing was changed. Give these keys the same row on both branches, or "
+                "settle them by a policy.",
                 kind=ErrorKind.CONFLICTS_OPEN,
                 conflicts=count,
             )

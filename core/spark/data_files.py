@@ -128,8 +128,8 @@ def check_writable(
         modes.add(BucketMode.HASH_DYNAMIC)
     if schema.bucket_mode not in modes:
         raise unsupported(
-            f"Rows cannot be written here: the buckets are {schema.bucket_mode}. "
-            "Set the option 'bucket' to a number when you make such a table.",
+            f"Rows cannot be written here: the buckets are {schema.bucket_mode}. Nothing was "
+            "written. Write with Paimon, or to a table whose option 'bucket' is a number.",
         )
     check_format(schema)
 
@@ -142,8 +142,8 @@ def check_deletes(schema: TableSchema) -> None:
     """
     if schema.options.read(table_options.IGNORE_DELETE):
         raise unsupported(
-            "The table has 'ignore-delete' = true: rows that delete are left out, so nothing can "
-            "be deleted. Unset the option, or overwrite the partition."
+            "The table has 'ignore-delete' = true: readers and writers ignore deletes, so no row "
+            "can be deleted. Unset the option, or overwrite the partition."
         )
     engine = schema.options.read(table_options.MERGE_ENGINE)
     if engine == "deduplicate":

@@ -433,8 +433,8 @@ def _check_times_kept(rows: pa.Table, layout: pa.Schema) -> None:
         if not cast_times(kept, column.type).equals(column):
             raise InvalidInput(
                 f"Column {field.name!r} holds a time that is finer than a microsecond, and Spark "
-                "would cut it off on its way into the table. Nothing was written. Leave the "
-                "column out, or write these rows with Paimon.",
+                "would cut it to microseconds. Nothing was written. Leave the column out, or "
+                "write these rows with Paimon.",
                 kind=ErrorKind.UNSUPPORTED,
                 column=field.name,
             )

@@ -228,20 +228,23 @@ def check_update(schema: TableSchema, columns: Iterable[str]) -> None:
         )
     merging = sorted(key for key in schema.options if key.endswith(_MERGING))
     if schema.primary_keys and engine == "partial-update" and merging:
-        raise unsupported(f"Rows cannot be updated where {merging[0]!r} merges what is written.")
+        raise unsupported(
+            f"Rows cannot be updated here: by {merging[0]!r} a new value is combined with the old "
+            "one. Nothing was changed. Unset the option, or update the rows with Paimon."
+        )
     order = schema.options.get("sequence.field.sort-order", "ascending").lower()
     fields = schema.options.read(table_options.SEQUENCE_FIELD)
     sequence = sorted(set(fields) & set(assignments))
     if sequence and order != "ascending":
         raise unsupported(
-            f"Column {sequence[0]!r} is a 'sequence.field' in descending order, which is not "
-            "updated here."
+            f"Column {sequence[0]!r} is a 'sequence.field' in descending order, so an updated row "
+            "may lose against the old one. Nothing was changed. Update other columns."
         )
     for field in schema.fields:
         if has_fine_times(field.type):
             raise unsupported(
-                f"Rows cannot be updated here: column {field.name!r} is {field.type}, which Spark "
-                "does not keep whole."
+                f"Rows cannot be updated here: column {field.name!r} is {field.type}, and Spark "
+                "keeps six digits of it. Nothing was changed. Update the rows with Paimon."
             )
 
 
@@ -257,8 +260,8 @@ def check_delete(schema: TableSchema) -> None:
         is_key = field.name in schema.primary_keys
         if is_key and has_fine_times(kind):
             raise unsupported(
-                f"Rows cannot be deleted here: key column {field.name!r} is {kind}, which Spark "
-                "does not keep whole."
+                f"Rows cannot be deleted here: key column {field.name!r} is {kind}, and Spark "
+                "keeps six digits of it. Nothing was changed. Delete the rows with Paimon."
             )
 
 

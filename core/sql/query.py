@@ -359,7 +359,7 @@ class _Reader:
 
     def _check_tree(self, tree: exp.Expr) -> None:
         if not isinstance(tree, exp.Query | exp.Values):
-            raise self.error(0, "a query stands here, such as SELECT, and this is none")
+            raise self.error(0, "found another statement; expected a query, such as SELECT")
         for node in tree.walk():
             if isinstance(node, exp.QueryTransform):
                 raise self.error(0, "TRANSFORM … USING starts a program and is not run")

@@ -102,7 +102,7 @@ def read_target(words: Words) -> Target:
     except InvalidInput as error:
         raise wrong(place, error.message.rstrip("."), error.kind) from error
     if identifier.system_table is not None:
-        raise wrong(place, "a system table is not written", ErrorKind.UNSUPPORTED)
+        raise wrong(place, "a system table is read-only", ErrorKind.UNSUPPORTED)
     return Target(identifier=identifier, names_branch=BRANCH_MARK in name, place=place, name=name)
 
 

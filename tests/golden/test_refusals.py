@@ -1,10 +1,10 @@
 """What people are told where something is refused: each message is provoked, and kept in a file.
 
 `pytest --update-golden tests/golden/test_refusals.py` writes it again; read its diff as a stranger.
-Refusals of merges have a file of their own.
+Refusals of merges, and of statements for their rows, have files of their own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 from app.cli.sql import _with_reason
 from core.commit.commit_check import check_features
 from core.commit.schema_commit import change_schema
-from core.errors import PaimonError
 from core.format.data_types import DataField, parse_data_type
 from core.format.layout_options import check_rows_read, check_rows_written
 from core.format.manifest_entry import decode_manifest
@@ -40,10 +39,8 @@ from core.table.missing_schemas import check_schemas
 from core.table.scan_state import state_asked
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 from tests.support.golden import Golden
+from tests.support.refusals import Refusal, write_refusals
 from tests.support.table_files import a_schema
-
-Told = tuple[str, Callable[[], object]]
-"""What is tried, and the try."""
 
 _ICEBERG = {"metadata.iceberg.storage": "table-location"}
 _KEPT_FOR_OTHERS = (
@@ -156,23 +153,10 @@ def _consequences(
     return "\n".join(f"({each.weight}) {each.text}" for each in told)
 
 
-def _message(tried: Callable[[], object]) -> str:
-    try:
-        found = tried()
-    except PaimonError as error:
-        return f"{type(error).__name__} {error.kind}: {error.message}"
-    return found if isinstance(found, str) else "NOT REFUSED"
-
-
-def _write(golden: Golden, folder: Path, name: str, cases: Iterator[Told]) -> None:
-    parts = [f"{what}\n  {_message(tried)}\n" for what, tried in cases]
-    golden.check(f"refusals/{name}.txt", "\n".join(parts).replace(str(folder), ""))
-
-
 def test_metadata_that_paimon_keeps_for_others(
     bench: BranchBench, tmp_path: Path, golden: Golden
 ) -> None:
-    def cases() -> Iterator[Told]:
+    def cases() -> Iterator[Refusal]:
         for what, verb, options in _KEPT_FOR_OTHERS:
             _set_only(bench, options)
             more = {"branch": "dev"} if verb == "merge_branch" else {"tag": "new"}
@@ -192,11 +176,11 @@ def test_metadata_that_paimon_keeps_for_others(
         looks = parse_statements("SHOW BRANCHES FROM db.t")
         yield "sql --without-callbacks, for SHOW BRANCHES", partial(_with_reason, looks, "by hand")
 
-    _write(golden, tmp_path, "kept-for-others", cases())
+    write_refusals(golden, tmp_path, "kept-for-others", cases())
 
 
 def test_tables_of_other_catalogs(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
-    def cases() -> Iterator[Told]:
+    def cases() -> Iterator[Refusal]:
         for kind in (CatalogKind.HIVE, CatalogKind.JDBC):
             for sql in _DDL:
                 yield f"catalog={kind}: {sql}", partial(_statement, bench, sql, kind)
@@ -218,22 +202,22 @@ def test_tables_of_other_catalogs(bench: BranchBench, tmp_path: Path, golden: Go
                 ),
             )
 
-    _write(golden, tmp_path, "other-catalogs", cases())
+    write_refusals(golden, tmp_path, "other-catalogs", cases())
 
 
 def test_spellings_of_sql(tmp_path: Path, golden: Golden) -> None:
     cases = ((sql, partial(parse_statements, sql)) for sql in _SPELLINGS)
-    _write(golden, tmp_path, "sql", cases)
+    write_refusals(golden, tmp_path, "sql", cases)
 
 
 def test_options_by_which_rows_lie_otherwise(tmp_path: Path, golden: Golden) -> None:
-    def cases() -> Iterator[Told]:
+    def cases() -> Iterator[Refusal]:
         for options in _OPTIONS_OF_READS:
             yield f"a read of a table with {options}", partial(check_rows_read, options)
         for options in _OPTIONS_OF_WRITES:
             yield f"a statement on a table with {options}", partial(check_rows_written, options)
 
-    _write(golden, tmp_path, "table-options", cases())
+    write_refusals(golden, tmp_path, "table-options", cases())
 
 
 def test_times_that_no_snapshot_has(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
@@ -247,7 +231,7 @@ def test_times_that_no_snapshot_has(bench: BranchBench, tmp_path: Path, golden: 
         {"incremental-between": "2,1"},
     )
     cases = ((str(each), partial(_asked, bench, each)) for each in asked)
-    _write(golden, tmp_path, "times", cases)
+    write_refusals(golden, tmp_path, "times", cases)
 
 
 def _asked(bench: BranchBench, options: dict[str, str]) -> object:
@@ -255,7 +239,7 @@ def _asked(bench: BranchBench, options: dict[str, str]) -> object:
 
 
 def test_a_branch_without_a_schema(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
-    def cases() -> Iterator[Told]:
+    def cases() -> Iterator[Refusal]:
         bench.alter()
         bench.append("d")
         bench.branch("new")
@@ -277,7 +261,7 @@ def test_a_branch_without_a_schema(bench: BranchBench, tmp_path: Path, golden: G
             partial(_call, bench, "repair_branch", branch="new"),
         )
 
-    _write(golden, tmp_path, "missing-schema", cases())
+    write_refusals(golden, tmp_path, "missing-schema", cases())
 
 
 def _health(bench: BranchBench, branch: str) -> str:
@@ -323,7 +307,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, golden: Golden) -> None:
         ("a manifest in Parquet that is cut in half", partial(_read_manifest, whole[:20])),
         ("a manifest in ORC that is cut in half", partial(_read_manifest, b"ORC" + bytes(20))),
     )
-    _write(golden, tmp_path, "files", iter(cases))
+    write_refusals(golden, tmp_path, "files", iter(cases))
 
 
 def _shredded_into(kind: pa.DataType) -> pa.Array:
@@ -360,7 +344,7 @@ def test_the_data_source(bench: BranchBench, tmp_path: Path, golden: Golden) -> 
         {"table": "db.u"},
         {"path": "/elsewhere"},
     )
-    _write(
+    write_refusals(
         golden, tmp_path, "data-source",
         ((str(each), partial(_load, bench, each)) for each in asked),
     )  # fmt: skip

@@ -181,7 +181,7 @@ def test_a_row_that_came_with_an_update_is_not_lost(make: Callable[..., MergeBen
     new = {1: row_of(41, 7)}
     rewrite(bench.table(), lambda row: new.get(row[0], row))
     bench.rows["main"] = {e: r for e, r in bench.rows["main"].items() if e != 1} | {41: new[1]}
-    with pytest.raises(Refused, match="do not tell which of them are left"):
+    with pytest.raises(Refused, match="cannot be matched with those of the other side"):
         bench.merge(rows={})
     bench.check()
 

@@ -36,7 +36,7 @@ def test_a_time_that_spark_would_cut_off_is_refused_by_its_column(
     )
     assert "finer than a microsecond" in told
     told = sql.refused("UPDATE ^db.whole SET k = 2")
-    assert "which Spark does not keep whole" in told
+    assert "and Spark keeps six digits of it" in told
     assert sql.files == before
     # What has no more digits than Spark's, or goes where there are no more, is written.
     sql("INSERT INTO db.fine SELECT k + 1, t, l FROM db.whole")

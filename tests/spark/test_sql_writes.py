@@ -155,7 +155,7 @@ WRONG = [
         "DELETE FROM db.keyed WHERE x IN (SELECT 1 FROM db.none)",
         "Line 1, column 48: There is no table db.none",
     ),
-    ("DELETE FROM db.`keyed$snapshots`", "Line 1, column 13: a system table is not written"),
+    ("DELETE FROM db.`keyed$snapshots`", "Line 1, column 13: a system table is read-only"),
 ]
 
 

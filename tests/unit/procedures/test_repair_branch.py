@@ -44,7 +44,7 @@ def test_a_branch_without_a_schema_that_its_files_need_is_not_healthy(bench: Bra
     _lose(bench, "dev", 0)
     [found] = _lost(bench, "dev")
     assert found.severity is Severity.CRITICAL
-    assert found.text == "It has files that were written with schema 0, and no such schema."
+    assert found.text == "It lacks schema 0, with which some of its files were written."
     assert _item(bench, "dev").needs_repair
 
 
