@@ -7,12 +7,14 @@ from app.models.wording import plain
 from core.errors import ErrorKind
 from core.jobs.progress import JobState, JobStep
 from core.procedures.quality_gate import STAGE
+from core.quality.findings import GateReport
 from core.quality.gate import findings_table, judge
 from core.quality.rule_file import parse_rules
 from core.quality.rules import RuleResult
 from core.sql.answer import Answer
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
+from tests.support.judged_rules import ORDERED, SAID
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff", "source": "backfill"}
 RULES = parse_rules(
@@ -20,6 +22,16 @@ RULES = parse_rules(
     "  - {id: carrier, rule: not_null, columns: [carrier], severity: block}\n"
     "  - {id: delay, rule: in_range, column: dep_delay, min: -60}\n",
     "air.flights",
+)
+REPORT = judge(
+    RULES,
+    {
+        "carrier": RuleResult(
+            rule_id="carrier", rows=1000, failures=41, examples=('{"flight": "UA1"}',)
+        ),
+        "delay": RuleResult(rule_id="delay", rows=1000),
+    },
+    {"carrier": RuleResult(rule_id="carrier", rows=960)},
 )
 
 
@@ -74,17 +86,16 @@ def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     assert list(rows["flight"]) == ["UA1"]
 
 
-def _judged(services: PretendServices) -> PretendServices:
-    report = judge(
-        RULES,
-        {
-            "carrier": RuleResult(
-                rule_id="carrier", rows=1000, failures=41, examples=('{"flight": "UA1"}',)
-            ),
-            "delay": RuleResult(rule_id="delay", rows=1000),
-        },
-        {"carrier": RuleResult(rule_id="carrier", rows=960)},
-    )
+def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    page = Console(_judged(services, ORDERED)).open("job", id="9f2a00", db="air", table="flights")
+    said = [plain(each) for each in SAID]
+    assert all(each in page.text for each in said)
+    places = [page.text.index(each) for each in said]
+    assert places == sorted(places)
+
+
+def _judged(services: PretendServices, report: GateReport = REPORT) -> PretendServices:
     refused = job("9f2a00", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
     step = JobStep(name=STAGE, started_millis=NOW, finished_millis=NOW, error="GATE_FAILED")
     services.known_jobs["9f2a00"] = replace(refused, steps=(*refused.steps, step))

@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from app.services import Services
+from core.quality.gate import findings_table
 from core.quality.rule_file import rule_path
+from core.sql.answer import Answer
+from tests.console.pretend import job
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
+from tests.support.judged_rules import ORDERED, SAID, TOLD
 from tests.support.lifecycle import metadata
 
 MERGE = ("merge", "dev", "--table", "db.t")
@@ -75,3 +80,31 @@ def test_the_gate_is_overridden_by_an_operator_with_a_reason(
     assert answer.code == 1
     assert "You may not override the quality gate: it asks for operator" in answer.err
     assert metadata(bench) == before
+
+
+def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench, RULES)
+    kept = Answer(rows=findings_table(ORDERED), has_more=False, plan="")
+    # What the worker found; that it counts right is looked at with Spark.
+    monkeypatch.setattr("app.cli.check.finish_job", lambda *_: job("judged"))
+    monkeypatch.setattr(Services, "answer", lambda *_: kept)
+    told = console("check", "db.t", "--since", "dev")
+    assert told.code == 1
+    table = told.lines[1 : len(TOLD) + 1]
+    assert [[cell for cell in line.split("  ") if cell][1].strip() for line in table] == [*TOLD]
+    assert table[2].split()[:8] == ["block", "worse", "block", "fails", "fails", "9", "4", "5"]
+    said = [line for line in told.lines if line.startswith("Rule")]
+    assert said == list(SAID[:4])
+    found = console("check", "db.t", "--since", "dev", "--json").document["findings"]
+    assert [each["rule"] for each in found] == [*TOLD]
+    assert [each["said"] for each in found] == list(SAID)
+    names = ("outcome", "outcome_before", "failures", "failures_before", "rows_before", "worse_by")
+    assert [tuple(each[name] for name in names) for each in found] == [
+        ("fails", "passes", 1, 0, 8, 1),
+        ("fails", "passes", 7, 0, 8, 7),
+        ("fails", "fails", 9, 4, 8, 5),
+        ("fails", "fails", 2, 3, 8, -1),
+        ("passes", None, 0, None, None, None),
+    ]
