@@ -12,14 +12,14 @@ import numpy as np
 from core.diff.row_diff import ComparedColumn
 from core.quality.bins import Bin, bins_of
 from core.quality.distribution import Number
-from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift, only_grows
+from core.quality.drift import LEAST_ROWS, Drift, Measure, Rating, measure_drift, numbers_rows
 from core.quality.drift_map import DriftMap
 from core.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Which quantiles are told of each side."""
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of profiles and of what is concluded from them."""
 
 
@@ -255,8 +255,8 @@ def _compared(
     is_unrated = why is not None
     if not is_unrated:
         drifts = measure_drift(old, new, kind, with_distinct=scope is not Scope.OWN)
-        if kind.has_measures and only_grows(old, new):
-            why = "Its values only grow, as those of a serial number do: only nulls are compared."
+        if kind.has_measures and numbers_rows(old, new, kind):
+            why = "Its values number the rows, as a serial number does: only nulls are compared."
     rating = max((each.rating for each in drifts), key=lambda each: each.rank, default=None)
     if rating is None:
         is_short = not is_unrated and min(old.rows, new.rows) < LEAST_ROWS

@@ -6,7 +6,7 @@ this order: the base, then the other.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, log, log2, sqrt
 from types import MappingProxyType
@@ -53,8 +53,13 @@ _WORTH_TELLING: Final = 0.1
 _HAIR: Final = 1e-9
 # How far in from either end values count as the largest and the smallest.
 _DEEPEST: Final = 0.05
-# A serial number leaves out less than every second number.
+# A dense serial number leaves out less than every second number.
 _GAPS: Final = 2
+# So many times as fast, or as slow, a sparse one may be given away later.
+_CHANGE_OF_PACE: Final = 8
+# How far its cumulated shares may lie from a straight line: for certain, and by chance (99 %).
+_UNEVEN: Final = 0.05
+_BY_CHANCE: Final = 1.63
 
 
 class Measure(StrEnum):
@@ -158,18 +163,20 @@ def measure_drift(
     if with_distinct:
         found += _distinct_drift(base, other, kind)
     if kind.has_measures and base.distribution and other.distribution:
-        if not only_grows(base, other):
+        if not numbers_rows(base, other, kind):
             found += _measured_drift(base, other, base.distribution, other.distribution, kind)
     elif kind.has_categories and not _is_all_distinct(base) and not _is_all_distinct(other):
         found += _category_drift(base, other)
     return tuple(found)
 
 
-def only_grows(base: ColumnProfile, other: ColumnProfile) -> bool:
+def numbers_rows(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> bool:
     """Whether values number the rows, as serial ids and moments of writing do.
 
-    Each stands there once, and the other side goes on where the base ends, or either has nearly all
-    whole numbers of its range. That such values are larger in newer rows is no drift.
+    Each stands there once. Either both sides have nearly all whole numbers of their range, or one
+    goes on where the other ends. Numbers that leave gaps go on only if they keep their pace:
+    amounts that are all different and larger than before jump, stretch, or crowd in the middle.
+    That serial numbers are larger in newer rows is no drift.
     """
     old, new = base.distribution, other.distribution
     if old is None or new is None or not old.count or not new.count:
@@ -177,17 +184,61 @@ def only_grows(base: ColumnProfile, other: ColumnProfile) -> bool:
     is_whole = all(each.points.dtype.kind != "f" for each in (old, new))
     if not is_whole or not (_is_all_distinct(base) and _is_all_distinct(other)):
         return False
-    last = old.points[-1:]
-    kept = int(new.rank(last)[0])
-    goes_on = new.points[-1] > last[0] and kept <= new.error
-    # All of the base, and behind it what was added.
-    was_continued = new.points[0] == old.points[0] and abs(kept - old.count) <= new.error
-    return goes_on or was_continued or all(_is_dense(each) for each in (old, new))
+    if _are_dense(old, new):
+        return True
+    # The branch may be what was not added to.
+    for first, then in ((old, new), (new, old)):
+        added = _added(first, then)
+        if added is None:
+            continue
+        if kind is ColumnKind.TIME or _are_dense(first, added) or _keeps_pace(first, added):
+            return True
+    return False
+
+
+def _are_dense(*sides: Distribution) -> bool:
+    return all(_is_dense(each) for each in sides)
 
 
 def _is_dense(found: Distribution) -> bool:
-    span = int(found.points[-1]) - int(found.points[0]) + 1
-    return found.scale == 0 and span <= _GAPS * found.count
+    return found.scale == 0 and _span(found) + 1 <= _GAPS * found.count
+
+
+def _span(found: Distribution) -> int:
+    return int(found.points[-1]) - int(found.points[0])
+
+
+def _added(first: Distribution, then: Distribution) -> Distribution | None:
+    """What lies behind the last value of a side, where that is all, or all but the same values."""
+    last = first.points[-1:]
+    kept = int(then.rank(last)[0])
+    is_behind = kept <= then.error
+    was_continued = then.points[0] == first.points[0] and abs(kept - first.count) <= then.error
+    if then.points[-1] <= last[0] or not (is_behind or was_continued):
+        return None
+    at = int(np.searchsorted(then.points, last, side="right")[0])
+    return replace(then, points=then.points[at:], weights=then.weights[at:])
+
+
+def _keeps_pace(first: Distribution, added: Distribution) -> bool:
+    """Whether what was added goes on as evenly and as fast as numbers that are given away."""
+    spans = [_span(each) for each in (first, added)]
+    # Some may have been given away in between, to others.
+    jump = int(added.points[0]) - int(first.points[-1])
+    steps = [
+        span / max(1, each.count - 1) for span, each in zip(spans, (first, added), strict=True)
+    ]
+    if jump > max(spans) or max(steps) > _CHANGE_OF_PACE * min(steps):
+        return False
+    return all(_is_even(each) for each in (first, added))
+
+
+def _is_even(found: Distribution) -> bool:
+    """Whether values lie over their range as evenly as chance lets them."""
+    start, span = int(found.points[0]), max(1, _span(found))
+    shares = np.array([(each - start) / span for each in found.points.tolist()])
+    apart = float(np.abs(found.rank(found.points) / found.count - shares).max())
+    return apart <= _UNEVEN + _BY_CHANCE / sqrt(found.count) + found.rank_error
 
 
 def psi(bins: Sequence[Bin]) -> float:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -238,9 +238,53 @@ def test_what_numbers_the_rows_is_compared_by_its_nulls() -> None:
             assert {each.measure for each in found.drifts} <= {Measure.NULLS, Measure.DISTINCT}
         holes = compared(values[:1_500], [*values[1_500:1_900], *[None] * 100], kind)
         assert drift_of(holes, Measure.NULLS).rating is Rating.ALARM, kind
-    # Amounts of which none stands there twice are no serial number.
-    rng = np.random.default_rng(1)
-    amounts = rng.choice(10**7, 4_000, replace=False)
-    found = compared(amounts[:2_000].tolist(), (amounts[2_000:] * 3).tolist(), "BIGINT")
-    assert found.why_not_rated is None
-    assert found.rating is Rating.ALARM
+
+
+SERIAL: Final = {
+    "dense": (np.arange(2_000), np.arange(2_000, 3_000)),
+    "after those of others": (np.arange(2_000) * 7, 7 * np.arange(2_900, 3_400)),
+    "one in a thousand": (np.arange(2_000) * 1_000, np.arange(2_000, 2_200) * 1_000 + 3),
+    "given away faster": (np.arange(3_000) * 10, 30_000 + np.arange(1_000) * 40),
+    "dense, of another range": (np.arange(2_000), 10**9 + np.arange(1_000)),
+    "at random moments": (
+        np.cumsum(np.random.default_rng(1).geometric(0.01, 2_000)),
+        210_000 + np.cumsum(np.random.default_rng(2).geometric(0.01, 500)),
+    ),
+}
+_AMOUNTS: Final = np.unique(np.random.default_rng(3).normal(10**6, 10**5, 2_000).astype(np.int64))
+_TICKETS: Final = np.random.default_rng(4).choice(10**7, 2_000, replace=False)
+MEASURES: Final = {
+    "a hundred times larger": (_AMOUNTS, _AMOUNTS * 100),
+    "moved beyond all others": (_AMOUNTS, _AMOUNTS + 800_000),
+    "jumped, and even": (_TICKETS, _TICKETS[:900] + 10**9),
+    "even, and stretched": (_TICKETS, 10**7 + _TICKETS * 100),
+    "skewed": (
+        np.unique(np.random.default_rng(5).exponential(10**6, 2_000).astype(np.int64)),
+        np.unique(10**7 + np.random.default_rng(6).exponential(10**6, 2_000).astype(np.int64)),
+    ),
+    "larger, and mixed": (_TICKETS, _TICKETS * 3),
+}
+
+
+@pytest.mark.parametrize("swap", [False, True], ids=["larger", "smaller"])
+@pytest.mark.parametrize("detail", [EXACT, UNIT], ids=["exact", "rough"])
+@pytest.mark.parametrize("name", [*SERIAL, *MEASURES])
+def test_a_serial_number_is_told_from_a_measure_that_jumps(
+    name: str, detail: Detail, swap: bool
+) -> None:
+    before, after = (SERIAL | MEASURES)[name]
+    if swap:
+        before, after = after, before
+    for kind in ("BIGINT", "DECIMAL(20, 0)"):
+        found = compared(
+            [int(each) for each in before], [int(each) for each in after], kind,
+            scope=Scope.OWN, detail=detail,
+        )  # fmt: skip
+        is_serial = name in SERIAL
+        assert (found.why_not_rated is not None) == is_serial, kind
+        assert found.rating is (Rating.CALM if is_serial else Rating.ALARM), kind
+    # With what was there before, it is the same serial number.
+    if name in SERIAL:
+        both = sorted([*map(int, before), *map(int, after)])
+        sides = [both[: len(SERIAL[name][0])], both]
+        assert compared(*sides[:: -1 if swap else 1], "BIGINT").rating is Rating.CALM
