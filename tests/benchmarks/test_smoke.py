@@ -52,16 +52,18 @@ _PEERS: Mapping[str, Callable[[], object]] = {
 
 
 def beside(
-    peer: str, peers: Mapping[str, Callable[[], object]] = _PEERS, *, ours: str = "quick"
+    peers: Mapping[str, Callable[[], object]] = _PEERS, *, ours: str = "quick", peer: str = ""
 ) -> pytest.MarkDecorator:
-    """A test of ours and of each peer: a full run takes one of them, a long one all.
+    """A test of ours and of each peer, which run at night: they tell nothing of ours.
 
     Args:
-        peer: The peer that a full run takes; another one for each benchmark.
         peers: The peers of the benchmark, and what checks that they are installed.
         ours: The least depth at which ours runs.
+        peer: One that a full run takes too, to see that a contest is held.
     """
-    least = {OURS: ours, **dict.fromkeys(peers, "long"), peer: "full"}
+    least = {OURS: ours, **dict.fromkeys(peers, "long")}
+    if peer:
+        least[peer] = "full"
     return pytest.mark.parametrize(
         ("name", "need"),
         [
@@ -84,7 +86,7 @@ def table(
     return make_table(tmp_path_factory.mktemp("benchmark") / "warehouse", entries, manifests)
 
 
-@beside("java 1.4.2")
+@beside(peer="java 1.4.2")
 def test_all_find_the_same_live_files(
     table: SyntheticTable, name: str, need: Callable[[], object]
 ) -> None:
@@ -109,7 +111,7 @@ def test_all_find_the_same_live_files(
     ],
     ids=lambda case: case.operation,
 )
-@beside(live_files.PYPAIMON, ours="full")
+@beside(ours="full")
 def test_all_end_with_the_same_branches(
     tmp_path: Path, case: branch_operations.Case, name: str, need: Callable[[], object]
 ) -> None:
@@ -123,7 +125,7 @@ def test_all_end_with_the_same_branches(
     assert len(sample.warm) == branch_operations.CALLS - 1
 
 
-@beside("java 2.0.0")
+@beside()
 def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     size, _ = commit_one_row.CASES["tiny"]
@@ -131,7 +133,10 @@ def test_all_commit_one_row(tmp_path: Path, name: str, need: Callable[[], object
 
 
 @pytest.mark.depth("full")
-@pytest.mark.parametrize("name", [OURS, commit_figures.PYPAIMON])
+@pytest.mark.parametrize(
+    "name",
+    [OURS, pytest.param(commit_figures.PYPAIMON, marks=pytest.mark.depth("long"))],
+)
 def test_one_row_is_committed_in_a_bucket_at_the_end_of_a_slow_line(
     tmp_path: Path, name: str
 ) -> None:
@@ -181,7 +186,7 @@ def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
     assert len(sample.warm) == storm.processes * storm.commits == sample.answer["snapshots"]
 
 
-@beside(read_rows.PYPAIMON, {read_rows.PYPAIMON: need_pypaimon}, ours="full")
+@beside({read_rows.PYPAIMON: need_pypaimon}, ours="full")
 def test_all_read_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     """Of keys; Spark's own reading of Parquet takes too long to be asked here."""
     need()
@@ -244,7 +249,7 @@ def test_a_wrong_answer_is_told_and_fails_the_run(
     assert json.loads(found.read_text())["machine"]["per_second"]["create"] > 0
 
 
-@beside(write_rows.PYPAIMON, {write_rows.PYPAIMON: need_pypaimon}, ours="full")
+@beside({write_rows.PYPAIMON: need_pypaimon}, ours="full")
 def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (size,) = write_rows.CASES["tiny"]
@@ -278,7 +283,7 @@ def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) ->
     assert len(pages) == 9
 
 
-@beside(merge_keys.DOLTLITE, {merge_keys.DOLTLITE: need_doltlite})
+@beside({merge_keys.DOLTLITE: need_doltlite})
 def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (case,) = merge_keys.CASES["tiny"]
@@ -288,7 +293,7 @@ def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], o
     assert wrong == ()
 
 
-@beside(live_files.PYPAIMON)
+@beside()
 def test_all_tell_the_same_files_apart(
     tmp_path: Path, name: str, need: Callable[[], object]
 ) -> None:
@@ -302,7 +307,7 @@ def test_all_tell_the_same_files_apart(
     assert name != OURS or sample.answer["shared_manifests_read"] == 0
 
 
-@beside(merge_append.JAVA, {merge_append.JAVA: lambda: need_java_paimon("2.0.0")}, ours="full")
+@beside({merge_append.JAVA: lambda: need_java_paimon("2.0.0")}, ours="full")
 def test_all_merge_the_same_files(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (case,) = merge_append.CASES["tiny"]
