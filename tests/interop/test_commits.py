@@ -128,6 +128,7 @@ def test_java_reads_what_was_restored(
         assert len(table.rows()) == 3
 
 
+@pytest.mark.shared_cells
 @pytest.mark.depth("full")
 @pytest.mark.parametrize(
     "options",

@@ -18,6 +18,7 @@ def _outside(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.shared_cells
 @pytest.mark.parametrize("sharing", [SHARED, COPIED], ids=["shared", "copied"])
 @pytest.mark.parametrize(
     ("keyed", "more"),
