@@ -71,10 +71,19 @@ def merge(
         bool,
         typer.Option(
             "--plan-again",
-            help="Where the target moves meanwhile, plan again and go on while conflicts and "
-            "decisions are the same.",
+            help="Where the target gets a commit that touches what is merged, plan again and go on "
+            "while conflicts and decisions are the same.",
         ),
     ] = False,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            help="How long to keep trying while others commit to the target, such as 60s; with "
+            "--plan-again it plans again as often as that allows.",
+        ),
+    ] = None,
     preview: Annotated[
         bool,
         typer.Option(
@@ -104,6 +113,7 @@ def merge(
         "reason": reason,
         "override_gate": override_gate,
         "without_callbacks": without_callbacks,
+        "wait": wait,
     }
     # A plan is made of rows about files: only who asks for one waits for what holds them.
     from app.cli.merge_run import run_merge  # noqa: PLC0415

@@ -31,6 +31,7 @@ from core.format.receipt import Receipt
 from core.merge.conflict import Conflict
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import Argument
+from core.procedures.planned_heads import PlannedHeads
 from core.quality.rules import RuleSet
 
 _PROCEDURE: Final = "merge_branch"
@@ -72,13 +73,19 @@ def run_merge(
     refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
     if preview or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
         return _print_end(plan, rules, refusal, is_preview=preview, as_json=as_json)
+    heads = PlannedHeads.of_plan(plan)
     again: dict[str, Argument] = {}
     if plan_again:
         again = {"plan_again": True, "decisions": services.decisions(arguments)}
     return run_call(
         services,
         _TRIED if dry_run else _PROCEDURE,
-        {**arguments, **again, "plan_id": plan.id},
+        {
+            **arguments,
+            **again,
+            "plan_id": plan.id,
+            "heads": None if heads is None else heads.to_text(),
+        },
         background=background,
         as_json=as_json,
         beside={**plan.to_object(), **gate_document(rules)},

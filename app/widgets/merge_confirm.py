@@ -23,12 +23,14 @@ from core.jobs.progress import JobState, JobView
 from core.merge.merge_plan import MergePlan
 from core.procedures.call import Argument
 from core.procedures.consequence import Preview, Weight, blocks
+from core.procedures.planned_heads import HEADS, PlannedHeads
 from core.procedures.run_verb import MOST_PLANS
 
 _DRY = "dry"
+_WAITS = {"60s": "for a minute", "5min": "for five minutes"}
 _AS_STAGED = (
-    "While neither head moves, this publishes the very files that the dry run has staged; nothing "
-    "is compared, written or judged again."
+    "While no commit touches what is merged, this publishes the very files that the dry run has "
+    "staged; nothing is compared, written or judged again."
 )
 
 
@@ -70,26 +72,39 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
     if mode == Mode.PUBLISH:
         override = override_field(Identifier.parse(plan.table))
         again = st.checkbox(
-            f"If {code(plan.target)} moves, plan again while what collides and what is overruled "
-            f"stays the same ({MOST_PLANS} times at most)",
+            f"If a commit to {code(plan.target)} touches what is merged, plan again while what "
+            f"collides and what is overruled stays the same ({MOST_PLANS} times at most, or as "
+            "long as it may keep trying)",
             key="merge-plan-again-if",
         )
-        said = {"reason": reason_field(), "override_gate": override, "plan_again": again or None}
+        wait = st.selectbox(
+            "Keep trying", [None, *_WAITS], key="merge-wait",
+            format_func=lambda each: _WAITS.get(each, "a few times"),
+        )  # fmt: skip
+        said = {
+            "reason": reason_field(),
+            "override_gate": override,
+            "plan_again": again or None,
+            "wait": wait,
+        }
         full = replace(form, arguments={**form.arguments, **said})
         if is_dry:
             st.caption(_AS_STAGED)
             full = replace(full, label="Publish this result", icon=":material/publish:")
-        show_button(told, full, here().at_branch(plan.target), partial(_decided, form, again))
+        seen = partial(_seen, form, plan, again)
+        show_button(told, full, here().at_branch(plan.target), seen)
     elif dry is None or dry.state.is_over:
-        _show_dry_button(told, form)
+        _show_dry_button(told, form, plan)
 
 
-def _decided(form: Form, again: bool) -> dict[str, Argument]:
-    """What a run that may plan again holds its new plan against."""
-    return {"decisions": reads.decisions(form.arguments)} if again else {}
+def _seen(form: Form, plan: MergePlan, again: bool) -> dict[str, Argument]:
+    """What a run is told of the preview: where it was planned, and what was decided on."""
+    heads = PlannedHeads.of_plan(plan)
+    told: dict[str, Argument] = {} if heads is None else {HEADS: heads.to_text()}
+    return {**told, "decisions": reads.decisions(form.arguments)} if again else told
 
 
-def _show_dry_button(told: Preview, form: Form) -> None:
+def _show_dry_button(told: Preview, form: Form, plan: MergePlan) -> None:
     st.caption(
         "A dry run does all that a merge does before it publishes: it looks at the heads and at "
         "each file that would come, settles the rows that both sides changed, writes them beside "
@@ -101,7 +116,10 @@ def _show_dry_button(told: Preview, form: Form) -> None:
     st.button(
         "Dry run", type="primary", icon=":material/science:", key="run-dry", help=reason,
         disabled=reason is not None, on_click=start_here,
-        args=(_DRY, told.plan_id, "dry_run_merge", {**form.arguments, "plan_id": told.plan_id}),
+        args=(
+            _DRY, told.plan_id, "dry_run_merge",
+            {**form.arguments, **_seen(form, plan, again=False), "plan_id": told.plan_id},
+        ),
     )  # fmt: skip
     if refused:
         st.caption(refused)

@@ -37,6 +37,7 @@ from core.format.snapshot import (
     Snapshot,
     SnapshotIdentity,
 )
+from core.format.table_schema import TableSchema
 from core.table.file_store_table import FileStoreTable
 
 _log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class FileStoreCommit:
         read_at: ReadAt | None = None,
         check_append: bool = False,
         may_be_empty: bool = False,
+        carry: Callable[[Snapshot | None, TableSchema], None] | None = None,
     ) -> Snapshot | None:
         """Publish what writers made: the appended part first, then the compacted part.
 
@@ -110,6 +112,9 @@ class FileStoreCommit:
                 before is looked at in any case.
             may_be_empty: Publish a snapshot also where the messages change nothing, for what its
                 properties say.
+            carry: Judges a head, and the newest schema, where these are not those of
+                `expected_head`: raises CommitConflict where the messages do not hold there. Without
+                it no other head is built on. The compacted part is committed without it.
 
         Returns:
             The last snapshot, or None where the messages change nothing.
@@ -136,6 +141,7 @@ class FileStoreCommit:
                     since_id=since_id,
                     read_at=read_at,
                     checks_append=check_append,
+                    carry=carry,
                 )
             )
             guard = None if guard is None else snapshot.identity

@@ -48,7 +48,8 @@ class Request:
     for all; the live files that `changes` is handed are theirs. `seen_id` is the head before an
     earlier try whose outcome is not known, `since_id` the head behind which somebody else may make
     this same commit, where neither has begun. `read_at` is where the rows were read that the
-    changes were computed from.
+    changes were computed from. `carry` is asked about a head and a schema that the changes were not
+    made for: it raises CommitConflict where they do not hold there.
     """
 
     changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
@@ -61,10 +62,16 @@ class Request:
     since_id: int | None = None
     read_at: ReadAt | None = None
     checks_append: bool = False
+    carry: Callable[[Snapshot | None, TableSchema], None] | None = None
 
     def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
         """What changes on top of a head."""
         return self.changes if isinstance(self.changes, Changes) else self.changes(head, live)
+
+    def is_guarded_at(self, head: Snapshot | None) -> bool:
+        """Whether a head is just the one that was asked for."""
+        now = NO_SNAPSHOT if head is None else head.identity
+        return self.guard is not None and now.same_as(self.guard)
 
 
 class _Fate(Enum):
@@ -139,7 +146,7 @@ class Landing:
                     attempts.spare_sent()
                     standing = head
                 if standing is None:
-                    self._check_guard(request.guard, head)
+                    self._check_guard(request, head, schema)
                     attempt = self._prepare(request, attempts, check, live, head, schema)
                     seen_id = 0 if head is None else head.id
                     outcome, failure = attempts.publish(attempt, end_turn)
@@ -214,7 +221,7 @@ class Landing:
         if is_append and schema.options.read(table_options.COMMIT_DISCARD_DUPLICATE_FILES):
             changes = without_duplicates(changes, live.at(head))
         # On top of the snapshot that was asked for, no earlier try of this commit can have landed.
-        may_have_landed = request.seen_id is not None and request.guard is None
+        may_have_landed = request.seen_id is not None and not request.is_guarded_at(head)
         is_old = request.checks_append or may_have_landed
         check.raise_unless_it_stands(changes, head, live, schema, must_look=is_old)
         note = CommitNote(
@@ -232,8 +239,11 @@ class Landing:
             return None
         return commit_id.find_in(snapshots_since(self._table, seen_id, head))
 
-    def _check_guard(self, guard: SnapshotIdentity | None, head: Snapshot | None) -> None:
-        if guard is None or _is_at(guard, head):
+    def _check_guard(self, request: Request, head: Snapshot | None, schema: TableSchema) -> None:
+        if request.guard is None or request.is_guarded_at(head):
+            return
+        if request.carry is not None:
+            request.carry(head, schema)
             return
         raise CommitConflict(
             f"{moved_text(self._table.branch, head)} Nothing was published; plan again.",
@@ -242,16 +252,16 @@ class Landing:
         )
 
 
-def _is_at(guard: SnapshotIdentity, head: Snapshot | None) -> bool:
-    return (NO_SNAPSHOT if head is None else head.identity).same_as(guard)
-
-
 def _shows_in(head: Snapshot | None, request: Request, live: LiveView) -> bool:
     """Whether what a commit changes shows in a head, whoever's snapshot that is."""
-    if head is None or (request.guard is not None and _is_at(request.guard, head)):
+    if head is None or request.is_guarded_at(head):
         # On top of what was asked for nothing of it stands, and no live file has to be read.
         return False
-    return _is_in_effect(request.plan(head, live), live.at(head))
+    changes = request.plan(head, live)
+    if request.carry is not None and not changes.added.num_rows:
+        # Others took away what was to go, perhaps to keep its rows elsewhere.
+        return False
+    return _is_in_effect(changes, live.at(head))
 
 
 def _is_in_effect(changes: Changes, live: pa.Table) -> bool:

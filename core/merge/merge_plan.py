@@ -41,6 +41,7 @@ from core.merge.file_moves import (
 from core.merge.filled_defaults import FilledColumns, fill_defaults
 from core.merge.keyed_files import merge_keyed_files
 from core.merge.keyless_files import merge_keyless_files
+from core.merge.plan_reach import PlanReach, reach_of
 from core.merge.schema_merge import SchemaMerge, merge_schemas
 
 _NO_GAPS: Final[ThreeWay[tuple[str, ...]]] = ThreeWay(base=(), ours=(), theirs=())
@@ -152,6 +153,8 @@ class MergePlan:
         source_schema_id: The newest schema of the source.
         safety: Whether the target may name the source's own files, and what that takes.
         lies_on: The branches that the source was made from, whose commits come with it.
+        reach: What later commits of the target are held against; None where nothing runs, or the
+            histories alone decide.
         notes: What a person should know, in sentences.
     """
 
@@ -171,6 +174,7 @@ class MergePlan:
     blocks: tuple[Block, ...] = ()
     safety: FileSafety = NOTHING_TO_DO
     lies_on: tuple[str, ...] = ()
+    reach: PlanReach | None = None
     cost: PlanCost = PlanCost()
     notes: tuple[str, ...] = ()
 
@@ -259,12 +263,12 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     """
     plan = _decided(sides, rules, now_millis)
     tried = _with_tried_options(sides, plan)
-    return _with_id(plan if tried == plan.conflicts else replace(plan, conflicts=tried))
+    return _with_id(replace(plan, conflicts=tried, reach=_reach(sides, plan)))
 
 
 def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> MergePlan:
     ours, theirs = sides.ours, sides.theirs
-    naming = Naming(table=sides.table, partition=lambda data: _partition_text(data, ours.schema))
+    naming = _naming(sides)
     schema = _merged_schema(sides, rules, now_millis)
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
@@ -303,6 +307,33 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> MergePlan
             else (*schema.notes, *moves.notes, *_notes(sides, moves))
         ),
     )
+
+
+def _naming(sides: MergeSides) -> Naming:
+    schema = sides.ours.schema
+    return Naming(table=sides.table, partition=lambda data: _partition_text(data, schema))
+
+
+def _reach(sides: MergeSides, plan: MergePlan) -> PlanReach | None:
+    if not plan.can_run or plan.moves is None or plan.schema is None:
+        return None
+    schema = sides.ours.schema
+    return reach_of(
+        plan.moves,
+        sides.theirs.changes,
+        plan.rules,
+        _naming(sides),
+        bucket_mode=schema.bucket_mode if schema.primary_keys else None,
+        needs_rows=_needs_rows(sides, plan.schema, plan.rules),
+    )
+
+
+def _needs_rows(sides: MergeSides, schema: SchemaMerge, rules: MergeRules) -> bool:
+    """Whether the merged schema depends on what rows the target writes."""
+    if schema.ours_gaps or sides.ours.changes.wrote_rows:
+        return bool(schema.ours_gaps)
+    times = {each.time_millis for each in schema.schemas}
+    return _merged_schema(sides, rules, max(times, default=0), ours_wrote=True) != schema
 
 
 def _with_tried_options(sides: MergeSides, plan: MergePlan) -> tuple[Conflict, ...]:
@@ -414,7 +445,9 @@ def _verdict(
     return MergeVerdict.UNDECIDED if is_open else MergeVerdict.CLEAN
 
 
-def _merged_schema(sides: MergeSides, rules: MergeRules, now_millis: int) -> SchemaMerge:
+def _merged_schema(
+    sides: MergeSides, rules: MergeRules, now_millis: int, *, ours_wrote: bool | None = None
+) -> SchemaMerge:
     ours, theirs = sides.ours, sides.theirs
     merge = partial(
         merge_schemas,
@@ -422,7 +455,7 @@ def _merged_schema(sides: MergeSides, rules: MergeRules, now_millis: int) -> Sch
         target_schemas=ours.schemas,
         source_schemas=theirs.schemas,
         used_ids=_used_schemas(theirs.changes),
-        ours_wrote=ours.changes.wrote_rows,
+        ours_wrote=ours.changes.wrote_rows if ours_wrote is None else ours_wrote,
         theirs_wrote=theirs.changes.wrote_rows,
         strict=rules.strict,
         table=sides.table,

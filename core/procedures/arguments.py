@@ -20,7 +20,7 @@ _CHANGED: Final = _DECIDED | {"table", "reason"}
 _COMMITTED: Final = _CHANGED | {"without_callbacks"}
 """Paimon calls others after such a procedure."""
 _MERGED: Final = _COMMITTED | {
-    "target", "strict", "scope", "isolation", "policy", "override_gate",
+    "target", "strict", "scope", "isolation", "policy", "override_gate", "heads", "wait",
 }  # fmt: skip
 _COMPARED: Final = frozenset({"table", "a", "b"})
 

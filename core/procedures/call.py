@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ Argument: TypeAlias = str | int | bool | None
 AGAIN: Final = "-again-"
 """What stands between the id of a job and the number of an operation that it tried once more."""
 
-_OF_A_PREVIEW: Final = ("plan_id", "decisions")
+_OF_A_PREVIEW: Final = ("plan_id", "decisions", "heads")
 """Arguments that say what somebody has looked at, not what is done."""
 
 
@@ -80,6 +80,11 @@ class ProcedureCall:
         if isinstance(value, bool):
             return value
         raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
+
+    def saying(self, others: Mapping[str, Argument]) -> "ProcedureCall":
+        """The same call with some other arguments; those of a stored one are taken as they are."""
+        kind = _StoredArguments if isinstance(self.arguments, _StoredArguments) else dict
+        return replace(self, arguments=kind({**self.arguments, **others}))
 
     @property
     def asked(self) -> dict[str, Argument]:

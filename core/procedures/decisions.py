@@ -18,6 +18,7 @@ from core.errors import ErrorKind, InvalidInput, NotFound, Refused
 from core.merge.merge_plan import MergePlan
 from core.merge.policy_draft import policy_to_compare_by
 from core.procedures.call import ProcedureCall
+from core.procedures.planned_heads import HEADS, PlannedHeads
 from core.procedures.preview_merge import planned_merge, policy_of, target_table
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
@@ -46,6 +47,8 @@ class Decisions:
     Attributes:
         plan_id: Of the plan that was shown.
         target_id: The snapshot that the target stood at; None where it had none.
+        source_id: The snapshot that the source stood at: what it got since is for the next merge.
+            None where the history of the source is taken over as it is.
         parts: A digest of each thing that somebody decided on, by its name.
         rows: Of the conflicts of rows that were found; empty where there were none, or where nobody
             had looked for them.
@@ -55,18 +58,27 @@ class Decisions:
     target_id: int | None
     parts: Mapping[str, str]
     rows: str = ""
+    source_id: int | None = None
 
     def to_text(self) -> str:
         """Encode as one line; `from_text` reads it back."""
-        told = [self.plan_id, self.target_id, dict(self.parts), self.rows]
+        told = [self.plan_id, self.target_id, dict(self.parts), self.rows, self.source_id]
         return json.dumps(told, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> "Decisions":
         """Decode what `to_text` wrote; raises InvalidInput."""
         try:
-            plan_id, target_id, parts, rows = json.loads(text)
-            return cls(plan_id=plan_id, target_id=target_id, parts=dict(parts), rows=rows)
+            plan_id, target_id, parts, rows, *more = json.loads(text)
+            # Those of before say nothing of the source.
+            (source_id,) = more or (None,)
+            return cls(
+                plan_id=plan_id,
+                target_id=target_id,
+                parts=dict(parts),
+                rows=rows,
+                source_id=source_id,
+            )
         except (ValueError, TypeError) as error:
             raise InvalidInput(
                 f"What was decided on cannot be read: {error}. Look at the preview again.",
@@ -101,6 +113,7 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         target_id=None if plan.ours is None else plan.ours.id,
         parts={name: _digest(text) for name, text in parts.items()},
         rows=_rows_of(warehouse, call, plan),
+        source_id=plan.theirs.id if plan.reach is not None and plan.theirs is not None else None,
     )
 
 
@@ -133,12 +146,14 @@ def plan_again(
     """Return the plan for the heads as they are now, where what was decided still stands.
 
     Returns:
-        `plan_id`, and a `note` for the receipt that tells the commits which came in between.
+        `plan_id`, the `heads` that it was made at, and a `note` for the receipt that tells the
+        commits which came in between.
 
     Raises:
         Refused: Something would have to be decided anew.
     """
-    now, target = decisions(warehouse, call), target_table(warehouse, call)
+    heads = PlannedHeads(source_id=decided.source_id)
+    now, target = decisions(warehouse, heads.named_in(call)), target_table(warehouse, call)
     moved = f"{target.branch!r} moved {_commits_since(target, decided.target_id)}"
     others = decided.differences(now)
     if others:
@@ -150,6 +165,7 @@ def plan_again(
         )
     return {
         "plan_id": now.plan_id,
+        HEADS: replace(heads, target_id=now.target_id).to_text(),
         "note": f"Planned again: {moved}; what collides and what is overruled stayed the same.",
     }
 

@@ -6,13 +6,14 @@ from core.diff.fast_forward import plan_fast_forward
 from core.diff.file_safety import FileSafety
 from core.diff.history_move import count
 from core.diff.row_figure import with_sign
-from core.errors import ErrorKind
+from core.errors import CommitConflict, ErrorKind, Refused
 from core.format.json_text import without_nulls
 from core.format.kept_elsewhere import Act
 from core.format.receipt import Receipt
 from core.merge.conflict import ConflictKind
 from core.merge.merge_plan import MergePlan, MergeVerdict
 from core.procedures.call import ProcedureCall
+from core.procedures.carried_plan import CarriedPlan
 from core.procedures.consequence import (
     NOTHING_TO_UNDO,
     Consequence,
@@ -29,6 +30,7 @@ from core.procedures.histories import histories_of, tags_before
 from core.procedures.merge_publish import FORWARD, finish_merge, journal_of_merge
 from core.procedures.merge_spec import MergeKind, MergeSpec
 from core.procedures.permissions import Role
+from core.procedures.planned_heads import PlannedHeads
 from core.procedures.preview_merge import plan_of, planned_merge, rules_of, target_table
 from core.procedures.protection import protection_of, rule_text
 from core.procedures.quality_gate import told_rules
@@ -49,7 +51,8 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
     (table, partition), `isolation` (serializable, snapshot), `policy` (YAML that settles conflicts
     of rows), `override_gate` (why an operator publishes what the gate blocks), `reason`, `plan_id`,
-    `plan_again` (go on with a new plan where the target moved and `decisions` still stand).
+    `plan_again` (go on with a new plan where the target moved and `decisions` still stand), `wait`
+    (how long to keep trying), `heads` (at which it was planned, while the branches go on).
 
     Raises:
         NotFound: There is no such table or branch.
@@ -57,7 +60,10 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
-    plan = plan_of(target, spec, rules_of(call), warehouse.clock())
+    heads = PlannedHeads.of(call)
+    plan = plan_of(target, spec, rules_of(call), warehouse.clock(), heads)
+    if plan.reach is not None and heads.target_id is not None:
+        _check_carried(target, plan)
     preview = preview_of_merge(warehouse, target, spec, plan)
     journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
     if plan.verdict is MergeVerdict.FAST_FORWARD:
@@ -77,6 +83,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     already = None
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         already = _nothing_to_do(warehouse, call, plan)
+    planned = PlannedHeads.of_plan(plan)
     return Planned(
         preview=preview,
         act=Act.COMMIT,
@@ -84,7 +91,16 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         branch=target.branch,
         journal=without_nulls({**journal, "reason": call.find_text("reason")}),
         already=already,
+        heads=None if planned is None else planned.to_text(),
     )
+
+
+def _check_carried(target: FileStoreTable, plan: MergePlan) -> None:
+    """Refuse a plan that does not hold on the head as it is, before anything is done for it."""
+    try:
+        CarriedPlan(target, plan).check(target.head())
+    except CommitConflict as error:
+        raise Refused(error.message, kind=error.kind, plan_id=plan.id) from error
 
 
 def preview_of_merge(

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ import pyarrow as pa
 from core.commit.commit_message import CommitMessage
 from core.commit.data_copy import copy_data_files, remove_copies
 from core.commit.file_store_commit import FileStoreCommit
-from core.commit.head_check import check_head
 from core.commit.metadata_copy import publish_files
 from core.commit.own_commit import snapshots_behind
 from core.commit.own_manifests import remove_lost_manifests, uuids_of
@@ -42,6 +41,7 @@ from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import FileMoves, MergeRules
 from core.merge.isolation import InsertScope, Isolation
 from core.merge.merge_plan import MergePlan, plan_merge
+from core.procedures.carried_plan import CarriedPlan
 from core.procedures.file_sharing import notes_of_sharing, pins_of, put_fences, put_pins
 from core.procedures.merge_messages import copies_of, moved_messages
 from core.procedures.merge_rows import (
@@ -53,7 +53,7 @@ from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of
 from core.procedures.operation import Operation
 from core.procedures.preview_merge import remembered_plan
 from core.procedures.quality_gate import gate_properties
-from core.procedures.records import event_of, number_of, receipt_of, text_of, texts_of
+from core.procedures.records import event_of, gate_of, number_of, receipt_of, text_of, texts_of
 from core.procedures.take_over import finish_take_over
 from core.procedures.without_callbacks import leaves_callbacks_out
 from core.table.file_store_table import FileStoreTable
@@ -98,6 +98,7 @@ class _Publication:
     """What a merge makes: copies of files, schemas, then the commit of the messages."""
 
     spec: MergeSpec
+    plan: MergePlan
     ours: Snapshot
     messages: tuple[CommitMessage, ...]
     copies: tuple[tuple[str, str], ...]
@@ -131,10 +132,13 @@ def _complete(
 ) -> Receipt:
     spec = MergeSpec.from_journal(operation.intent.procedure, raw)
     ours, theirs = (identity_from(raw.get(each, dict), raw.what) for each in ("ours", "theirs"))
+    over = _carried_over(target, raw.get("oursId", int), landed)
+    if over and over[-1].id == landed.id - 1:
+        ours = over[-1].identity
     move = HeadMove(
         branch=target.branch,
         before=ours,
-        before_id=raw.get("oursId", int),
+        before_id=landed.id - 1,
         after=landed.identity,
         after_id=landed.id,
     )
@@ -152,11 +156,17 @@ def _complete(
         ),
         notes=(
             f"{spec.title}: done as snapshot {landed.id}.",
+            *_told_carried(raw.get("oursId", int), landed, over),
             *notes_of_sharing(operation.intent.plan),
             *texts_of(operation.intent.plan, "notes"),
             *texts_of(operation.intent.plan, "rowNotes"),
         ),
     )
+    if over:
+        # What was counted holds for where it was planned.
+        receipt = replace(
+            receipt, counts=replace(receipt.counts, rows_before=None, rows_after=None)
+        )
     parents = (ours, theirs) if spec.kind is MergeKind.MERGE else (ours,)
     return operation.complete(
         event_of(
@@ -170,6 +180,30 @@ def _complete(
             parents=tuple(each for each in parents if each is not None),
             undoes=spec.reverts,
         )
+    )
+
+
+def _carried_over(
+    target: FileStoreTable, planned_id: int, landed: Snapshot
+) -> tuple[Snapshot, ...]:
+    """The commits of others that a merge stands on, of those behind where it was planned.
+
+    Those that have expired since are left out.
+    """
+    found = map(target.snapshots.find, range(planned_id + 1, landed.id))
+    return tuple(each for each in found if each is not None)
+
+
+def _told_carried(planned_id: int, landed: Snapshot, over: Sequence[Snapshot]) -> tuple[str, ...]:
+    first, last = planned_id + 1, landed.id - 1
+    if last < first:
+        return ()
+    which = f"snapshot {first}" if first == last else f"snapshots {first} to {last}"
+    users = ", ".join(sorted({each.commit_user for each in over}))
+    by = f" by {users}" if users else ""
+    return (
+        f"Planned at snapshot {planned_id}, then carried over {which}{by}: nothing that this moves "
+        "was touched.",
     )
 
 
@@ -220,6 +254,7 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
         )
     return _Publication(
         spec=spec,
+        plan=plan,
         ours=ours,
         messages=joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
         copies=copies,
@@ -238,7 +273,9 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
 def _land(operation: Operation, target: FileStoreTable, publication: _Publication) -> Snapshot:
     """Fence, copy what may not be shared, publish the schemas, commit: a crash does no harm."""
     store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
-    check_head(target, ours.identity)
+    is_judged = gate_of(intent.plan) is not None
+    carried = CarriedPlan(target, publication.plan, is_judged=is_judged)
+    carried.check(target.head())
     put_fences(operation)
     copy_data_files(store, publication.copies)
     publish_files(
@@ -257,10 +294,13 @@ def _land(operation: Operation, target: FileStoreTable, publication: _Publicatio
         identifier=operation.commit_identifier,
         properties=publication.properties,
         expected_head=ours.identity,
-        seen_id=ours.id,
+        # Nobody can have made it before where the operation has just begun.
+        seen_id=ours.id if operation.is_resumed else None,
+        since_id=ours.id,
         check_append=publication.brings_back,
         # Where the rules overruled all of it, the target notes that it has seen the source.
         may_be_empty=True,
+        carry=carried.check,
     )
     assert landed is not None
     return landed
@@ -324,18 +364,19 @@ def _id_map(raw: JsonObject) -> dict[int, int]:
 
 
 def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot | None:
-    """The snapshot of an operation, which can only be the one behind what it was decided on.
+    """The snapshot of an operation, behind what it was decided on and what it was carried over.
 
     Raises:
-        CommitConflict: That one has expired, so it cannot be told whose it was.
+        CommitConflict: What could be it has expired, so it cannot be told whether it landed.
     """
+    own = (operation.intent.actor, operation.commit_identifier)
     try:
-        found = next(snapshots_behind(target, raw.get("oursId", int)), None)
+        for each in snapshots_behind(target, raw.get("oursId", int)):
+            if (each.commit_user, each.commit_identifier) == own:
+                return each
     except NotFound as error:
         raise CommitConflict(error.message, kind=ErrorKind.HEAD_MOVED) from error
-    own = (operation.intent.actor, operation.commit_identifier)
-    is_own = found is not None and (found.commit_user, found.commit_identifier) == own
-    return found if is_own else None
+    return None
 
 
 def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:

@@ -133,14 +133,14 @@ def target_of(table: str, call: ProcedureCall) -> Identifier:
     return identifier.on_branch(named or MAIN_BRANCH)
 
 
-def theirs_of(source: FileStoreTable, spec: MergeSpec) -> Snapshot | None:
-    """The snapshot that stands for theirs: a head, a picked one, or the one before.
+def theirs_of(source: FileStoreTable, spec: MergeSpec, head: Snapshot | None) -> Snapshot | None:
+    """The snapshot that stands for theirs: the head, a picked one, or the one before.
 
     Raises:
         NotFound: There is no such snapshot, or none before it.
     """
     if spec.snapshot_id is None:
-        return source.head()
+        return head
     named = source.snapshots.get(spec.snapshot_id)
     if spec.kind is not MergeKind.REVERT:
         return named

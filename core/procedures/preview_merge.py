@@ -8,6 +8,7 @@ from core.errors import ErrorKind, InvalidInput, NotFound
 from core.format.identifier import MAIN_BRANCH, Identifier
 from core.format.lineage_event import LineageEvent, LineageKind
 from core.format.snapshot import CommitKind, Snapshot
+from core.format.table_schema import TableSchema
 from core.merge.conflict import ConflictKind, Take
 from core.merge.file_moves import Block, MergeRules
 from core.merge.isolation import InsertScope, Isolation
@@ -25,10 +26,12 @@ from core.procedures.merge_heads import MergeHeads, find_heads
 from core.procedures.merge_sharing import forward_safety, with_sharing
 from core.procedures.merge_sides import holds_schema, read_sides
 from core.procedures.merge_spec import MergeKind, MergeSpec, sides_of, target_of, theirs_of
+from core.procedures.planned_heads import PlannedHeads, planned_head
 from core.procedures.warehouse import Warehouse
 from core.table.file_store_table import FileStoreTable
 from core.table.missing_branch import no_branch
 
+_AS_THEY_ARE: Final = PlannedHeads()
 _MOST_REMEMBERED: Final = 16
 _REMEMBERED: dict[tuple[object, ...], MergePlan] = {}
 
@@ -56,7 +59,7 @@ def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
     """Decide on the merge that a call asks for; raises as `preview_merge` does."""
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
-    return plan_of(target, spec, rules_of(call), warehouse.clock())
+    return plan_of(target, spec, rules_of(call), warehouse.clock(), PlannedHeads.of(call))
 
 
 def target_table(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
@@ -65,31 +68,51 @@ def target_table(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
 
 
 def plan_of(
-    target: FileStoreTable, spec: MergeSpec, rules: MergeRules, now_millis: int
+    target: FileStoreTable,
+    spec: MergeSpec,
+    rules: MergeRules,
+    now_millis: int,
+    heads: PlannedHeads = _AS_THEY_ARE,
 ) -> MergePlan:
     """Decide as `preview_merge` does, for a table that is open on its target.
 
     A run decides several times over; for the same heads and schemas the answer is remembered.
+
+    Raises:
+        Refused: A snapshot that is named among the heads is gone.
     """
     source = _source(target, spec)
-    key = _key(target, source, spec, rules)
+    # A pick and a revert name their snapshot; what the source did since counts for a pick.
+    source_id = heads.source_id if spec.kind is MergeKind.MERGE else None
+    states = target.reader.each(
+        lambda side: side[0].reader.both(lambda: planned_head(*side), side[0].schema),
+        ((target, heads.target_id), (source, source_id)),
+    )
+    found = (states[0][0], states[1][0])
+    key = _key(target, spec, rules, found, (states[0][1], states[1][1]))
     known = _REMEMBERED.get(key)
     if known is None:
-        known = _decide(target, source, spec, rules, now_millis)
+        known = _decide(target, source, spec, rules, now_millis, found)
         # Tags come and go, and with them whether a history can be taken over; and branches in
         # between are altered.
         if known.moves is not None and not known.lies_on:
             _REMEMBERED[key] = known
         while len(_REMEMBERED) > _MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
+    if known.moves is None and heads != _AS_THEY_ARE:
+        # What the histories alone decide holds for the heads as they are.
+        return plan_of(target, spec, rules, now_millis)
     return with_sharing(target, spec, known)
 
 
 def remembered_plan(
     target: FileStoreTable, spec: MergeSpec, rules: MergeRules, ours: Snapshot, theirs: Snapshot
 ) -> MergePlan | None:
-    """Return what was decided before on these snapshots, where both are heads still."""
-    known = _REMEMBERED.get(_key(target, target.on(spec.source), spec, rules))
+    """Return what was decided before on these snapshots, under the schemas of now."""
+    source = target.on(spec.source)
+    newest = theirs if spec.kind is MergeKind.MERGE else source.head()
+    schemas = target.reader.both(target.schema, source.schema)
+    known = _REMEMBERED.get(_key(target, spec, rules, (ours, newest), schemas))
     if known is None or known.ours is None or known.theirs is None:
         return None
     is_it = known.ours.identity.same_as(ours.identity)
@@ -97,16 +120,16 @@ def remembered_plan(
 
 
 def _key(
-    target: FileStoreTable, source: FileStoreTable, spec: MergeSpec, rules: MergeRules
+    target: FileStoreTable,
+    spec: MergeSpec,
+    rules: MergeRules,
+    heads: tuple[Snapshot | None, Snapshot | None],
+    schemas: tuple[TableSchema, TableSchema],
 ) -> tuple[object, ...]:
-    states = target.reader.each(_state, (target, source))
-    return (target.paths.table, spec, rules, *states)
-
-
-def _state(table: FileStoreTable) -> tuple[str, str]:
     """What a plan depends on: snapshots and schemas are never changed, only added."""
-    head, schema = table.head_and_schema()
-    return "" if head is None else repr(head.identity), schema.fingerprint
+    identities = ("" if each is None else repr(each.identity) for each in heads)
+    fingerprints = (each.fingerprint for each in schemas)
+    return (target.paths.table, spec, rules, *identities, *fingerprints)
 
 
 def _decide(
@@ -115,8 +138,9 @@ def _decide(
     spec: MergeSpec,
     rules: MergeRules,
     now_millis: int,
+    heads: tuple[Snapshot | None, Snapshot | None],
 ) -> MergePlan:
-    ours, theirs = target.head(), theirs_of(source, spec)
+    ours, theirs = heads[0], theirs_of(source, spec, heads[1])
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
         return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(text,))

@@ -5,17 +5,21 @@ run that finds nothing moved.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from core.errors import CommitConflict, ErrorKind, PaimonError, Refused
+from core.diff.history_move import count
+from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
+from core.format.options import parse_duration
 from core.format.receipt import Receipt
 from core.procedures.call import AGAIN, ProcedureCall
 from core.procedures.decisions import DECISIONS, PLAN_AGAIN, Decisions, look_first, plan_again
 from core.procedures.operation import Operation
+from core.procedures.planned_heads import HEADS, PlannedHeads
 from core.procedures.quality_gate import gate_journal
-from core.procedures.records import receipt_without_change, texts_of
-from core.procedures.row_engine import RowEngine
+from core.procedures.records import number_of, receipt_without_change, texts_of
+from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stage_verb import DecidedRows, Staged, VerbRun, VerbStages
 from core.procedures.stages import Facts, Stages
 from core.procedures.staging import hand_over_staged_rows, take_staged_rows, without_staged
@@ -23,7 +27,10 @@ from core.procedures.verb import Verb, check_rows, find_begun, finish_verb, plan
 from core.procedures.warehouse import Warehouse
 
 MOST_PLANS: Final = 3
-"""How often a run plans again where heads move."""
+"""How often a run plans again where heads move, unless the call says how long."""
+
+WAIT: Final = "wait"
+"""The argument that says how long a run keeps trying, such as `60s`."""
 
 _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
@@ -64,12 +71,45 @@ def run_verb(
     try:
         if is_dry:
             return run.try_out(call)
+        wait = wait_millis(call)
         if verb.decisions is not None and call.flag(PLAN_AGAIN):
-            return run.publish_planning_again(verb.decisions)
+            return run.publish_planning_again(verb.decisions, wait)
+        if wait is not None:
+            return run.publish_within(wait)
         return run.publish(call.find_text("plan_id"))
     except BaseException:
         run.let_go()
         raise
+
+
+def wait_millis(call: ProcedureCall) -> int | None:
+    """How long a run keeps trying; None where the call does not say. Raises InvalidInput."""
+    text = call.find_text(WAIT)
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"How long to keep trying is told as 60s or 5min, not {text!r}: {error}. Nothing was "
+            "changed.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument=WAIT,
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Patience:
+    """Since when a run tries, and for how long; in milliseconds."""
+
+    began: int
+    wait: int
+
+    def check(self, now: int, tries: int, stopped: Refused | CommitConflict) -> None:
+        """Raise Refused with what stopped the last try once the time is over."""
+        if now - self.began >= self.wait:
+            how = f"It was tried {count(tries, 'time')} in {self.wait / 1000:g} s."
+            raise _tried(stopped, how) from stopped
 
 
 class _Runner:
@@ -114,6 +154,9 @@ class _Runner:
         staged = staging.run()
         if staged.receipt is not None:
             return staged.receipt
+        if staged.heads is not None:
+            # What was staged is published as it was planned, wherever the branches are by then.
+            self._keep_to(staged.heads)
         facts = self._run.stages.run(
             self._run.verb.name.replace("_", " "),
             lambda _: self._carry_out(staging, staged),
@@ -122,39 +165,99 @@ class _Runner:
         )
         return Receipt.from_json(str(facts["receipt"]))
 
+    def publish_within(self, wait: int) -> Receipt:
+        """Run all stages, and publish what they staged anew while others are always faster.
+
+        What does not hold on the head any more is not tried again: nobody let this plan again.
+        """
+        patience, tries = self._patience(wait), 0
+        while True:
+            try:
+                return self.publish(self._run.call.find_text("plan_id"))
+            except CommitConflict as error:
+                if not _lost_all_tries(error):
+                    raise
+                lost = error
+            tries += 1
+            self._run.stages.run(
+                "try again",
+                partial(self._try_again, patience, tries, lost),
+                message="Others were faster: trying again.",
+            )
+            self._take_another_id(tries)
+
     def publish_planning_again(
-        self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]
+        self,
+        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        wait: int | None,
     ) -> Receipt:
         """Run all stages, anew where a head moved and what was decided still stands."""
+        patience = None if wait is None else self._patience(wait)
         text = self._run.call.find_text(DECISIONS)
         decided = self._decided(decisions) if text is None else Decisions.from_text(text)
         rows = DecidedRows(told=decided.rows)
-        agreed, asked, plans = decided.plan_id, self._run.call, 0
+        agreed, plans = decided.plan_id, 0
+        if decided.source_id is not None:
+            seen = PlannedHeads(source_id=decided.source_id, target_id=decided.target_id)
+            self._keep_to(seen.to_text())
         while True:
             try:
                 return self.publish(agreed, rows)
             except (Refused, CommitConflict) as error:
                 if error.kind not in _MOVED:
                     raise
-                if plans == MOST_PLANS:
-                    raise Refused(
-                        f"{error.message} It was planned again {plans} times already.",
-                        kind=error.kind,
-                    ) from error
-                began = isinstance(error, CommitConflict)
+                if wait is None and plans == MOST_PLANS:
+                    raise _tried(error, f"It was planned again {plans} times already.") from error
+                moved = error
             plans += 1
-            again = self._run.stages.run(
+            found = self._run.stages.run(
                 "plan again",
-                lambda _: plan_again(self._run.warehouse, self._run.call, decided, decisions),
+                partial(self._plan_again, patience, plans, moved, decided, decisions),
                 message="A branch moved: planning again.",
             )
-            agreed = str(again["plan_id"])
-            self._notes.append(str(again["note"]))
+            agreed = str(found["plan_id"])
+            self._notes.append(str(found["note"]))
             rows.moved = self._notes[-1]
-            if began:
-                # An operation that was taken back is over: this is another one of the same job.
-                call = replace(asked, operation_id=f"{asked.operation_id}{AGAIN}{plans}")
-                self._run = replace(self._run, call=call)
+            if HEADS in found:
+                self._keep_to(str(found[HEADS]))
+            if isinstance(moved, CommitConflict):
+                self._take_another_id(plans)
+
+    def _patience(self, wait: int) -> "_Patience":
+        facts = self._run.stages.run(
+            "begin",
+            lambda _: {"began": self._run.warehouse.clock()},
+            message="Looking at the clock.",
+        )
+        return _Patience(began=number_of(facts, "began"), wait=wait)
+
+    def _try_again(
+        self, patience: "_Patience", tries: int, stopped: Refused | CommitConflict, _: Progress
+    ) -> Facts:
+        patience.check(self._run.warehouse.clock(), tries, stopped)
+        return {}
+
+    def _plan_again(
+        self,
+        patience: "_Patience | None",
+        tries: int,
+        stopped: Refused | CommitConflict,
+        decided: Decisions,
+        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        _: Progress,
+    ) -> Facts:
+        if patience is not None:
+            patience.check(self._run.warehouse.clock(), tries, stopped)
+        return plan_again(self._run.warehouse, self._run.call, decided, decisions)
+
+    def _keep_to(self, heads: str) -> None:
+        self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
+
+    def _take_another_id(self, number: int) -> None:
+        # An operation that was taken back is over: this is another one of the same job.
+        first, _, _ = self._run.call.operation_id.partition(AGAIN)
+        call = replace(self._run.call, operation_id=f"{first}{AGAIN}{number}")
+        self._run = replace(self._run, call=call)
 
     def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages:
         self._staging = VerbStages(self._run, agreed, decided)
@@ -209,3 +312,12 @@ class _Runner:
             )
         hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
         return finish_verb(self._run.verb, operation)
+
+
+def _lost_all_tries(error: CommitConflict) -> bool:
+    """Whether others were faster each time, so that the same commit may land yet."""
+    return error.kind is ErrorKind.COMMIT_CONFLICT and "rule" not in error.facts
+
+
+def _tried(error: Refused | CommitConflict, how: str) -> Refused:
+    return Refused(f"{error.message} {how}", kind=error.kind)

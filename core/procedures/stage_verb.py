@@ -1,6 +1,6 @@
 """What a verb looks at and stages before anything is published, and what becomes of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from core.diff.history_move import count
@@ -17,8 +17,9 @@ from core.procedures.kept_results import (
     rows_staged,
     take_result,
 )
+from core.procedures.planned_heads import HEADS
 from core.procedures.quality_gate import MESSAGE, STAGE, judge_result, rules_digest
-from core.procedures.records import number_of, texts_of
+from core.procedures.records import number_of, text_of, texts_of
 from core.procedures.row_engine import Progress, RowEngine
 from core.procedures.stages import Facts, Stages
 from core.procedures.staging import STAGED, forget_staged_rows, let_go_staged_rows
@@ -37,10 +38,12 @@ class Staged:
         plan_id: Of the plan that was agreed to, or found; None where nobody looked.
         notes: What a dry run tells.
         is_taken: Whether a dry run had staged it.
+        heads: Where that plan was made, if a run keeps to them.
         receipt: Where nothing is left to be done.
     """
 
     plan_id: str | None
+    heads: str | None = None
     files_verified: int = 0
     written: Facts = field(default_factory=dict)
     judged: Facts = field(default_factory=dict)
@@ -115,6 +118,9 @@ class VerbStages:
             return Staged(plan_id=receipt.plan_id, receipt=receipt)
         if "plan_id" not in checked:
             return Staged(plan_id=self._agreed)
+        heads = text_of(checked, HEADS)
+        if heads is not None:
+            self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
         plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
         found = self._run.stages.run(
             "verify files",
@@ -129,6 +135,7 @@ class VerbStages:
         files = number_of(found, "files")
         return Staged(
             plan_id=plan_id,
+            heads=heads,
             files_verified=files,
             written=written,
             judged=judged,
@@ -153,6 +160,8 @@ class VerbStages:
             return {"receipt": planned.already.to_json()}
         plan_id = planned.preview.plan_id
         facts: dict[str, object] = {"plan_id": plan_id}
+        if planned.heads is not None:
+            facts[HEADS] = planned.heads
         digest = None if self._run.verb.gate is None else rules_digest(warehouse, call)
         if digest is not None:
             facts["rules"] = digest

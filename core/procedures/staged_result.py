@@ -43,7 +43,8 @@ def sides_of_merge(
     return GateSides(
         table=_name_of(target),
         plan_id=plan.id,
-        before=JudgedState.of(ReadState.as_it_is(target)),
+        # The target may have gone on since it was planned.
+        before=JudgedState.of(ReadState(table=target, snapshot=plan.ours, schema=target.schema())),
         after=_merged(target, source, plan, written),
     )
 

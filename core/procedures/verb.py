@@ -42,6 +42,8 @@ class Planned:
         journal: JSON values: all that is needed to finish.
         already: The receipt, where all this was done by an earlier operation.
         act: What Paimon would call others after; None where it would not.
+        heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
+            keeps to that and what others commit meanwhile may be passed over; else None.
     """
 
     preview: Preview
@@ -50,6 +52,7 @@ class Planned:
     journal: Mapping[str, object]
     already: Receipt | None = None
     act: Act | None = None
+    heads: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,7 +123,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             "table source_branch target_branch",
             _same(
                 "merge_branch", "table", "branch", "target", "strict", "scope", "isolation",
-                "policy", "reason", "override_gate", "without_callbacks",
+                "policy", "reason", "override_gate", "without_callbacks", "plan_again", "wait",
                 source_branch="branch", target_branch="target",
             ),
         ),
