@@ -82,6 +82,7 @@ def count_rows(
     units: UnitCounts,
     *,
     progress: Progress = lambda done, total: None,
+    local_bytes: int = LOCAL_BYTES,
 ) -> RowCounts:
     """Count the rows of two states of a table with a primary key, and those that differ.
 
@@ -92,6 +93,7 @@ def count_rows(
         work: The two states.
         units: What was counted before.
         progress: Called with units done and units known; what it raises stops the count.
+        local_bytes: Up to how many bytes of files the units are done in this process.
 
     Raises:
         FormatError: A file is missing or cannot be read.
@@ -100,7 +102,8 @@ def count_rows(
     compared, task = plan_units(store, table, work), task_of(store, table, work)
     known, unknown = _units_of(store, table, work.before, units)
     size = sum(unit.size for unit in unknown) + sum(unit.size for unit in compared)
-    do = _Runner(open_session=open_session, size=size, progress=progress)
+    is_local = size <= local_bytes
+    do = _Runner(open_session=open_session, is_local=is_local, progress=progress)
     name = table.identifier.table_name
     before = known
     for unit, counts in zip(unknown, do.run(unknown, _count, f"count rows of {name}"), strict=True):
@@ -181,14 +184,14 @@ class _Runner:
     """Does units here where all are small, and in tasks of Spark where they are not."""
 
     open_session: Callable[[], WarmSession]
-    size: int
+    is_local: bool
     progress: Progress
 
     def run(
         self, units: Sequence[Unit], do: Callable[[Unit], Mapping[str, bytes | None]], what: str
     ) -> list[dict[str, int]]:
         """Do units; what each counted, in their order."""
-        if self.size > LOCAL_BYTES:
+        if not self.is_local:
             columns = (_COUNT, *RowKind)
             found: list[Mapping[str, Any]] = list(
                 run_units(
