@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from importlinter.cli import lint_imports
 
+# Every module is parsed, which one worker does for all.
+pytestmark = pytest.mark.xdist_group("architecture")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Where an outside package may be imported: everywhere else it would be a second way to do a thing.
