@@ -16,6 +16,7 @@ from core.quality.profile_rows import profile_rows
 
 Rng = np.random.Generator
 Values = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Population:
 
 
 Draw = Callable[[Rng, int, int], pa.Array]
+Planted = Callable[[pa.Array, Bools, Rng], pa.Array]
 
 
 def _evenly(values: int) -> Draw:
@@ -86,3 +88,33 @@ def compared(
 def profile(values: pa.Array, field: DataField, detail: Detail = EXACT) -> Profile:
     """Profile a column."""
     return profile_rows(pa.table({"x": values}), [field], [], detail)
+
+
+def _where(at: Bools, changed: Values, rows: pa.Array) -> pa.Array:
+    return pa.array(np.where(at, changed, np.asarray(rows))).cast(rows.type)
+
+
+def _nulled(rows: pa.Array, at: Bools) -> pa.Array:
+    cells = zip(at, rows.to_pylist(), strict=True)
+    return pa.array([None if gone else each for gone, each in cells], rows.type)
+
+
+SHARES: Final = (0.01, 0.05, 0.1, 0.3)
+"""How much of the rows that came is planted."""
+
+PLANTS: Final[dict[str, tuple[str, Planted]]] = {
+    "numbers, a hundred times larger": ("numbers", lambda rows, at, _: _where(
+        at, np.asarray(rows) * 100, rows)),
+    "numbers, all one value": ("numbers", lambda rows, at, _: _where(
+        at, np.zeros(len(at)), rows)),
+    "counts, three more": ("counts", lambda rows, at, _: _where(at, np.asarray(rows) + 3, rows)),
+    "text of 50, a new value": ("text, 50 skewed", lambda rows, at, _: _where(
+        at, np.full(len(at), "new"), rows)),
+    "text of 1,000, a new value": ("text, 1000 even", lambda rows, at, _: _where(
+        at, np.full(len(at), "new"), rows)),
+    "text of 50, new values": ("text, 50 skewed", lambda rows, at, rng: _where(
+        at, np.char.add("n", rng.integers(0, 5, len(at)).astype(str)), rows)),
+    "nulls where there were none": ("numbers", lambda rows, at, _: _nulled(rows, at)),
+    "nulls where there were 2 %": ("nulls, 2.0%", lambda rows, at, _: _nulled(rows, at)),
+    "nulls in text": ("text, 50 skewed", lambda rows, at, _: _nulled(rows, at)),
+}  # fmt: skip

@@ -1,36 +1,14 @@
 """Planted drift is found: 1, 5, 10 and 30 % of the rows that came, in numbers, texts and nulls."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 import pytest
 
 from core.quality.comparison import Scope
 from tests.support.examples import Examples
-from tests.support.quality_draws import POPULATIONS, Rng, compared
+from tests.support.quality_draws import PLANTS, POPULATIONS, SHARES, compared
 
-Planted = Callable[[pa.Array, npt.NDArray[np.bool_], Rng], pa.Array]
-
-SHARES: Final = (0.01, 0.05, 0.1, 0.3)
-PLANTS: Final[dict[str, tuple[str, Planted]]] = {
-    "numbers, a hundred times larger": ("numbers", lambda rows, at, _: _where(
-        at, np.asarray(rows) * 100, rows)),
-    "numbers, all one value": ("numbers", lambda rows, at, _: _where(
-        at, np.zeros(len(at)), rows)),
-    "counts, three more": ("counts", lambda rows, at, _: _where(at, np.asarray(rows) + 3, rows)),
-    "text of 50, a new value": ("text, 50 skewed", lambda rows, at, _: _where(
-        at, np.full(len(at), "new"), rows)),
-    "text of 1,000, a new value": ("text, 1000 even", lambda rows, at, _: _where(
-        at, np.full(len(at), "new"), rows)),
-    "text of 50, new values": ("text, 50 skewed", lambda rows, at, rng: _where(
-        at, np.char.add("n", rng.integers(0, 5, len(at)).astype(str)), rows)),
-    "nulls where there were none": ("numbers", lambda rows, at, _: _nulled(rows, at)),
-    "nulls where there were 2 %": ("nulls, 2.0%", lambda rows, at, _: _nulled(rows, at)),
-    "nulls in text": ("text, 50 skewed", lambda rows, at, _: _nulled(rows, at)),
-}  # fmt: skip
 TABLES: Final = {
     # What only A has, and what only B has: an append stands against all that was there, an update
     # of a table with a key against the rows that it changed.
@@ -39,15 +17,6 @@ TABLES: Final = {
     "update of 2,000 by key": (2_000, 2_000),
     "update of 20,000 by key": (20_000, 20_000),
 }
-
-
-def _where(at: npt.NDArray[np.bool_], changed: npt.NDArray[Any], rows: pa.Array) -> pa.Array:
-    return pa.array(np.where(at, changed, np.asarray(rows))).cast(rows.type)
-
-
-def _nulled(rows: pa.Array, at: npt.NDArray[np.bool_]) -> pa.Array:
-    cells = zip(at, rows.to_pylist(), strict=True)
-    return pa.array([None if gone else each for gone, each in cells], rows.type)
 
 
 @pytest.mark.parametrize("table", TABLES)
